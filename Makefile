@@ -1,0 +1,71 @@
+# Every target works on a fresh clone of a machine that has python3 (>= 3.11) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+export SENSORTREE_DATA ?= $(abspath ../shared/data)
+# One BLAS thread per process: two busy pools on few cores are slower than one.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test slow check format docs wheel constraints clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/all.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[all]'
+	@touch $@ $(VENV)/demo.stamp
+
+demo: $(VENV)/demo.stamp  ## heart disease, priced in dollars: fit, report, two pictures
+	$(BIN)/python -m sensortree.demo --output demo_output
+
+test: $(VENV)/all.stamp  ## the default tests (about five minutes on two cores)
+	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report term:skip-covered
+
+slow: $(VENV)/all.stamp  ## the long tests
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/all.stamp  ## formatting, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/all.stamp  ## rewrite the files the way `check` wants them
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/all.stamp  ## the site in docs/_build/html, warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+wheel: $(VENV)/all.stamp  ## the wheel, alone in an empty environment, fits a toy
+	rm -rf dist $(VENV)/wheel-test
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv $(VENV)/wheel-test
+	$(VENV)/wheel-test/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	cd $(VENV)/wheel-test && bin/python -c "$$TOY"
+
+define TOY
+import numpy as np
+from sensortree import SensorTreeClassifier
+X = np.random.default_rng(0).normal(size=(60, 3)); y = X[:, 0] + X[:, 1] > 0
+model = SensorTreeClassifier().fit(X, y)
+assert model.certificate_.gap <= 1e-6, model.certificate_
+print('the wheel alone:', model.certificate_)
+endef
+export TOY
+
+constraints: $(VENV)/all.stamp  ## pin the newest versions that fit (needs uv)
+	uv pip compile pyproject.toml --all-extras --no-emit-index-url --no-annotate --no-header --quiet --output-file constraints.txt
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) dist build docs/_build docs/auto_examples docs/api/generated demo_output .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

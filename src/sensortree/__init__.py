@@ -1,0 +1,87 @@
+"""Sensor trees: buy the next measurement only when it pays.
+
+The data's way through the package::
+
+    sensors ─► structure ─► leaf classifiers ─► risk, savings ─► program, solver
+                                                                      │ certificate
+    pictures ◄─ estimators ◄────────────── policy ◄─ decisions ◄──────┘
+
+Names are imported when they are first used, so that ``import sensortree`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sensortree._version import __version__
+
+if TYPE_CHECKING:
+    from sensortree.estimators import SensorTreeClassifier
+    from sensortree.exceptions import (
+        CertificateWarning,
+        DataError,
+        MissingDependencyError,
+        ParameterError,
+        ProblemError,
+        SensorError,
+        SensorTreeError,
+        SolverError,
+        TreeError,
+    )
+    from sensortree.leaves import QuadraticLogisticRegression
+    from sensortree.policy import Policy
+    from sensortree.program import Certificate
+    from sensortree.sensors import Sensor, SensorSet
+    from sensortree.structure import cascade_tree, exhaustive_tree
+    from sensortree.tree import Leaf, Node, SensorTree
+
+__all__ = [
+    "Certificate",
+    "CertificateWarning",
+    "DataError",
+    "Leaf",
+    "MissingDependencyError",
+    "Node",
+    "ParameterError",
+    "Policy",
+    "ProblemError",
+    "QuadraticLogisticRegression",
+    "Sensor",
+    "SensorError",
+    "SensorSet",
+    "SensorTree",
+    "SensorTreeClassifier",
+    "SensorTreeError",
+    "SolverError",
+    "TreeError",
+    "__version__",
+    "cascade_tree",
+    "exhaustive_tree",
+]
+
+_HOME = {
+    "Certificate": "program",
+    "Leaf": "tree",
+    "Node": "tree",
+    "Policy": "policy",
+    "QuadraticLogisticRegression": "leaves",
+    "Sensor": "sensors",
+    "SensorSet": "sensors",
+    "SensorTree": "tree",
+    "SensorTreeClassifier": "estimators",
+    "cascade_tree": "structure",
+    "exhaustive_tree": "structure",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'sensortree' has no attribute {name!r}")
+    value = getattr(import_module(f"sensortree.{_HOME.get(name, 'exceptions')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

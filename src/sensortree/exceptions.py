@@ -1,0 +1,53 @@
+"""The exceptions of the package, and the one warning.
+
+::
+
+    SensorTreeError
+     ├── SensorError             (ValueError)    a sensor or price that cannot be
+     ├── TreeError               (ValueError)    a tree that cannot be
+     ├── ParameterError          (ValueError)    an estimator parameter out of range
+     ├── DataError               (ValueError)    X, y or weights that cannot be used
+     ├── ProblemError            (ValueError)    a surrogate problem that cannot be
+     ├── SolverError             (RuntimeError)  a solver gave no answer
+     └── MissingDependencyError  (ImportError)   an optional package is not installed
+
+    CertificateWarning           (UserWarning)   the gap is larger than asked for
+
+Each is also the built-in exception in brackets, so ``except ValueError`` keeps working.
+"""
+
+
+class SensorTreeError(Exception):
+    """Base of every exception this package raises on purpose."""
+
+
+class SensorError(SensorTreeError, ValueError):
+    """A sensor declaration or a price that cannot be."""
+
+
+class TreeError(SensorTreeError, ValueError):
+    """A tree that cannot be, or that does not fit the sensors."""
+
+
+class ParameterError(SensorTreeError, ValueError):
+    """An estimator parameter out of its range."""
+
+
+class DataError(SensorTreeError, ValueError):
+    """Data (X, y or sample weights) that cannot be used."""
+
+
+class ProblemError(SensorTreeError, ValueError):
+    """A surrogate problem that cannot be."""
+
+
+class SolverError(SensorTreeError, RuntimeError):
+    """A solver ended without an answer."""
+
+
+class MissingDependencyError(SensorTreeError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class CertificateWarning(UserWarning):
+    """The certified gap is larger than the tolerance that was asked for."""

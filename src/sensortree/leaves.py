@@ -1,0 +1,226 @@
+"""Leaf classifiers (f_k): one per distinct sensor subset, shared by equal leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from sensortree.exceptions import DataError, ParameterError
+
+Array = NDArray[np.float64]
+Subset = frozenset[str]
+
+
+class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression on the degree-2 polynomial basis: the paper's leaf classifier.
+
+    Columns are standardised, then every square and product of two is added.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the ridge penalty, as in scikit-learn's LogisticRegression.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    center_, scale_ : ndarray of shape (n_features_in_,)
+    logistic_ : LogisticRegression
+
+    Examples
+    --------
+    A circle is not linear, but it is quadratic:
+
+    >>> import numpy as np
+    >>> from sensortree import QuadraticLogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = (X ** 2).sum(axis=1) > 1.5
+    >>> QuadraticLogisticRegression().fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    def __init__(self, C: float = 1.0):
+        self.C = C
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> QuadraticLogisticRegression:
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        sample_weight = _check_weights(sample_weight, len(X))
+        self.center_ = np.average(X, axis=0, weights=sample_weight)
+        spread = np.average((X - self.center_) ** 2, axis=0, weights=sample_weight)
+        self.scale_ = np.where(spread > 0, np.sqrt(spread), 1.0)
+        basis = self._basis(X)
+        n_classes = len(np.unique(y))
+        n_coef = basis.shape[1] * (1 if n_classes == 2 else n_classes)
+        # Newton's method is exact to rounding, and fast while its matrix is small.
+        newton = n_coef <= 600
+        self.logistic_ = LogisticRegression(
+            C=self.C,
+            solver="newton-cholesky" if newton else "lbfgs",
+            tol=1e-8 if newton else 1e-5,
+            max_iter=100 if newton else 5000,
+        ).fit(basis, y, sample_weight)
+        self.classes_ = self.logistic_.classes_
+        return self
+
+    def _basis(self, X: Array) -> Array:
+        standardised = (X - self.center_) / self.scale_
+        first, second = np.triu_indices(X.shape[1])
+        return np.hstack(
+            [standardised, standardised[:, first] * standardised[:, second]]
+        )
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of the positive class, or of every class if there are more than two."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.asarray(self.logistic_.decision_function(self._basis(X)))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every class, (n_samples, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.asarray(self.logistic_.predict_proba(self._basis(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class, (n_samples,)."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def _check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,):
+        raise DataError(
+            f"sample_weight has shape {weights.shape}, expected ({n_samples},); give one "
+            f"weight per row."
+        )
+    if not weights.any():
+        raise DataError("all sample weights are zero; give some row a weight.")
+    return weights
+
+
+CLASSIFIERS: dict[str, Any] = {"logistic2": QuadraticLogisticRegression()}
+
+
+def resolve_classifier(classifier: Any) -> Any:
+    """Give the estimator that a name or an estimator stands for."""
+    if isinstance(classifier, str):
+        if classifier not in CLASSIFIERS:
+            raise ParameterError(
+                f"classifier must be a scikit-learn classifier or one of "
+                f"{', '.join(map(repr, CLASSIFIERS))}, got {classifier!r}."
+            )
+        return CLASSIFIERS[classifier]
+    if isinstance(classifier, type):
+        raise ParameterError(
+            f"classifier must be an instance, got the class {classifier.__name__}; write "
+            f"{classifier.__name__}()."
+        )
+    if not hasattr(classifier, "fit") or not hasattr(classifier, "predict"):
+        raise ParameterError(
+            f"classifier must be a scikit-learn classifier with 'fit' and 'predict', got "
+            f"{classifier!r}."
+        )
+    return classifier
+
+
+def accepts_nan(classifier: Any) -> bool:
+    """Whether a classifier says that it can be fitted on NaN."""
+    return bool(get_tags(classifier).input_tags.allow_nan)
+
+
+def fit_leaf_classifiers(
+    classifier: Any,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    sample_weight: Array | None,
+    n_jobs: int | None = None,
+) -> dict[Subset, Any]:
+    """Fit one classifier per sensor subset.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier
+    features : mapping of subset to ndarray of shape (n_samples, width)
+    y : ndarray of shape (n_samples,)
+        Classes as integers.
+    sample_weight : ndarray of shape (n_samples,) or None
+    n_jobs : int, default=None
+        As in joblib.
+
+    Returns
+    -------
+    classifiers : dict of subset to fitted classifier
+    """
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_one)(classifier, X, y, sample_weight) for X in features.values()
+    )
+    return dict(zip(features, fitted, strict=True))
+
+
+def predictions(
+    classifiers: Mapping[Subset, Any],
+    features: Mapping[Subset, Array],
+    leaves: Iterable[Subset],
+) -> NDArray[np.intp]:
+    """Class that each leaf would predict for each example, (n_samples, n_leaves)."""
+    said = {s: np.asarray(classifiers[s].predict(X)) for s, X in features.items()}
+    return np.column_stack([said[subset] for subset in leaves])
+
+
+def _fit_one(
+    classifier: Any, X: Array, y: NDArray[np.intp], sample_weight: Array | None
+) -> Any:
+    if X.shape[1] == 0:  # nothing is known: predict the class prior
+        return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
+    return clone(classifier).fit(X, y, **_weight_parameters(classifier, sample_weight))
+
+
+def _weight_parameters(classifier: Any, sample_weight: Array | None) -> dict[str, Any]:
+    """Say how a classifier, or the steps of a pipeline, take sample weights."""
+    if sample_weight is None:
+        return {}
+    if isinstance(classifier, Pipeline):
+        takers = [
+            name
+            for name, step in classifier.steps
+            if step != "passthrough" and has_fit_parameter(step, "sample_weight")
+        ]
+        if classifier.steps[-1][0] in takers:
+            return {f"{name}__sample_weight": sample_weight for name in takers}
+    elif has_fit_parameter(classifier, "sample_weight"):
+        return {"sample_weight": sample_weight}
+    raise ParameterError(
+        f"{classifier!r} cannot be fitted with sample weights; use a classifier that can, "
+        f"or fit without weights."
+    )

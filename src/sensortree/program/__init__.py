@@ -1,0 +1,21 @@
+"""The linear program: the problem, its solvers, and the proof that comes with an answer."""
+
+from sensortree.program.certificate import Certificate, certify
+from sensortree.program.linear_program import LinearProgram, compact_form, path_form
+from sensortree.program.solution import Solution, solve
+from sensortree.program.solvers import SOLVERS, Solver
+from sensortree.program.surrogate import DualPoint, SurrogateProblem
+
+__all__ = [
+    "SOLVERS",
+    "Certificate",
+    "DualPoint",
+    "LinearProgram",
+    "Solution",
+    "Solver",
+    "SurrogateProblem",
+    "certify",
+    "compact_form",
+    "path_form",
+    "solve",
+]

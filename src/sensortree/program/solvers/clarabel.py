@@ -1,0 +1,42 @@
+"""Clarabel: a general interior point for linear and quadratic programs."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from sensortree.exceptions import SolverError
+from sensortree.program.linear_program import LinearProgram
+from sensortree.program.solvers.base import solvers_for_both_forms
+from sensortree.program.surrogate import Array
+
+
+def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array, int]:
+    """Solve  min cost·x + ½ xᵀPx  subject to  rows @ x + s = bounds, s >= 0."""
+    import clarabel
+
+    bounded = np.flatnonzero(np.isfinite(program.lower))
+    identity = sparse.eye_array(program.lower.size, format="csr")
+    rows = sparse.vstack([-program.matrix, -identity[bounded]], format="csc")
+    bounds = np.r_[-program.bound, -program.lower[bounded]]
+    quadratic = np.zeros(program.cost.size)
+    quadratic[: program.n_coef] = ridge
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    settings.max_iter = 500
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.diags_array(quadratic)),
+        program.cost,
+        sparse.csc_matrix(rows),
+        bounds,
+        [clarabel.NonnegativeConeT(bounds.size)],
+        settings,
+    ).solve()
+    x, multipliers = np.array(solution.x), np.array(solution.z)
+    if not (np.all(np.isfinite(x)) and np.all(np.isfinite(multipliers))):
+        raise SolverError(f"Clarabel gave no solution: {solution.status}")
+    return x, multipliers[: program.bound.size], int(solution.iterations)
+
+
+SOLVERS = solvers_for_both_forms("clarabel", run, ridge=True, module="clarabel")

@@ -1,0 +1,32 @@
+"""SciPy's HiGHS: always there, no quadratic term."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from sensortree.exceptions import SolverError
+from sensortree.program.linear_program import LinearProgram
+from sensortree.program.solvers.base import solvers_for_both_forms
+from sensortree.program.surrogate import Array
+
+
+def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array, int]:
+    """Solve by HiGHS's dual simplex; its vertex is exact to rounding."""
+    rows: Any = -program.matrix  # SciPy's stubs do not know that it takes sparse arrays
+    result = linprog(
+        program.cost,
+        A_ub=rows,
+        b_ub=-program.bound,
+        bounds=np.c_[program.lower, np.full(program.lower.size, np.inf)],
+        method="highs",
+    )
+    if result.x is None:
+        raise SolverError(f"SciPy's HiGHS gave no solution: {result.message}")
+    # SciPy's marginals are those of rows <= bound, hence at most 0.
+    return result.x, -result.ineqlin.marginals, int(result.nit)
+
+
+SOLVERS = solvers_for_both_forms("scipy", run, ridge=False)

@@ -1,0 +1,76 @@
+"""`Table`: rows and columns of an array or a frame, without asking which.
+
+pandas, polars and pyarrow are reached through narwhals, which scikit-learn brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from sensortree.exceptions import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A two-dimensional array or a data frame, read by rows and columns.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_rows, n_columns) or a data frame
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table(np.arange(6).reshape(2, 3))
+    >>> table.take(rows=[1], columns=[0, 2])
+    array([[3, 5]])
+    """
+
+    data: Any
+
+    def __post_init__(self) -> None:
+        if not self.holds(self.data):
+            raise DataError(
+                f"X must be a two-dimensional array or a data frame, got "
+                f"{type(self.data).__name__}."
+            )
+
+    @staticmethod
+    def holds(data: Any) -> bool:
+        """Whether the data can be read as it is: a 2-D array, or a frame."""
+        array = isinstance(data, np.ndarray) and data.ndim == 2
+        return array or bool(nw.dependencies.is_into_dataframe(data))
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the data is a pandas, polars or pyarrow frame."""
+        return not isinstance(self.data, np.ndarray)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        n_rows, n_columns = self.data.shape
+        return int(n_rows), int(n_columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """The frame's column names; None for an array."""
+        if not self.is_frame:
+            return None
+        names = list(getattr(self.data, "column_names", self.data.columns))
+        return tuple(names) if all(isinstance(name, str) for name in names) else None
+
+    def take(self, rows: Any, columns: Sequence[int]) -> Any:
+        """Give these rows (indices or a mask) of these columns, in the data's own type."""
+        columns = list(columns)
+        if not self.is_frame:
+            return self.data[np.ix_(np.arange(self.shape[0])[rows], columns)]
+        rows = np.arange(self.shape[0])[rows]
+        if nw.dependencies.is_pandas_dataframe(self.data):
+            return self.data.iloc[rows, columns]  # also where names repeat
+        return nw.from_native(self.data, eager_only=True)[rows, columns].to_native()
