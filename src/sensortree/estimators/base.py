@@ -6,7 +6,8 @@ The only file that imports private parts of scikit-learn.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -128,16 +129,19 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         -------
         self
         """
-        self._check_parameters()
-        data = self._read(X, y, sample_weight)
-        tree = self._choose_structure(data.sensors)
-        classifiers, error = self._fit_leaves(tree, data)
-        risk = leaf_risk(error, leaf_costs(tree, data.sensors), self.cost_weight)
-        decisions = self._fit_decisions(tree, data, risk)
-        self.policy_ = Policy(data.reader, tree, decisions, classifiers, data.classes)
-        self.classes_ = data.classes
-        self.sensors_ = data.sensors
-        self.tree_ = tree
+        with _all_or_nothing(self):
+            self._check_parameters()
+            data = self._read(X, y, sample_weight)
+            tree = self._choose_structure(data.sensors)
+            classifiers, error = self._fit_leaves(tree, data)
+            risk = leaf_risk(error, leaf_costs(tree, data.sensors), self.cost_weight)
+            decisions = self._fit_decisions(tree, data, risk)
+            self.policy_ = Policy(
+                data.reader, tree, decisions, classifiers, data.classes
+            )
+            self.classes_ = data.classes
+            self.sensors_ = data.sensors
+            self.tree_ = tree
         return self
 
     @abstractmethod
@@ -163,8 +167,33 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
 
     def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
         """Validate the data once and for all, and read every sensor."""
-        classifier = resolve_classifier(self.classifier)
         table, sensors, transformers = self._resolve(X)
+        y = self._check_target(y, table)
+        weight = _check_sample_weight(
+            sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
+        )
+        rows = np.flatnonzero(weight > 0)
+        y, weight = y[rows], weight[rows]
+        classes, codes = _encode(y)
+        weighted = sample_weight is not None
+        reader, blocks = fit_reader(
+            sensors,
+            {name: clone(transformer) for name, transformer in transformers.items()},
+            table,
+            rows,
+            y,
+            weight if weighted else None,
+            accepts_nan(resolve_classifier(self.classifier)),
+        )
+        values = np.hstack([*blocks, codes[:, None]])
+        order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
+        blocks = [block[order] for block in blocks]
+        return TrainingData(
+            reader, blocks, codes[order], classes, weight[order], weighted
+        )
+
+    def _check_target(self, y: Any, table: Table) -> NDArray[Any]:
+        """Give y as one class per row."""
         if y is None:
             raise DataError(
                 f"requires y to be passed, but the target y is None; "
@@ -174,43 +203,7 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         assert_all_finite(y, input_name="y")
         check_consistent_length(table.data, y)
         check_classification_targets(y)
-        weight = (
-            _check_sample_weight(
-                sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
-            )
-            if sample_weight is not None
-            else np.ones(len(y))
-        )
-        rows = np.flatnonzero(weight > 0)
-        if not rows.size:
-            raise DataError("all sample weights are zero; give some row a weight.")
-        classes, codes = np.unique(y[rows], return_inverse=True)
-        if len(classes) < 2:
-            raise DataError(
-                f"y has one class only, {classes[0]!r}; a classifier needs rows of at "
-                f"least two classes (with a weight above 0)."
-            )
-        weighted = sample_weight is not None
-        reader, blocks = fit_reader(
-            sensors,
-            {name: clone(transformer) for name, transformer in transformers.items()},
-            table,
-            rows,
-            codes,
-            weight[rows] if weighted else None,
-            accepts_nan(classifier),
-        )
-        order = np.lexsort(
-            [*np.hstack([*blocks, codes[:, None]]).T[::-1], weight[rows]]
-        )
-        return TrainingData(
-            reader,
-            [block[order] for block in blocks],
-            codes[order],
-            classes,
-            weight[rows][order],
-            weighted,
-        )
+        return np.asarray(y)
 
     def _resolve(self, X: Any) -> tuple[Table, SensorSet, dict[str, Any]]:
         """Check X and the declaration of sensors against each other."""
@@ -391,6 +384,29 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
             classifier if t is None else bool(get_tags(t).input_tags.allow_nan)
             for t in transformers
         )
+
+
+def _encode(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Give the classes, and y as positions among them."""
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y has one class only, {classes.tolist()[0]!r}; a classifier needs rows of "
+            f"at least two classes (with a weight above 0)."
+        )
+    return classes, codes
+
+
+@contextmanager
+def _all_or_nothing(model: Any) -> Iterator[None]:
+    """Keep a model as it was if fitting it ends in an error or is interrupted."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 def leaf_costs(tree: SensorTree, sensors: SensorSet) -> Array:

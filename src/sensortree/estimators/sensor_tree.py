@@ -47,6 +47,11 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     classifier : "logistic2" or scikit-learn classifier, default="logistic2"
         Leaf classifier, fitted once per distinct set of sensors. "logistic2" is the
         paper's: logistic regression on the degree-2 polynomial basis.
+    savings : {"tight", "published"}, default="tight"
+        What an example's savings are measured against: the worst leaf for that example,
+        or the paper's one maximal risk, all sensors bought and a wrong answer. The risk is
+        the same, but the tight bound is closer to it: an example for which all leaves are
+        equally good no longer pulls every decision towards 0.
     solver : str, default="scipy"
         Solver of the linear program; see `sensortree.program.solve`.
     tol : float, default=1e-6
@@ -105,6 +110,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         ],
         "root_sensors": [StrOptions({"auto"}), list, tuple, set, frozenset],
         "classifier": [str, HasMethods(["fit", "predict"])],
+        "savings": [StrOptions({"tight", "published"})],
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -121,6 +127,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         structure: Any = "auto",
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
+        savings: str = "tight",
         solver: str = "scipy",
         tol: float = 1e-6,
         l2: float = 0.0,
@@ -133,6 +140,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.structure = structure
         self.root_sensors = root_sensors
         self.classifier = classifier
+        self.savings = savings
         self.solver = solver
         self.tol = tol
         self.l2 = l2
@@ -148,15 +156,23 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             self.certificate_ = Certificate(upper=0.0, lower=0.0, tol=self.tol)
             return ()
         rows, weight = data.distinct()
-        basis = {
-            subset: fit_decision_features(data.features(subset), data.weight)
+        known = {
+            subset: data.features(subset)[rows]
             for subset in dict.fromkeys(node.sensors for node in tree.nodes)
         }
-        features = {
-            subset: known(data.features(subset)[rows])
-            for subset, known in basis.items()
+        basis = {
+            subset: fit_decision_features(readings, weight)
+            for subset, readings in known.items()
         }
-        kept = savings(risk[rows], max_risk(data.sensors.costs, self.cost_weight))
+        features = {
+            subset: basis[subset](readings) for subset, readings in known.items()
+        }
+        worst = (
+            max_risk(data.sensors.costs, self.cost_weight)
+            if self.savings == "published"
+            else risk[rows].max(axis=1)
+        )
+        kept = savings(risk[rows], worst)
         problem = SurrogateProblem(
             tree.negative,
             tree.positive,

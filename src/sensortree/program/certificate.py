@@ -98,6 +98,7 @@ def certify(
         Weight of the ridge penalty (l2/2) |θ|².
     """
     upper = problem.value(coef, l2)
+    dual = DualPoint(*(np.nan_to_num(part) for part in _parts(dual)))
     capacity_negative, capacity_positive = _capacities(problem, dual)
     signed_pull = np.clip(dual.pull_negative, 0, capacity_negative) - np.clip(
         dual.pull_positive, 0, capacity_positive
@@ -134,14 +135,13 @@ def certify(
     )
 
 
+def _parts(dual: DualPoint) -> tuple[Array, Array, Array, Array]:
+    flows = (dual.flow_negative, dual.flow_positive)
+    return *flows, dual.pull_negative, dual.pull_positive
+
+
 def _most_negative(dual: DualPoint) -> float:
-    parts = (
-        dual.flow_negative,
-        dual.flow_positive,
-        dual.pull_negative,
-        dual.pull_positive,
-    )
-    return max(-float(part.min(initial=0.0)) for part in parts)
+    return 0.0 + max(-float(part.min(initial=0.0)) for part in _parts(dual))
 
 
 def _capacities(problem: SurrogateProblem, dual: DualPoint) -> tuple[Array, Array]:
