@@ -51,7 +51,7 @@ def test_all_solvers_agree_with_a_ridge_penalty(seed, l2):
     solutions = [solve(problem, name, l2=l2) for name in RIDGE]
     for solution in solutions:
         assert solution.certificate.converged
-        assert solution.certificate.radius == np.inf
+        assert solution.certificate.reach == np.inf
         assert solution.certificate.upper == pytest.approx(
             solutions[0].certificate.upper, rel=1e-6
         )

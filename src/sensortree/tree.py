@@ -324,7 +324,8 @@ class SensorTree:
         Parameters
         ----------
         label : callable, default=None
-            Given a vertex and its number, returns words to put behind it.
+            Given a vertex and its number, returns words to put behind it, instead of the
+            sensors that a leaf knows.
         order : iterable of str, default=None
             Order in which sensors are listed; alphabetical by default.
         """
@@ -334,10 +335,11 @@ class SensorTree:
             return ", ".join(sorted(sensors, key=rank.__getitem__)) or "nothing"
 
         def words(vertex: Leaf | Node, number: int) -> str:
-            behind = f" {label(vertex, number)}" if label else ""
-            if isinstance(vertex, Leaf):
-                return f"leaf {number} stops with {names(vertex.sensors)}{behind}"
-            return f"node {number}{behind}"
+            kind = "leaf" if isinstance(vertex, Leaf) else "node"
+            if label is not None:
+                return f"{kind} {number} {label(vertex, number)}"
+            stops = f" stops with {names(vertex.sensors)}" if kind == "leaf" else ""
+            return f"{kind} {number}{stops}"
 
         lines: list[str] = []
         count = [0, 0]

@@ -8,8 +8,9 @@ the coupling
     sum_i (pull_negative - pull_positive)_ij φ_j(x_i) = l2 θ_j      for every node j
 
 is restored by moving the pulls within their capacities. With l2 > 0 a remaining residual
-r costs r²/(2 l2) exactly. Without it rounding leaves |r| near 1e-14, and the bound is
-that of all coefficients up to `radius`: there a residual costs at most radius · |r|₁.
+r costs r²/(2 l2) exactly. Without it rounding leaves a residual near 1e-14, and the bound
+is that of all coefficients within `REACH` times the returned ones (and at least REACH, on
+columns scaled to size 1): there a residual costs at most sum_d reach_d |r_d|.
 Nothing is taken on a solver's word; a wrong dual point gives a poor bound, not a wrong
 one.
 """
@@ -25,6 +26,9 @@ from numpy.typing import ArrayLike
 from sensortree.program.surrogate import Array, DualPoint, SurrogateProblem
 
 
+REACH = 1e3
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Proved bounds of the optimum of a surrogate problem.
@@ -34,12 +38,12 @@ class Certificate:
     upper : float
         The objective at the returned coefficients.
     lower : float
-        No coefficients (up to `radius`) have a smaller objective.
+        No coefficients (within `reach`) have a smaller objective.
     tol : float
         The gap that was asked for.
-    radius : float
-        Largest coefficient, on columns scaled to size 1, that the lower bound speaks of;
-        infinite with a ridge penalty.
+    reach : float
+        The lower bound speaks of all coefficients up to `reach` times the returned ones,
+        and at least `reach`, on columns scaled to size 1. Infinite with a ridge penalty.
     sign_violation : float
         The most negative multiplier of the solver, as it came (0 if none was negative).
     residual : float
@@ -56,7 +60,7 @@ class Certificate:
     upper: float
     lower: float
     tol: float
-    radius: float = np.inf
+    reach: float = np.inf
     sign_violation: float = 0.0
     residual: float = 0.0
 
@@ -103,7 +107,7 @@ def certify(
     signed_pull = np.clip(dual.pull_negative, 0, capacity_negative) - np.clip(
         dual.pull_positive, 0, capacity_positive
     )
-    lower, residual, radius = 0.0, 0.0, 0.0
+    lower, residual = 0.0, 0.0
     for j, (features, theta) in enumerate(zip(problem.features, coef, strict=True)):
         theta = np.asarray(theta, float)
         scale = np.abs(features).max(axis=0, initial=0.0)
@@ -118,9 +122,8 @@ def certify(
         if l2 > 0:
             lower -= float(left @ left) / (2 * l2)
         else:
-            reach = 1e3 * max(1.0, float(np.abs(theta * scale).max(initial=0.0)))
-            lower -= reach * float(np.abs(left / scale).sum())
-            radius = max(radius, reach)
+            reach = REACH * np.maximum(1.0, np.abs(theta * scale))
+            lower -= float(reach @ np.abs(left / scale))
         residual = max(
             residual, float(np.abs((left - l2 * theta) / scale).max(initial=0))
         )
@@ -129,7 +132,7 @@ def certify(
         # All terms of the objective are at least 0, so 0 is always a lower bound.
         lower=max(lower, 0.0),
         tol=tol,
-        radius=np.inf if l2 > 0 else radius,
+        reach=np.inf if l2 > 0 else REACH,
         sign_violation=_most_negative(dual),
         residual=residual,
     )
@@ -179,13 +182,16 @@ def _restore_coupling(
     best, best_residual = pull, np.inf
     for _ in range(30):
         residual = columns.T @ pull - target
-        size = float(np.abs(residual).max(initial=0.0))
-        if size < best_residual:
-            best, best_residual = pull, size
-        if size <= 1e-15 * float(np.abs(pull).sum()):
+        largest = float(np.abs(residual).max(initial=0.0))
+        if largest < best_residual:
+            best, best_residual = pull, largest
+        if largest <= 1e-15 * float(np.abs(pull).sum()):
             break
         room = np.maximum(np.minimum(high - pull, pull - low), 1e-4 * (high - low))
         weighted = columns * (room**2)[:, None]
-        step = np.linalg.lstsq(columns.T @ weighted, residual, rcond=1e-13)[0]
-        pull = np.clip(pull - weighted @ step, low, high)
+        gram = columns.T @ weighted
+        # Columns of rare or settled examples weigh little: give each the same weight.
+        size = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
+        step = np.linalg.lstsq(gram * np.outer(size, size), size * residual, 1e-13)[0]
+        pull = np.clip(pull - weighted @ (size * step), low, high)
     return best

@@ -1,0 +1,211 @@
+"""`TradeoffDisplay`: accuracy against what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import DataError, MissingDependencyError
+
+Array = NDArray[np.float64]
+Curve = tuple[Array, Array, Array | None]
+
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)  # Okabe, Ito
+MARKERS = "osD^vP"
+
+
+class TradeoffDisplay:
+    """Accuracy against mean cost, a curve or a single point per method.
+
+    Parameters
+    ----------
+    curves : mapping of label to (mean_cost, accuracy) or (mean_cost, accuracy, error)
+        Arrays of one length, or single numbers; `error` is the standard error of the
+        accuracy, drawn as a bar on both sides.
+    annotations : mapping of label to sequence of str, default=None
+        Words to put beside the points of a curve, one for each.
+    unit : str, default=""
+        What a cost is counted in, for the axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where `plot` drew.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    curves_ : dict of label to matplotlib ErrorbarContainer
+        The drawn curves.
+    annotations_ : list of matplotlib Text
+        The drawn words.
+
+    Examples
+    --------
+    >>> from sensortree.display import TradeoffDisplay
+    >>> display = TradeoffDisplay(
+    ...     {"tree": ([4, 85], [0.75, 0.81], [0.02, 0.02]), "everything": (324, 0.84)},
+    ...     unit="dollars")
+    >>> display.curves["everything"]
+    (array([324.]), array([0.84]), None)
+    """
+
+    def __init__(
+        self,
+        curves: Mapping[str, Sequence[Any]],
+        *,
+        annotations: Mapping[str, Sequence[str]] | None = None,
+        unit: str = "",
+    ):
+        self.curves = {
+            label: _as_curve(label, given) for label, given in curves.items()
+        }
+        self.annotations = dict(annotations or {})
+        self.unit = unit
+        _check_annotations(self.annotations, self.curves)
+
+    def plot(self, ax: Any = None) -> TradeoffDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+        """
+        if ax is None:
+            ax = new_figure(7.2, 4.6).add_subplot()
+            ax.figure.set_layout_engine("constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.curves_ = {
+            label: ax.errorbar(
+                *curve[:2],
+                yerr=curve[2],
+                label=label,
+                color=COLOURS[i % len(COLOURS)],
+                marker=MARKERS[i % len(MARKERS)],
+                linestyle="-" if len(curve[0]) > 1 else "none",
+                elinewidth=0.8,
+                capsize=2.5,
+            )
+            for i, (label, curve) in enumerate(self.curves.items())
+        }
+        of = f" ({self.unit})" if self.unit else ""
+        ax.set_xlabel(f"mean cost of the sensors bought for an example{of}")
+        ax.set_ylabel("accuracy")
+        ax.grid(alpha=0.25)
+        ax.margins(x=0.07, y=0.12)
+        ax.legend(fontsize="small")
+        self.annotations_ = self._annotate(ax)
+        return self
+
+    def _annotate(self, ax: Any) -> list[Any]:
+        """Put each word beside its point, where it covers nothing drawn before."""
+        self.figure_.draw_without_rendering()  # fixes where the axes and the legend are
+        taken = [ax.get_legend().get_window_extent()]
+        for curve in self.curves.values():
+            taken += [_bar(ax, *point) for point in _points(curve)]
+        drawn = []
+        for label, words in self.annotations.items():
+            colour = self.curves_[label].lines[0].get_color()
+            for point, word in zip(_points(self.curves[label]), words, strict=True):
+                text = ax.annotate(
+                    word,
+                    point[:2],
+                    (0, 0),
+                    textcoords="offset points",
+                    fontsize="x-small",
+                    color=colour,
+                    parse_math=False,
+                )
+                _place(text, *point, taken)
+                taken.append(text.get_window_extent())
+                drawn.append(text)
+        return drawn
+
+
+def new_figure(width: float, height: float) -> Any:
+    """New figure of a size in inches."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingDependencyError(
+            "matplotlib is needed to draw and is not installed; run "
+            "pip install 'sensortree[plot]'."
+        ) from error
+    return pyplot.figure(figsize=(width, height))
+
+
+def _as_curve(label: str, given: Sequence[Any]) -> Curve:
+    """Bring a curve to arrays of one length."""
+    if len(given) not in (2, 3):
+        raise DataError(
+            f"curve {label!r} has {len(given)} parts; give (mean_cost, accuracy) or "
+            f"(mean_cost, accuracy, error)."
+        )
+    arrays = [np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in given]
+    if len({array.shape for array in arrays}) > 1 or arrays[0].ndim > 1:
+        raise DataError(
+            f"the parts of curve {label!r} have shapes "
+            f"{', '.join(str(array.shape) for array in arrays)}; give one number per "
+            f"point in each."
+        )
+    return arrays[0], arrays[1], arrays[2] if len(arrays) == 3 else None
+
+
+def _check_annotations(
+    annotations: Mapping[str, Sequence[str]],
+    curves: Mapping[str, Curve],
+) -> None:
+    for label, words in annotations.items():
+        if label not in curves:
+            raise DataError(
+                f"annotations names {label!r}, which is not a curve; the curves are "
+                f"{', '.join(map(repr, curves))}."
+            )
+        if len(words) != len(curves[label][0]):
+            raise DataError(
+                f"curve {label!r} has {len(curves[label][0])} points and {len(words)} "
+                f"annotations; give one word for each point."
+            )
+
+
+def _points(curve: Curve) -> Iterator[tuple[float, float, float]]:
+    """Points of a curve: cost, accuracy, half the length of the bar."""
+    cost, accuracy, error = curve
+    bars = np.zeros_like(cost) if error is None else np.nan_to_num(error)
+    yield from zip(cost, accuracy, bars, strict=True)
+
+
+def _bar(ax: Any, cost: float, accuracy: float, bar: float) -> Any:
+    """Box around a point's marker and bar, in pixels."""
+    from matplotlib.transforms import Bbox
+
+    ends = ((cost, accuracy - bar), (cost, accuracy + bar))
+    return Bbox(ax.transData.transform(ends)).padded(0.04 * ax.figure.dpi)
+
+
+def _place(
+    text: Any, cost: float, accuracy: float, bar: float, taken: Sequence[Any]
+) -> None:
+    """Move a text around its point to the first spot that covers nothing taken."""
+    for along, ha in ((0, "center"), (1, "left"), (-1, "right")):
+        for distance in (5, 9, 14):  # points
+            for side, va in ((1, "bottom"), (-1, "top")):
+                text.set(ha=ha, va=va)
+                text.xy = (cost, accuracy + side * bar)
+                text.xyann = (along * distance, side * distance)
+                here = text.get_window_extent()
+                if not any(here.overlaps(box) for box in taken):
+                    return

@@ -1,0 +1,330 @@
+"""Displays: what they compute, and that all of it is drawn."""
+
+from __future__ import annotations
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from sensortree import (
+    DataError,
+    Leaf,
+    MissingDependencyError,
+    Node,
+    SensorSet,
+    SensorTree,
+    SensorTreeClassifier,
+    cascade_tree,
+    exhaustive_tree,
+)
+from sensortree.display import TradeoffDisplay, TreeDisplay
+
+NAMES = (
+    "history_and_examination",
+    "blood",
+    "resting_electrocardiogram",
+    "exercise_electrocardiogram",
+    "fluoroscopy",
+    "exercise_thallium_scintigraphy",
+)
+PRICES = (4.0, 10.37, 15.5, 89.3, 100.9, 103.9)
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    """Draw without a screen, and close what was drawn."""
+    mpl.use("Agg")
+    yield
+    mpl.pyplot.close("all")
+
+
+@pytest.fixture
+def fitted(two_sensors):
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.01).fit(X, y)
+    return model, X, y
+
+
+def sensor_set(n_sensors: int) -> SensorSet:
+    columns = tuple((column,) for column in range(n_sensors))
+    return SensorSet(NAMES[:n_sensors], columns, PRICES[:n_sensors])
+
+
+def shares(n_leaves: int, seed: int = 0, unreached: tuple[int, ...] = ()) -> np.ndarray:
+    share = np.random.default_rng(seed).dirichlet(np.ones(n_leaves))
+    share[list(unreached)] = 0
+    return share / share.sum()
+
+
+def cascade(**options) -> TreeDisplay:
+    sensors = sensor_set(6)
+    share = shares(6, unreached=(1,))
+    return TreeDisplay(cascade_tree(sensors.names), sensors, share, **options)
+
+
+def exhaustive(**options) -> TreeDisplay:
+    sensors = sensor_set(4)
+    tree = exhaustive_tree(sensors.names, root=sensors.names[:1])
+    share = shares(tree.n_leaves, unreached=(2, 3, 4, 5))
+    return TreeDisplay(tree, sensors, share, share, **options)
+
+
+def figure() -> TreeDisplay:
+    """Every kind of edge: both sides buy, go on, or stop; one buys two at once."""
+    a, b, c = NAMES[:3]
+    tree = SensorTree(
+        Node(
+            [],
+            Node([a], Leaf([a, b]), Leaf([a, b, c])),
+            Node([], Node([], Leaf([]), Leaf([b])), Leaf([a, c])),
+        )
+    )
+    return TreeDisplay(tree, sensor_set(3), shares(5))
+
+
+def only_leaf() -> TreeDisplay:
+    return TreeDisplay(SensorTree(Leaf(NAMES[:2])), sensor_set(2), [1.0])
+
+
+EVERY_TREE = pytest.mark.parametrize("make", [cascade, exhaustive, figure, only_leaf])
+
+
+class TestTreeData:
+    def test_shares_of_the_leaves_sum_to_one(self, fitted):
+        display = TreeDisplay.from_estimator(*fitted[:2])
+        assert display.leaf_share.sum() == pytest.approx(1)
+
+    def test_shares_are_those_of_the_rows_that_apply_sends_there(self, fitted):
+        model, X, _ = fitted
+        display = TreeDisplay.from_estimator(model, X)
+        expected = [np.mean(model.apply(X) == leaf) for leaf in range(2)]
+        np.testing.assert_allclose(display.leaf_share, expected)
+        assert min(expected) > 0  # both leaves are reached, or the test is idle
+
+    @EVERY_TREE
+    def test_all_rows_reach_the_root(self, make):
+        assert make().vertices[0].share == pytest.approx(1)
+
+    @EVERY_TREE
+    def test_a_node_has_the_share_of_its_children(self, make):
+        vertices = make().vertices
+        for node in (v for v in vertices if not v.is_leaf):
+            below = [v.share for v in vertices if v.parent is node]
+            assert len(below) == 2
+            assert node.share == pytest.approx(sum(below))
+
+    @EVERY_TREE
+    def test_vertices_are_numbered_as_in_the_tree(self, make):
+        display = make()
+        for vertex in display.vertices:
+            side = display.tree.leaves if vertex.is_leaf else display.tree.nodes
+            assert set(vertex.known) == side[vertex.number].sensors
+
+    @EVERY_TREE
+    def test_prices_on_a_path_sum_to_the_cost_of_its_leaf(self, make):
+        display = make()
+        for leaf in (v for v in display.vertices if v.is_leaf):
+            paid, at = 0.0, leaf
+            while at is not None:
+                paid, at = paid + at.price, at.parent
+            assert paid == pytest.approx(display.leaf_cost[leaf.number])
+
+    def test_an_edge_costs_the_price_of_its_sensor(self):
+        bought = {v.bought: v.price for v in cascade().vertices if v.bought}
+        assert bought == {
+            (name,): pytest.approx(price)
+            for name, price in zip(NAMES, PRICES, strict=True)
+        }
+
+    def test_accuracy_is_that_of_the_rows_at_the_leaf(self, fitted):
+        model, X, y = fitted
+        display = TreeDisplay.from_estimator(model, X, y)
+        right, leaf = model.predict(X) == y, model.apply(X)
+        expected = [right[leaf == k].mean() for k in range(2)]
+        np.testing.assert_allclose(display.leaf_accuracy, expected)
+
+    def test_accuracy_of_a_leaf_without_rows_is_nan(self, fitted):
+        model, X, y = fitted
+        stops = model.apply(X) == 0
+        display = TreeDisplay.from_estimator(model, X[stops], y[stops])
+        assert display.leaf_share.tolist() == [1, 0]
+        assert np.isnan(display.leaf_accuracy).tolist() == [False, True]
+
+    @EVERY_TREE
+    def test_no_two_nodes_share_a_cell(self, make):
+        cells = [(v.row, v.column) for v in make().vertices if not v.is_leaf]
+        assert len(set(cells)) == len(cells)
+
+
+class TestTreePicture:
+    @EVERY_TREE
+    def test_everything_is_drawn_once(self, make):
+        display = make().plot()
+        tree = display.tree
+        at_root = bool(tree.root.sensors)
+        assert len(display.nodes_) == tree.n_nodes
+        assert len(display.leaves_) == tree.n_leaves
+        assert len(display.edges_) == tree.n_nodes + tree.n_leaves - 1 + at_root
+        assert display.ax_.figure is display.figure_
+
+    @EVERY_TREE
+    def test_no_text_covers_another(self, make):
+        display = make().plot()
+        boxes = [text.get_window_extent().padded(-0.5) for text in texts(display)]
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:i])
+
+    @EVERY_TREE
+    def test_no_text_is_cut_off(self, make):
+        display = make().plot()
+        whole = display.figure_.bbox
+        for text in texts(display):
+            box = text.get_window_extent()
+            assert whole.x0 <= box.x0
+            assert box.x1 <= whole.x1
+            assert whole.y0 <= box.y0
+            assert box.y1 <= whole.y1
+
+    @EVERY_TREE
+    def test_no_edge_runs_through_a_word(self, make):
+        display = make().plot()
+        words = [text for text in texts(display) if text not in display.nodes_]
+        for line in display.edges_:
+            path = line.get_path().transformed(line.get_transform())
+            for text in words:
+                assert not path.intersects_bbox(text.get_window_extent(), filled=False)
+
+    def test_an_edge_says_what_is_bought_and_its_price(self):
+        written = [text.get_text() for text in cascade().plot().edge_labels_]
+        assert "buy blood, +10.37" in written
+        assert written.count("stop") == 5
+
+    def test_whole_prices_are_written_without_decimals(self, fitted):
+        display = TreeDisplay.from_estimator(*fitted[:2]).plot()
+        assert [text.get_text() for text in display.edge_labels_] == [
+            "buy cheap, +1",
+            "stop",
+            "buy dear, +9",
+        ]
+
+    def test_an_edge_is_wider_the_more_rows_take_it(self):
+        display = cascade().plot()
+        share = [v.share for v in display.vertices]
+        width = [line.get_linewidth() for line in display.edges_]
+        assert np.array_equal(np.argsort(share), np.argsort(width))
+
+    def test_what_no_row_reaches_is_grey(self):
+        display = cascade().plot()
+        reached, unreached = (display.leaves_[k][0].get_color() for k in (0, 1))
+        assert reached == "black"
+        assert unreached != reached
+
+    def test_a_share_of_a_few_rows_is_not_written_as_none(self):
+        tree = cascade_tree(NAMES[:2])
+        display = TreeDisplay(tree, sensor_set(2), [0.9999, 0.0001]).plot()
+        written = [[text.get_text() for text in leaf] for leaf in display.leaves_]
+        assert "> 99.9 %" in written[0]
+        assert "< 0.1 %" in written[1]
+
+    def test_accuracy_is_a_column_when_it_is_known(self):
+        assert [len(leaf) for leaf in cascade().plot().leaves_] == [4] * 6
+        assert [len(leaf) for leaf in exhaustive().plot().leaves_] == [5] * 16
+
+    def test_the_letters_shrink_to_fit_the_axes_of_the_user(self):
+        _, ax = mpl.pyplot.subplots(figsize=(5, 4))
+        display = exhaustive().plot(ax)
+        assert display.ax_ is ax
+        box = ax.get_window_extent()
+        for text in texts(display):
+            written = text.get_window_extent()
+            assert box.x0 <= written.x0
+            assert written.x1 <= box.x1 + 5  # small letters are hinted to whole pixels
+
+    def test_a_dollar_sign_is_only_a_dollar_sign(self):
+        sensors = SensorSet(("$a$", "$b$"), ((0,), (1,)), (1.0, 2.0))
+        display = TreeDisplay(
+            cascade_tree(sensors.names), sensors, [0.5, 0.5], unit="$"
+        )
+        display.plot().figure_.draw_without_rendering()
+        assert display.edge_labels_[0].get_text() == "buy $a$, +1"
+
+    def test_plot_without_matplotlib_names_the_extra(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
+            only_leaf().plot()
+
+
+def texts(display: TreeDisplay) -> list:
+    """Everything that is written in a picture of a tree."""
+    display.figure_.draw_without_rendering()
+    return [text for text in display.ax_.texts if text.get_text()]
+
+
+class TestTradeoff:
+    def test_a_single_number_is_a_curve_of_one_point(self):
+        cost, accuracy, error = TradeoffDisplay({"all": (324, 0.84)}).curves["all"]
+        assert (cost.tolist(), accuracy.tolist(), error) == ([324], [0.84], None)
+
+    def test_every_curve_is_drawn_at_its_points(self):
+        display = TradeoffDisplay(
+            {"tree": ([1, 2], [0.7, 0.8]), "all": (9, 0.9)}
+        ).plot()
+        drawn = {
+            k: c.lines[0].get_xydata().tolist() for k, c in display.curves_.items()
+        }
+        assert drawn == {"tree": [[1, 0.7], [2, 0.8]], "all": [[9, 0.9]]}
+
+    def test_bars_are_one_standard_error_to_each_side(self):
+        display = TradeoffDisplay({"tree": ([1.0], [0.7], [0.1])}).plot()
+        (bar,) = display.curves_["tree"].lines[2][0].get_segments()
+        np.testing.assert_allclose(bar, [[1, 0.6], [1, 0.8]])
+
+    def test_the_unit_stands_at_the_axis(self):
+        display = TradeoffDisplay({"all": (9, 0.9)}, unit="dollars").plot()
+        assert "(dollars)" in display.ax_.get_xlabel()
+
+    def test_a_curve_has_the_same_colour_and_marker_in_no_other(self):
+        curves = {str(i): (i, 0.5) for i in range(6)}
+        lines = [c.lines[0] for c in TradeoffDisplay(curves).plot().curves_.values()]
+        assert len({line.get_color() for line in lines}) == 6
+        assert len({line.get_marker() for line in lines}) == 6
+
+    def test_words_beside_close_points_do_not_cover_each_other(self):
+        cost = [1.0, 1.5, 2.0, 60.0]
+        display = TradeoffDisplay(
+            {"tree": (cost, [0.7, 0.701, 0.702, 0.8])},
+            annotations={"tree": ["5,000", "6,000", "7,000", "8,000"]},
+        ).plot()
+        boxes = [text.get_window_extent() for text in display.annotations_]
+        assert len(boxes) == 4
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:i])
+
+    def test_it_draws_where_it_is_told(self):
+        _, ax = mpl.pyplot.subplots()
+        display = TradeoffDisplay({"all": (9, 0.9)}).plot(ax)
+        assert display.ax_ is ax
+        assert display.figure_ is ax.figure
+
+    def test_arrays_of_different_lengths_are_refused(self):
+        with pytest.raises(DataError, match="one number per point"):
+            TradeoffDisplay({"tree": ([1, 2], [0.7])})
+
+    def test_a_curve_without_accuracy_is_refused(self):
+        with pytest.raises(DataError, match="'tree' has 1 parts"):
+            TradeoffDisplay({"tree": ([1, 2],)})
+
+    def test_words_for_another_number_of_points_are_refused(self):
+        with pytest.raises(DataError, match="one word for each point"):
+            TradeoffDisplay({"all": (9, 0.9)}, annotations={"all": ["a", "b"]})
+
+    def test_words_for_an_unknown_curve_are_refused(self):
+        with pytest.raises(DataError, match="'al', which is not a curve"):
+            TradeoffDisplay({"all": (9, 0.9)}, annotations={"al": ["a"]})
+
+    def test_plot_without_matplotlib_names_the_extra(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
+            TradeoffDisplay({"all": (9, 0.9)}).plot()
