@@ -458,7 +458,7 @@ CASES = {
     "unknown solver of a problem": (
         lambda: solve(problem()(), "gurobi"),
         ParameterError,
-        "solver must be one of 'scipy', ",
+        "solver must be one of 'structured', 'scipy', ",
     ),
     "negative ridge": (
         lambda: solve(problem()(), l2=-1.0),

@@ -7,9 +7,9 @@ import pytest
 from strategies import random_problem
 
 from sensortree import CertificateWarning
-from sensortree.program import DualPoint, certify, solve
+from sensortree.program import DualPoint, Penalty, certify, solve
 from sensortree.program import solution as solution_module
-from sensortree.program.solvers import RawSolution, Solver
+from sensortree.program.solvers import Candidate, RawSolution, Solver
 
 
 def zeros(problem):
@@ -26,7 +26,7 @@ def test_the_gap_is_never_negative_whatever_the_dual(seed, l2):
     for size in (1e-3, 1.0, 1e3):
         shape = (problem.n_samples, problem.n_nodes)
         dual = DualPoint(*(size * rng.normal(size=(4, *shape))))
-        certificate = certify(problem, best.coef, dual, l2=l2)
+        certificate = certify(problem, best.coef, dual, penalty=Penalty(l2))
         assert certificate.lower <= best.certificate.upper + 1e-9
 
 
@@ -126,16 +126,16 @@ def test_the_lower_bound_survives_duplicated_and_constant_columns():
         problem.lost_if_positive,
     )
     optimum = solve(problem).certificate.upper
-    for name in ("scipy", "highs", "clarabel"):
+    for name in ("structured", "scipy", "highs", "clarabel"):
         certificate = solve(wide, name).certificate
         assert certificate.converged
         assert certificate.upper == pytest.approx(optimum, rel=1e-6)
 
 
 def test_a_sloppy_solver_is_not_silent(monkeypatch):
-    def sloppy(problem, ridge, tol):
+    def sloppy(problem, options):
         coef = [np.zeros(d) for d in problem.n_features]
-        return RawSolution(coef, DualPoint(*zeros(problem)), iterations=3)
+        return RawSolution([Candidate(coef, DualPoint(*zeros(problem)))], iterations=3)
 
     monkeypatch.setitem(
         solution_module.SOLVERS, "sloppy", Solver("sloppy", sloppy, ridge=False)
@@ -150,10 +150,11 @@ def test_a_sloppy_solver_is_not_silent(monkeypatch):
 def test_subgradients_support_the_objective_from_below():
     problem = random_problem(5)
     rng = np.random.default_rng(0)
-    for l2 in (0.0, 2.0):
+    for penalty in (Penalty(), Penalty(l2=2.0), Penalty(l1=1.5)):
         for _ in range(50):
             here = [rng.normal(size=d) for d in problem.n_features]
             there = [rng.normal(size=d) for d in problem.n_features]
-            slope = problem.subgradient(here, l2)
+            slope = problem.subgradient(here, penalty)
             step = sum(g @ (b - a) for g, a, b in zip(slope, here, there, strict=True))
-            assert problem.value(there, l2) >= problem.value(here, l2) + step - 1e-9
+            value = problem.value(here, penalty)
+            assert problem.value(there, penalty) >= value + step - 1e-9

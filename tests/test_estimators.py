@@ -100,9 +100,8 @@ def test_the_dear_sensor_is_bought_where_the_cheap_one_is_unsure(two_sensors):
     bought = model.acquired(X)[:, 1]
     assert bought[X[:, 1] < 0.5].mean() > 0.8
     assert bought[X[:, 1] > 1.0].mean() < 0.1
-    buys_all = SensorTreeClassifier(sensors, costs=costs, cost_weight=0).fit(X, y)
     assert model.score(X, y) > 0.9
-    assert model.acquisition_cost(X).mean() < 0.7 * buys_all.acquisition_cost(X).mean()
+    assert model.acquisition_cost(X).mean() < 0.6 * sum(costs.values())
 
 
 def test_a_cost_weight_beyond_all_errors_buys_only_the_root(two_sensors):

@@ -35,7 +35,10 @@ def test_every_registered_solver_is_installed_here():
 @pytest.mark.parametrize("shape", list(shapes()))
 def test_all_solvers_and_forms_agree_on_the_optimum(shape):
     problem = random_problem(**shape)
-    solutions = {name: solve(problem, name) for name in LINEAR}
+    solutions = {
+        name: solve(problem, name, tol=1e-8 if name == "structured" else 1e-6)
+        for name in LINEAR
+    }
     optima = {name: s.certificate.upper for name, s in solutions.items()}
     reference = optima["scipy-path"]
     for name, solution in solutions.items():
@@ -58,6 +61,24 @@ def test_all_solvers_agree_with_a_ridge_penalty(seed, l2):
         np.testing.assert_allclose(
             np.concatenate(solution.coef), np.concatenate(solutions[0].coef), atol=2e-3
         )
+
+
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.5), (0.0, 20.0), (0.5, 2.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_all_solvers_agree_with_an_l1_penalty(seed, l2, l1):
+    problem = random_problem(seed, n_leaves=4)
+    names = RIDGE if l2 else LINEAR
+    reference = solve(problem, "clarabel", l2=l2, l1=l1).certificate.upper
+    for name in names:
+        certificate = solve(problem, name, l2=l2, l1=l1).certificate
+        assert certificate.converged, name
+        assert certificate.upper == pytest.approx(reference, rel=1e-6), name
+
+
+def test_a_large_l1_penalty_leaves_no_coefficient():
+    problem = random_problem(1, n_leaves=4)
+    solution = solve(problem, l1=1e3)
+    np.testing.assert_allclose(np.concatenate(solution.coef), 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -185,7 +206,7 @@ def test_solvers_agree_on_real_problems(real_data, data, savings):
     }
     costs = dict(zip(sensors, arrays["sensor_costs"].tolist(), strict=True))
     optima = []
-    for solver in ("scipy", "highs", "clarabel"):
+    for solver in ("structured", "scipy", "highs", "clarabel"):
         model = SensorTreeClassifier(
             sensors, costs=costs, cost_weight=0.003, savings=savings, solver=solver
         ).fit(X, y)

@@ -52,12 +52,14 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         or the paper's one maximal risk, all sensors bought and a wrong answer. The risk is
         the same, but the tight bound is closer to it: an example for which all leaves are
         equally good no longer pulls every decision towards 0.
-    solver : str, default="scipy"
+    solver : str, default="structured"
         Solver of the linear program; see `sensortree.program.solve`.
     tol : float, default=1e-6
         Relative gap to which the optimum is certified.
     l2 : float, default=0.0
-        Ridge penalty on the decision functions; 0 is the paper's linear program.
+        Ridge penalty (l2/2) |θ|² on the decision functions; 0 is the paper's program.
+    l1 : float, default=0.0
+        Penalty l1 |θ|₁ on the decision functions.
     fallback : bool, default=True
         Send every example to the single best leaf if that has the lower risk on the
         training data. False keeps what the linear program says, as published.
@@ -114,6 +116,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "l2": [Interval(Real, 0, None, closed="left")],
+        "l1": [Interval(Real, 0, None, closed="left")],
         "fallback": ["boolean"],
         "n_jobs": [None, Integral],
     }
@@ -128,9 +131,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
         savings: str = "tight",
-        solver: str = "scipy",
+        solver: str = "structured",
         tol: float = 1e-6,
         l2: float = 0.0,
+        l1: float = 0.0,
         fallback: bool = True,
         n_jobs: int | None = None,
     ):
@@ -144,6 +148,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.solver = solver
         self.tol = tol
         self.l2 = l2
+        self.l1 = l1
         self.fallback = fallback
         self.n_jobs = n_jobs
 
@@ -181,7 +186,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
                 weight[:, None] * kept, tree.positive_paths, tree.negative_paths
             ),
         )
-        solution = solve(problem, self.solver, self.tol, self.l2)
+        solution = solve(problem, self.solver, self.tol, self.l2, self.l1)
         self.certificate_ = solution.certificate
         coef = solution.coef
         if self.fallback:

@@ -2,29 +2,36 @@
 
 Any coefficients give an upper bound: evaluate the objective there. Any dual point that
 is feasible gives a lower bound. What a solver returns is only nearly feasible, so we
-make it so: signs are clipped, flow is conserved, pulls are cut to their capacity, and
-the coupling
+make it so: signs are clipped, flow is conserved, pulls are cut to their capacity. Then,
+with r_j = sum_i (pull_negative - pull_positive)_ij φ_j(x_i), the bound is the sum of all
+pulls minus what coefficients could gain from r,
 
-    sum_i (pull_negative - pull_positive)_ij φ_j(x_i) = l2 θ_j      for every node j
+    l2 > 0:        sum_d (|r_d| - l1)_+² / (2 l2),
+    l2 = 0:        sum_d reach_d (|r_d| - l1)_+  for coefficients |θ_d| <= reach_d.
 
-is restored by moving the pulls within their capacities. With l2 > 0 a remaining residual
-r costs r²/(2 l2) exactly. Without it rounding leaves a residual near 1e-14, and the bound
-is that of all coefficients within `REACH` times the returned ones (and at least REACH, on
-columns scaled to size 1): there a residual costs at most sum_d reach_d |r_d|.
-Nothing is taken on a solver's word; a wrong dual point gives a poor bound, not a wrong
-one.
+Moving the pulls within their capacities brings r to where that costs least: l2 θ with a
+ridge penalty, 0 (or inside [-l1, l1]) without. Rounding then leaves |r| near 1e-14, and
+reach_d is `REACH` times the returned coefficient, at least REACH, on columns scaled to
+size 1. Nothing is taken on a solver's word; a wrong dual point gives a poor bound, not a
+wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from sensortree.program.surrogate import Array, DualPoint, SurrogateProblem
-
+from sensortree.program.arrays import Array, like, namespace, to_numpy
+from sensortree.program.surrogate import (
+    DualPoint,
+    Penalty,
+    SurrogateProblem,
+    column_sizes,
+)
 
 REACH = 1e3
 
@@ -47,7 +54,8 @@ class Certificate:
     sign_violation : float
         The most negative multiplier of the solver, as it came (0 if none was negative).
     residual : float
-        Largest entry of the coupling that was left after the repair.
+        Largest entry of the coupling r that was left after the repair and that no
+        penalty explains.
 
     Examples
     --------
@@ -84,11 +92,11 @@ class Certificate:
 
 def certify(
     problem: SurrogateProblem,
-    coef: Sequence[ArrayLike],
+    coef: Sequence[Any],
     dual: DualPoint,
     *,
     tol: float = 1e-6,
-    l2: float = 0.0,
+    penalty: Penalty | None = None,
 ) -> Certificate:
     """Bound the optimum from both sides, whatever `coef` and `dual` are.
 
@@ -98,100 +106,172 @@ def certify(
     coef : list of array-likes of shape (D_j,)
     dual : DualPoint
     tol : float, default=1e-6
-    l2 : float, default=0.0
-        Weight of the ridge penalty (l2/2) |θ|².
+    penalty : Penalty, default=None
+        What is added to the surrogate.
     """
-    upper = problem.value(coef, l2)
-    dual = DualPoint(*(np.nan_to_num(part) for part in _parts(dual)))
-    capacity_negative, capacity_positive = _capacities(problem, dual)
-    signed_pull = np.clip(dual.pull_negative, 0, capacity_negative) - np.clip(
-        dual.pull_positive, 0, capacity_positive
+    penalty = penalty or Penalty()
+    certificate = Certificate(
+        upper=problem.value(coef, penalty),
+        lower=0.0,  # all terms of the objective are at least 0
+        tol=tol,
+        reach=np.inf if penalty.l2 > 0 else REACH,
+        sign_violation=_most_negative(dual),
+        residual=np.inf,
     )
+    # A little flow on every edge makes room for the repair, and costs as little.
+    for least in (0.0, 0.03 * tol):
+        lower, residual = _lower_bound(problem, coef, dual, penalty, least)
+        if lower >= certificate.lower:
+            certificate = replace(certificate, lower=lower, residual=residual)
+        if certificate.converged:
+            break
+    return certificate
+
+
+def _lower_bound(
+    problem: SurrogateProblem,
+    coef: Sequence[Any],
+    dual: DualPoint,
+    penalty: Penalty,
+    least: float,
+) -> tuple[float, float]:
+    """The dual objective after the repair, and the residual that was left."""
+    capacities = _capacities(problem, dual, least)
     lower, residual = 0.0, 0.0
     for j, (features, theta) in enumerate(zip(problem.features, coef, strict=True)):
-        theta = np.asarray(theta, float)
-        scale = np.abs(features).max(axis=0, initial=0.0)
-        scale = np.where(scale > 0, scale, 1.0)
-        low, high = -capacity_positive[:, j], capacity_negative[:, j]
-        pull = _restore_coupling(
-            features, scale, signed_pull[:, j], low, high, l2 * theta
+        bound, left = _node_bound(
+            features,
+            np.asarray(theta, float),
+            _number(dual.pull_negative[:, j]),
+            _number(dual.pull_positive[:, j]),
+            *capacities[j],
+            penalty,
         )
-        left = features.T @ pull
-        # For a given difference of the two pulls their largest sum fills one of them.
-        lower += float(np.minimum(2 * high - pull, pull - 2 * low).sum())
-        if l2 > 0:
-            lower -= float(left @ left) / (2 * l2)
-        else:
-            reach = REACH * np.maximum(1.0, np.abs(theta * scale))
-            lower -= float(reach @ np.abs(left / scale))
-        residual = max(
-            residual, float(np.abs((left - l2 * theta) / scale).max(initial=0))
-        )
-    return Certificate(
-        upper=upper,
-        # All terms of the objective are at least 0, so 0 is always a lower bound.
-        lower=max(lower, 0.0),
-        tol=tol,
-        reach=np.inf if l2 > 0 else REACH,
-        sign_violation=_most_negative(dual),
-        residual=residual,
+        lower += bound
+        residual = max(residual, left)
+    return lower, residual
+
+
+def _node_bound(
+    features: Array,
+    theta: NDArray[np.float64],
+    pull_negative: Array,
+    pull_positive: Array,
+    high: Array,
+    low: Array,
+    penalty: Penalty,
+) -> tuple[float, float]:
+    """A node's part of the lower bound, and the residual left in its coupling.
+
+    `high` and `low` are the capacities of the pulls on the negative and positive edge.
+    """
+    xp = namespace(features)
+    scale = column_sizes(features)
+    zero = xp.zeros_like(high)
+    pull = xp.minimum(xp.maximum(pull_negative, zero), high) - xp.minimum(
+        xp.maximum(pull_positive, zero), low
     )
+    pull = _restore_coupling(features, scale, pull, -low, high, theta, penalty)
+    # For a given difference of the two pulls their largest sum fills one of them.
+    bound = float(xp.sum(xp.minimum(2 * high - pull, pull + 2 * low)))
+    excess = np.maximum(np.abs(to_numpy(features.T @ pull)) - penalty.l1, 0.0)
+    if penalty.l2 > 0:
+        bound -= float(excess @ excess) / (2 * penalty.l2)
+        left = np.abs(excess - penalty.l2 * np.abs(theta)) / scale
+    else:
+        left = excess / scale
+        bound -= REACH * float(np.maximum(1.0, np.abs(theta * scale)) @ left)
+    return bound, float(left.max(initial=0.0))
 
 
-def _parts(dual: DualPoint) -> tuple[Array, Array, Array, Array]:
-    flows = (dual.flow_negative, dual.flow_positive)
-    return *flows, dual.pull_negative, dual.pull_positive
+def _number(array: Array) -> Array:
+    """Replace NaN by 0."""
+    xp = namespace(array)
+    return xp.where(xp.isfinite(array), array, xp.zeros_like(array))
 
 
 def _most_negative(dual: DualPoint) -> float:
-    return 0.0 + max(-float(part.min(initial=0.0)) for part in _parts(dual))
+    parts = (
+        dual.flow_negative,
+        dual.flow_positive,
+        dual.pull_negative,
+        dual.pull_positive,
+    )
+    least = (
+        float(namespace(part).min(_number(part))) for part in parts if part.shape[1]
+    )
+    return max(0.0, -min(least, default=0.0))
 
 
-def _capacities(problem: SurrogateProblem, dual: DualPoint) -> tuple[Array, Array]:
-    """Make the flow a unit flow and return a · flow_negative, b · flow_positive."""
-    n_nodes = problem.n_nodes
-    inflow = np.zeros((problem.n_samples, n_nodes + 1))  # last column: leaves
-    inflow[:, :1] = 1.0
-    capacity_negative = np.empty((problem.n_samples, n_nodes))
-    capacity_positive = np.empty((problem.n_samples, n_nodes))
-    for j in range(n_nodes):
-        down = np.maximum(dual.flow_negative[:, j], 0.0)
-        up = np.maximum(dual.flow_positive[:, j], 0.0)
+def _capacities(
+    problem: SurrogateProblem, dual: DualPoint, least: float
+) -> list[tuple[Any, Any]]:
+    """Make the flow a unit flow; return a · flow_negative, b · flow_positive by node.
+
+    Each edge gets at least the share `least` of what comes to its node.
+    """
+    xp = namespace(problem.lost_if_negative)
+    capacities = []
+    inflow: dict[int, Array] = {}
+    for j in range(problem.n_nodes):
+        down, up = _number(dual.flow_negative[:, j]), _number(dual.flow_positive[:, j])
+        zero = xp.zeros_like(down)
+        down, up = xp.maximum(down, zero), xp.maximum(up, zero)
         total = down + up
-        share = np.divide(down, total, out=np.full_like(total, 0.5), where=total > 0)
-        flow_negative = inflow[:, j] * share
-        flow_positive = inflow[:, j] - flow_negative
-        inflow[:, problem.negative[j]] += flow_negative
-        inflow[:, problem.positive[j]] += flow_positive
-        capacity_negative[:, j] = problem.lost_if_negative[:, j] * flow_negative
-        capacity_positive[:, j] = problem.lost_if_positive[:, j] * flow_positive
-    return capacity_negative, capacity_positive
+        known = total > 0
+        share = xp.where(known, down / xp.where(known, total, zero + 1), zero + 0.5)
+        share = xp.clip(share, least, 1 - least)
+        flow = inflow.pop(j, zero + 1)
+        flow_negative = flow * share
+        flow_positive = flow - flow_negative
+        inflow[int(problem.negative[j])] = flow_negative  # -1: a leaf, not asked again
+        inflow[int(problem.positive[j])] = flow_positive
+        capacities.append(
+            (
+                problem.lost_if_negative[:, j] * flow_negative,
+                problem.lost_if_positive[:, j] * flow_positive,
+            )
+        )
+    return capacities
 
 
 def _restore_coupling(
-    features: Array, scale: Array, pull: Array, low: Array, high: Array, target: Array
+    features: Array,
+    scale: NDArray[np.float64],
+    pull: Array,
+    low: Array,
+    high: Array,
+    theta: NDArray[np.float64],
+    penalty: Penalty,
 ) -> Array:
-    """Move `pull` within [low, high] until features.T @ pull = target, nearly.
+    """Move `pull` within [low, high] until its coupling is where the bound wants it.
 
     Alternating projections: each step is the least-squares correction in which examples
-    move in proportion to the room they have, then a cut to the bounds. Since pull = 0 is
-    feasible for target 0, the bounds and the coupling always meet there.
+    move in proportion to the room they have, then a cut to the bounds. Since pull = 0 has
+    coupling 0, the bounds and a coupling of 0 always meet.
     """
-    columns = features / scale
-    target = target / scale
-    best, best_residual = pull, np.inf
+    xp = namespace(features)
+    weight = like(1.0 / scale, features)
+    columns = features * weight
+    best, best_size = pull, np.inf
     for _ in range(30):
-        residual = columns.T @ pull - target
-        largest = float(np.abs(residual).max(initial=0.0))
-        if largest < best_residual:
-            best, best_residual = pull, largest
-        if largest <= 1e-15 * float(np.abs(pull).sum()):
+        coupling = to_numpy(columns.T @ pull)
+        slack = penalty.l1 / scale  # coupling that the l1 penalty takes for nothing
+        wanted = np.clip(coupling - penalty.l2 * theta / scale, -slack, slack)
+        residual = coupling - penalty.l2 * theta / scale - wanted
+        size = float(np.abs(residual).max(initial=0.0))
+        if size < best_size:
+            best, best_size = pull, size
+        if size <= 1e-15 * float(xp.sum(xp.abs(pull))):
             break
-        room = np.maximum(np.minimum(high - pull, pull - low), 1e-4 * (high - low))
-        weighted = columns * (room**2)[:, None]
-        gram = columns.T @ weighted
+        room = xp.maximum(xp.minimum(high - pull, pull - low), 1e-4 * (high - low))
+        weighted = columns * (room * room)[:, None]
+        gram = to_numpy(columns.T @ weighted)
+        if not np.all(np.isfinite(gram)):
+            break
         # Columns of rare or settled examples weigh little: give each the same weight.
-        size = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
-        step = np.linalg.lstsq(gram * np.outer(size, size), size * residual, 1e-13)[0]
-        pull = np.clip(pull - weighted @ (size * step), low, high)
+        unit = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
+        step = np.linalg.lstsq(gram * np.outer(unit, unit), unit * residual, 1e-13)[0]
+        moved = pull - weighted @ like(unit * step, features)
+        pull = xp.minimum(xp.maximum(moved, low), high)
     return best

@@ -8,13 +8,15 @@ dual point out of what a general solver returns. `path_form` is the paper's own 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sensortree.program.surrogate import Array, Coef, DualPoint, SurrogateProblem
+from sensortree.program.surrogate import Coef, DualPoint, SurrogateProblem
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +164,24 @@ def compact_form(problem: SurrogateProblem) -> LinearProgram:
         n_coef=n_coef,
         coef_of=lambda x: problem.split(x[:n_coef]),
         dual_of=dual_of,
+    )
+
+
+def with_l1(program: LinearProgram, weights: Array) -> LinearProgram:
+    """Add sum_d weights_d |θ_d| to the objective, by a variable t_d >= ±θ_d each."""
+    n_rows, n_variables = program.matrix.shape
+    picks = sparse.eye_array(program.n_coef, n_variables, format="csr")
+    ones = sparse.eye_array(program.n_coef)
+    matrix = sparse.block_array(
+        [[program.matrix, None], [-picks, ones], [picks, ones]], format="csr"
+    )
+    return replace(
+        program,
+        cost=np.r_[program.cost, weights],
+        matrix=matrix,
+        bound=np.r_[program.bound, np.zeros(2 * program.n_coef)],
+        lower=np.r_[program.lower, np.full(program.n_coef, -np.inf)],
+        dual_of=lambda multipliers: program.dual_of(multipliers[:n_rows]),
     )
 
 

@@ -6,7 +6,7 @@ V = 0 at leaves, each example's bound is a recursion from the leaves to the root
     V_j = max( a_j (1 - m_j)_+ + V_negative(j),  b_j (1 + m_j)_+ + V_positive(j) ),
 
 which equals the maximum over paths in the paper (eq.erm_tree with hinges). The problem
-is to minimise  sum_i V_i,root + (l2/2) sum_j |θ_j|²  over all coefficients θ. It is
+is to minimise  sum_i V_i,root + (l2/2) |θ|² + l1 |θ|₁  over all coefficients θ. It is
 always feasible and bounded below by 0. No solver lives here.
 """
 
@@ -18,12 +18,27 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sensortree.exceptions import ProblemError
+from sensortree.program.arrays import Array, as_floats, like, namespace, to_numpy
 
-Array = NDArray[np.float64]
-Coef = list[Array]
+Coef = list[NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What is added to the surrogate: (l2/2) |θ|² + l1 |θ|₁, all coefficients alike."""
+
+    l2: float = 0.0
+    l1: float = 0.0
+
+    def value(self, coef: Sequence[Any]) -> float:
+        """The penalty of some coefficients."""
+        flat = np.concatenate(
+            [np.empty(0), *(np.asarray(theta, float) for theta in coef)]
+        )
+        return float(0.5 * self.l2 * (flat @ flat) + self.l1 * np.abs(flat).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +47,10 @@ class DualPoint:
 
     Attributes
     ----------
-    flow_negative, flow_positive : ndarray of shape (n_samples, n_nodes)
+    flow_negative, flow_positive : array of shape (n_samples, n_nodes)
         Flow on each node's two edges. One unit enters the root; what enters a node
         leaves it.
-    pull_negative, pull_positive : ndarray of shape (n_samples, n_nodes)
+    pull_negative, pull_positive : array of shape (n_samples, n_nodes)
         Multipliers of the hinges: 0 <= pull_negative <= a · flow_negative and
         0 <= pull_positive <= b · flow_positive. A pull on the negative edge pushes the
         margin up.
@@ -57,9 +72,15 @@ class SurrogateProblem:
         Child node of each node on either side, -1 for a leaf. Nodes are numbered so that
         a child comes after its parent; node 0 is the root.
     features : list of n_nodes array-likes of shape (n_samples, D_j)
-        What each node's decision function is linear in, intercept column included.
+        What each node's decision function is linear in, intercept column included. Nodes
+        that are given the same array share it.
     lost_if_negative, lost_if_positive : array-like of shape (n_samples, n_nodes)
         Savings lost by each decision; at least 0. Sample weights multiply both.
+
+    Notes
+    -----
+    Arrays of another library (PyTorch, CuPy, ...) stay where they are, and the structured
+    solver works on them there; all three must then be of that library.
 
     Examples
     --------
@@ -89,8 +110,8 @@ class SurrogateProblem:
         set_(self, "lost_if_positive", self._weights("lost_if_positive"))
         if self.lost_if_negative.shape != self.lost_if_positive.shape:
             raise ProblemError(
-                f"lost_if_negative has shape {self.lost_if_negative.shape} and "
-                f"lost_if_positive {self.lost_if_positive.shape}; they must agree."
+                f"lost_if_negative has shape {tuple(self.lost_if_negative.shape)} and "
+                f"lost_if_positive {tuple(self.lost_if_positive.shape)}; they must agree."
             )
         set_(self, "features", self._check_features())
 
@@ -122,13 +143,14 @@ class SurrogateProblem:
             )
 
     def _weights(self, name: str) -> Array:
-        weights = np.asarray(getattr(self, name), dtype=np.float64)
+        weights = as_floats(getattr(self, name))
         if weights.ndim != 2 or weights.shape[1] != self.n_nodes:
             raise ProblemError(
                 f"{name} must have shape (n_samples, {self.n_nodes}), got "
-                f"{weights.shape}."
+                f"{tuple(weights.shape)}."
             )
-        if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        xp = namespace(weights)
+        if not xp.all(xp.isfinite(weights)) or xp.any(weights < 0):
             raise ProblemError(
                 f"{name} must be finite and at least 0; savings are, when max_risk is at "
                 f"least as large as every leaf risk."
@@ -145,13 +167,15 @@ class SurrogateProblem:
         for node, given in enumerate(self.features):
             if id(given) in checked:
                 continue
-            array = np.asarray(given, dtype=np.float64)
-            if array.ndim != 2 or len(array) != self.n_samples or not array.shape[1]:
+            array = as_floats(given)
+            wide = array.ndim == 2 and array.shape[1] > 0
+            if not wide or array.shape[0] != self.n_samples:
                 raise ProblemError(
                     f"features[{node}] must have shape ({self.n_samples}, D) with D at "
-                    f"least 1, got {array.shape}."
+                    f"least 1, got {tuple(array.shape)}."
                 )
-            if not np.all(np.isfinite(array)):
+            xp = namespace(array)
+            if not xp.all(xp.isfinite(array)):
                 raise ProblemError(
                     f"features[{node}] holds NaN or infinity; impute first."
                 )
@@ -176,7 +200,7 @@ class SurrogateProblem:
     @property
     def n_features(self) -> tuple[int, ...]:
         """Number of coefficients of each node (D_j)."""
-        return tuple(array.shape[1] for array in self.features)
+        return tuple(int(array.shape[1]) for array in self.features)
 
     @cached_property
     def paths(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -199,65 +223,75 @@ class SurrogateProblem:
             N[leaf, below] = True
         return P, N
 
-    def split(self, flat: ArrayLike) -> Coef:
+    def split(self, flat: Any) -> Coef:
         """Cut one vector of all coefficients into one array per node."""
         return np.split(np.asarray(flat, float), np.cumsum(self.n_features)[:-1])
 
-    def margins(self, coef: Sequence[ArrayLike]) -> Array:
+    def margins(self, coef: Sequence[Any]) -> Array:
         """Values of the decision functions (g_j), (n_samples, n_nodes)."""
-        margins = np.empty((self.n_samples, self.n_nodes))
-        for node, (features, theta) in enumerate(zip(self.features, coef, strict=True)):
-            margins[:, node] = features @ np.asarray(theta, float)
-        return margins
+        xp = namespace(self.lost_if_negative)
+        columns = [
+            features @ like(np.asarray(theta, dtype=np.float64), features)
+            for features, theta in zip(self.features, coef, strict=True)
+        ]
+        return xp.stack(columns, axis=1) if columns else self.lost_if_negative
 
     def values(self, margins: Array) -> Array:
         """V at the root of each example, (n_samples,)."""
-        value = np.zeros((self.n_samples, self.n_nodes + 1))  # last column: leaves
+        xp = namespace(margins)
+        leaf = xp.zeros_like(margins[:, 0])
+        value = [leaf] * (self.n_nodes + 1)  # the last one, -1, is any leaf's
         for node in reversed(range(self.n_nodes)):
-            value[:, node] = np.maximum(*self._sides(node, margins, value))
-        return value[:, 0]
+            value[node] = xp.maximum(*self._sides(node, margins, value))
+        return value[0]
 
-    def value(self, coef: Sequence[ArrayLike], l2: float = 0.0) -> float:
+    def value(self, coef: Sequence[Any], penalty: Penalty | None = None) -> float:
         """The objective at any coefficients: an upper bound of the optimum."""
-        norms = [np.asarray(theta, float) for theta in coef]
-        ridge = 0.5 * l2 * sum(float(theta @ theta) for theta in norms)
-        return float(self.values(self.margins(coef)).sum()) + ridge
+        if not self.n_nodes:
+            return 0.0
+        xp = namespace(self.lost_if_negative)
+        surrogate = float(xp.sum(self.values(self.margins(coef))))
+        return surrogate + (penalty or Penalty()).value(coef)
 
-    def subgradient(self, coef: Sequence[ArrayLike], l2: float = 0.0) -> Coef:
+    def subgradient(self, coef: Sequence[Any], penalty: Penalty | None = None) -> Coef:
         """One subgradient of the objective; ties take the negative side."""
+        penalty = penalty or Penalty()
         margins = self.margins(coef)
-        value = np.zeros((self.n_samples, self.n_nodes + 1))
-        goes_positive = np.empty((self.n_samples, self.n_nodes), dtype=bool)
+        xp = namespace(margins)
+        leaf = xp.zeros_like(margins[:, 0])
+        value = [leaf] * (self.n_nodes + 1)
+        goes_positive = [leaf] * self.n_nodes
         for node in reversed(range(self.n_nodes)):
             below, above = self._sides(node, margins, value)
-            goes_positive[:, node] = above > below
-            value[:, node] = np.maximum(below, above)
-        active = np.zeros((self.n_samples, self.n_nodes + 1), dtype=bool)
-        active[:, 0] = True
+            goes_positive[node] = above > below
+            value[node] = xp.maximum(below, above)
+        active = [leaf > 0] * (self.n_nodes + 1)
+        active[0] = leaf == 0
         gradient = []
         for node in range(self.n_nodes):
-            here, up, m = active[:, node], goes_positive[:, node], margins[:, node]
-            active[:, self.negative[node]] |= here & ~up
-            active[:, self.positive[node]] |= here & up
-            slope = np.where(
+            here, up, m = active[node], goes_positive[node], margins[:, node]
+            for child, side in ((self.negative[node], ~up), (self.positive[node], up)):
+                if child >= 0:
+                    active[child] = here & side
+            slope = xp.where(
                 up,
-                self.lost_if_positive[:, node] * (m > -1),
-                -self.lost_if_negative[:, node] * (m < 1),
+                xp.where(m > -1, self.lost_if_positive[:, node], leaf),
+                xp.where(m < 1, -self.lost_if_negative[:, node], leaf),
             )
             theta = np.asarray(coef[node], float)
-            gradient.append(self.features[node].T @ (slope * here) + l2 * theta)
+            pull = self.features[node].T @ xp.where(here, slope, leaf)
+            gradient.append(pull + penalty.l2 * theta + penalty.l1 * np.sign(theta))
         return gradient
 
-    def _sides(self, node: int, margins: Array, value: Array) -> tuple[Array, Array]:
+    def _sides(self, node: int, margins: Array, value: list[Array]) -> tuple[Any, Any]:
         """The two arguments of the maximum at a node, given its children's values."""
         m = margins[:, node]
-        below = self.lost_if_negative[:, node] * np.maximum(0.0, 1.0 - m)
-        above = self.lost_if_positive[:, node] * np.maximum(0.0, 1.0 + m)
-        return below + value[:, self.negative[node]], above + value[
-            :, self.positive[node]
-        ]
+        xp = namespace(m)
+        below = self.lost_if_negative[:, node] * xp.maximum(1.0 - m, xp.zeros_like(m))
+        above = self.lost_if_positive[:, node] * xp.maximum(1.0 + m, xp.zeros_like(m))
+        return below + value[self.negative[node]], above + value[self.positive[node]]
 
-    def scaled(self) -> tuple[SurrogateProblem, tuple[Array, ...], float]:
+    def scaled(self) -> tuple[SurrogateProblem, tuple[NDArray[np.float64], ...], float]:
         """Bring columns and savings to size 1.
 
         Returns
@@ -268,18 +302,17 @@ class SurrogateProblem:
         column_scale : tuple of ndarray of shape (D_j,)
         size : float
         """
-        scales: dict[int, Array] = {}
+        scales: dict[int, NDArray[np.float64]] = {}
         arrays: dict[int, Array] = {}
         for array in self.features:
             if id(array) not in arrays:
-                scale = np.abs(array).max(axis=0, initial=0.0)
-                scales[id(array)] = np.where(scale > 0, scale, 1.0)
-                arrays[id(array)] = array / scales[id(array)]
-        largest = max(
-            self.lost_if_negative.max(initial=0.0),
-            self.lost_if_positive.max(initial=0.0),
+                scales[id(array)] = column_sizes(array)
+                arrays[id(array)] = array / like(scales[id(array)], array)
+        xp = namespace(self.lost_if_negative)
+        size = max(
+            float(xp.max(self.lost_if_negative)), float(xp.max(self.lost_if_positive))
         )
-        size = float(largest) or 1.0
+        size = size or 1.0
         scaled = replace(
             self,
             features=tuple(arrays[id(array)] for array in self.features),
@@ -287,6 +320,13 @@ class SurrogateProblem:
             lost_if_positive=self.lost_if_positive / size,
         )
         return scaled, tuple(scales[id(array)] for array in self.features), size
+
+
+def column_sizes(array: Array) -> NDArray[np.float64]:
+    """Largest absolute value of each column; 1 for a column of zeros."""
+    xp = namespace(array)
+    sizes = to_numpy(xp.max(xp.abs(array), axis=0))
+    return np.where(sizes > 0, sizes, 1.0)
 
 
 def _children(children: Any, side: str) -> NDArray[np.intp]:

@@ -7,24 +7,90 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
-from sensortree.exceptions import MissingDependencyError
-from sensortree.program.linear_program import LinearProgram, compact_form, path_form
-from sensortree.program.surrogate import Array, Coef, DualPoint, SurrogateProblem
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import MissingDependencyError, ProblemError
+from sensortree.program.arrays import is_foreign
+from sensortree.program.linear_program import (
+    LinearProgram,
+    compact_form,
+    path_form,
+    with_l1,
+)
+from sensortree.program.surrogate import Coef, DualPoint, SurrogateProblem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Coefficients and the dual point that goes with them."""
+
+    coef: Coef
+    dual: DualPoint
 
 
 @dataclass(frozen=True, eq=False)
 class RawSolution:
-    """What a solver returns; it may be sloppy, since we certify."""
+    """What a solver returns; it may be sloppy, since we certify.
 
-    coef: Coef
-    dual: DualPoint
+    Attributes
+    ----------
+    candidates : list of Candidate
+        The first one that is certified is taken, or else the best.
+    iterations : int
+    """
+
+    candidates: list[Candidate]
     iterations: int
 
 
-# Problem, ridge weight of each coefficient, relative accuracy -> raw solution.
-Run = Callable[[SurrogateProblem, Array, float], RawSolution]
-# The same for a linear program -> solution vector, row multipliers, iterations.
-RunLinear = Callable[[LinearProgram, Array, float], tuple[Array, Array, int]]
+@dataclass(frozen=True, eq=False)
+class Options:
+    """What a solver is asked for besides the problem.
+
+    Attributes
+    ----------
+    ridge, lasso : ndarray of shape (p,)
+        Weight of θ_d²/2 and of |θ_d| in the objective, for each coefficient.
+    tol : float
+        Gap to reach, relative to the larger of |objective| and `unit`.
+    unit : float
+        What 1 is in the user's objective, before it was scaled.
+    n_jobs : int
+        Threads that may be used.
+    callback : callable or None
+        Called after each iteration with a `Progress`; returns True to stop.
+    """
+
+    ridge: Array
+    lasso: Array
+    tol: float
+    unit: float = 1.0
+    n_jobs: int = 1
+    callback: Callable[[Progress], object] | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a solver stands.
+
+    Attributes
+    ----------
+    iteration : int
+    upper, lower : float
+        Its own estimates of the bounds; the certificate is computed at the end.
+    """
+
+    iteration: int
+    upper: float
+    lower: float
+
+
+Run = Callable[[SurrogateProblem, Options], RawSolution]
+# Linear program, options -> solution vector, row multipliers, iterations.
+RunLinear = Callable[[LinearProgram, Options], tuple[Array, Array, int]]
 
 
 @dataclass(frozen=True)
@@ -76,9 +142,16 @@ def _solve_form(
     form: Callable[[SurrogateProblem], LinearProgram],
     run_linear: RunLinear,
     problem: SurrogateProblem,
-    ridge: Array,
-    tol: float,
+    options: Options,
 ) -> RawSolution:
+    if is_foreign(problem.lost_if_negative):
+        raise ProblemError(
+            "general solvers take NumPy arrays; use solver='structured' for arrays of "
+            "another library."
+        )
     program = form(problem)
-    x, multipliers, iterations = run_linear(program, ridge, tol)
-    return RawSolution(program.coef_of(x), program.dual_of(multipliers), iterations)
+    if options.lasso.any():
+        program = with_l1(program, options.lasso)
+    x, multipliers, iterations = run_linear(program, options)
+    candidate = Candidate(program.coef_of(x), program.dual_of(multipliers))
+    return RawSolution([candidate], iterations)

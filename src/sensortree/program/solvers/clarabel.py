@@ -7,11 +7,10 @@ from scipy import sparse
 
 from sensortree.exceptions import SolverError
 from sensortree.program.linear_program import LinearProgram
-from sensortree.program.solvers.base import solvers_for_both_forms
-from sensortree.program.surrogate import Array
+from sensortree.program.solvers.base import Array, Options, solvers_for_both_forms
 
 
-def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array, int]:
+def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
     """Solve  min cost·x + ½ xᵀPx  subject to  rows @ x + s = bounds, s >= 0."""
     import clarabel
 
@@ -20,7 +19,7 @@ def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array,
     rows = sparse.vstack([-program.matrix, -identity[bounded]], format="csc")
     bounds = np.r_[-program.bound, -program.lower[bounded]]
     quadratic = np.zeros(program.cost.size)
-    quadratic[: program.n_coef] = ridge
+    quadratic[: program.n_coef] = options.ridge
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10

@@ -12,16 +12,15 @@ import numpy as np
 
 from sensortree.exceptions import SolverError
 from sensortree.program.linear_program import LinearProgram
-from sensortree.program.solvers.base import solvers_for_both_forms
-from sensortree.program.surrogate import Array
+from sensortree.program.solvers.base import Array, Options, solvers_for_both_forms
 
 
-def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array, int]:
+def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
     """Solve by HiGHS, one thread."""
     import highspy
 
     highs = highspy.Highs()
-    options: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "output_flag": False,
         "threads": 1,
         "solver": "ipm",
@@ -29,7 +28,7 @@ def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array,
         "dual_feasibility_tolerance": 1e-9,
         "ipm_optimality_tolerance": 1e-10,
     }
-    for name, value in options.items():
+    for name, value in settings.items():
         highs.setOptionValue(name, value)
     highs.passModel(_model(highspy, program))
     highs.run()

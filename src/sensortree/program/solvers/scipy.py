@@ -9,11 +9,10 @@ from scipy.optimize import linprog
 
 from sensortree.exceptions import SolverError
 from sensortree.program.linear_program import LinearProgram
-from sensortree.program.solvers.base import solvers_for_both_forms
-from sensortree.program.surrogate import Array
+from sensortree.program.solvers.base import Array, Options, solvers_for_both_forms
 
 
-def run(program: LinearProgram, ridge: Array, tol: float) -> tuple[Array, Array, int]:
+def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
     """Solve by HiGHS's dual simplex; its vertex is exact to rounding."""
     rows: Any = -program.matrix  # SciPy's stubs do not know that it takes sparse arrays
     result = linprog(

@@ -1,0 +1,158 @@
+"""Claims about README and docs: what they name exists, what they show is what runs."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+import sensortree
+import sensortree.program
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    DOCS / "conf.py",
+    *sorted(DOCS.glob("*.md")),
+    *sorted((ROOT / "examples").glob("*.*")),
+]
+PUBLIC = [
+    f"{module.__name__}.{name}"
+    for module in (sensortree, sensortree.program)
+    for name in module.__all__
+]
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """What stands in the fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# the reference ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_on_the_reference_page(name):
+    assert re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)", read(DOCS / "api.md"))
+
+
+def test_every_name_on_the_reference_page_exists():
+    listed = re.findall(r"^   (sensortree\.[\w.]+)$", read(DOCS / "api.md"), re.M)
+    assert len(listed) > 30
+    for name in listed:
+        assert resolve_name(name).__doc__, name
+
+
+# the theory -------------------------------------------------------------------------------
+
+THEORY = read(DOCS / "theory.md")
+
+
+def defined_tests(file: str) -> set[str]:
+    tree = ast.parse(read(ROOT / file))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_test_that_the_theory_names_exists():
+    cited = re.findall(r"`(?:(tests/\w+\.py)::)?(test_\w+)`", THEORY)
+    assert len(cited) > 30
+    for file, name in cited:
+        assert name in defined_tests(file or "tests/test_paper.py"), name
+
+
+def test_every_function_that_the_theory_names_exists():
+    cited = set(re.findall(r"`(sensortree\.[\w.]+)`", THEORY))
+    assert len(cited) > 15
+    for name in cited:
+        assert resolve_name(name) is not None
+
+
+def test_every_line_of_the_equation_table_names_a_test():
+    table = THEORY.partition("## Equation, code, test")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) > 20
+    assert [line for line in lines if "test_" not in line] == []
+
+
+# what is shown is what runs ---------------------------------------------------------------
+
+
+def test_the_readmes_example_prints_what_the_readme_says():
+    readme = read(ROOT / "README.md")
+    (example,) = blocks(readme, "python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 15
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(example, "README.md", "exec"), {})
+    assert printed.getvalue() == blocks(readme, "text")[0]
+
+
+@pytest.mark.slow
+def test_the_readme_quotes_the_demo(tmp_path):
+    from sensortree.demo import main
+
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(["--output", str(tmp_path)]) == 0
+    assert blocks(read(ROOT / "README.md"), "text")[1] in printed.getvalue()
+
+
+@pytest.mark.parametrize("page", ["guide.md", "theory.md"])
+def test_the_examples_of_a_page_print_what_it_says(page):
+    text = "\n".join(blocks(read(DOCS / page), "pycon"))
+    examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+    assert len(examples.examples) > 10
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    report = io.StringIO()
+    failed, _ = doctest.DocTestRunner(optionflags=flags).run(examples, out=report.write)
+    assert not failed, report.getvalue()
+
+
+def test_the_commands_that_are_named_are_targets_of_the_makefile():
+    targets = set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    named = set()
+    for page in ("README.md", "CONTRIBUTING.md"):
+        named |= set(re.findall(r"^make (\w+)|`make (\w+)`", read(ROOT / page), re.M))
+    named = {first or second for first, second in named}
+    assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_lead_to_files_that_exist(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", read(ROOT / page))
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_guide_takes_its_solvers_from_the_registry():
+    assert "{{ solvers }}" in read(DOCS / "guide.md")
+
+
+# what must not be there -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+@pytest.mark.parametrize("words", ["/work", "shared/"])
+def test_no_page_names_a_folder_outside_the_repository(page, words):
+    assert words not in read(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_no_page_loads_a_script_from_elsewhere(page):
+    assert not re.search(r"<script|mathjax|intersphinx_mapping|cdn\.", read(page))
