@@ -503,8 +503,23 @@ class _Blocks:
         self, task: Callable[..., Result], *arguments: Iterable[Any]
     ) -> list[Result]:
         """Do a task for every block, results in order."""
-        run: Any = map if self._pool is None else self._pool.map
-        return list(run(task, self.blocks, *arguments))
+        return self._run(task, self.blocks, *arguments)
+
+    def _run(
+        self, task: Callable[..., Result], *arguments: Iterable[Any]
+    ) -> list[Result]:
+        """Map a task, on the threads if there are any.
+
+        Where rounding is all that is left, numbers overflow; `run` sees and stops.
+        """
+
+        def quietly(*each: Any) -> Result:
+            with np.errstate(all="ignore"):
+                return task(*each)
+
+        return list(
+            (map if self._pool is None else self._pool.map)(quietly, *arguments)
+        )
 
     def split(self, theta: Vector) -> list[Vector]:
         """Cut all coefficients into those of each node."""
@@ -525,8 +540,7 @@ class _Blocks:
                 self.blocks[k].add_matrix(S)
             return to_numpy(S)
 
-        run: Any = map if self._pool is None else self._pool.map
-        S = _sum(list(run(add_up, chunks)))
+        S = _sum(self._run(add_up, chunks))
         return np.triu(S) + np.triu(S, 1).T
 
     def apply(self, d: Vector) -> Vector:
@@ -661,9 +675,8 @@ class _InteriorPoint:
         blocks, penalties = self.blocks, self.penalties
         newton = _Newton(blocks, penalties, drag)
         primal, dual = self._direction(newton, [None] * len(blocks.blocks), None)
-        now, by_dual, by_primal, by_both = (
-            _sum(blocks.map(lambda rows: rows.products())) + penalties.products()
-        )
+        products = _sum(blocks.map(lambda rows: rows.products())) + penalties.products()
+        now, by_dual, by_primal, by_both = products.tolist()
         mu = now / self.n_values
         left = now + dual * by_dual + primal * by_primal + primal * dual * by_both
         mu *= (left / now) ** 3
@@ -701,7 +714,7 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
     path = _InteriorPoint(problem, options)
     if not path.blocks.blocks:  # no decision matters to any example
         return path.blocks.solution((_Point(np.zeros(path.blocks.n_coef), []),), 0)
-    with path.blocks.threads():
+    with path.blocks.threads(), np.errstate(all="ignore"):
         path.start()
         best, least = path.point(), np.inf
         smallest_gap, last_progress, iteration = np.inf, 0, 0

@@ -1,0 +1,233 @@
+"""Claims about the structured solver: hard problems, other arrays, threads, stopping."""
+
+from __future__ import annotations
+
+import warnings
+
+import array_api_strict
+import numpy as np
+import pytest
+from strategies import random_problem
+
+from sensortree import CertificateWarning, ProblemError
+from sensortree.program import SurrogateProblem, solve
+from sensortree.program.solvers import structured
+
+
+def changed(problem, **parts):
+    same = {
+        "negative": problem.negative,
+        "positive": problem.positive,
+        "features": problem.features,
+        "lost_if_negative": problem.lost_if_negative,
+        "lost_if_positive": problem.lost_if_positive,
+    }
+    return SurrogateProblem(**{**same, **parts})
+
+
+def cascade_problem(n_leaves, n_samples=100, seed=0):
+    """A chain: every node's negative child is a leaf."""
+    rng = np.random.default_rng(seed)
+    n_nodes = n_leaves - 1
+    X = np.c_[rng.normal(size=(n_samples, 3)), np.ones(n_samples)]
+    kept = (rng.random((n_samples, n_leaves)) < 0.7) + 0.2 * rng.random(n_leaves)
+    below = kept[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return SurrogateProblem(
+        [-1] * n_nodes,
+        [*range(1, n_nodes), -1],
+        [X] * n_nodes,
+        below[:, 1:],
+        kept[:, :-1],
+    )
+
+
+def rare_columns(problem, seed=0):
+    """Add 0/1 columns with 1 to 3 ones each, standardised: some separate their node."""
+    rng = np.random.default_rng(seed)
+    n = problem.n_samples
+    rare = np.zeros((n, 6))
+    for column in range(6):
+        rare[rng.choice(n, 1 + column % 3, replace=False), column] = 1.0
+    rare = (rare - rare.mean(axis=0)) / rare.std(axis=0)
+    return changed(problem, features=[np.c_[f, rare] for f in problem.features])
+
+
+BASE = random_problem(11, n_samples=120, n_leaves=6, n_features=5)
+SCALES = np.array([1e-8, 1e8, 1.0, 1e4, 1.0])
+FIRST = BASE.lost_if_negative.copy()
+FIRST[:, 2] = 0.0
+HARD = {
+    "constant columns": changed(
+        BASE,
+        features=[np.c_[f, np.full(120, 7.0), np.zeros(120)] for f in BASE.features],
+    ),
+    "duplicated columns": changed(BASE, features=[np.c_[f, f] for f in BASE.features]),
+    "collinear columns": changed(
+        BASE,
+        features=[np.c_[f, f @ np.ones(5), f @ np.arange(5)] for f in BASE.features],
+    ),
+    "columns from 1e-8 to 1e8": changed(
+        BASE, features=[f * SCALES for f in BASE.features]
+    ),
+    "rare binary columns": rare_columns(BASE),
+    "more columns than rows": random_problem(
+        12, n_samples=15, n_leaves=4, n_features=30
+    ),
+    "separable nodes": random_problem(13, n_samples=6, n_leaves=3, n_features=6),
+    "one example": random_problem(14, n_samples=1, n_leaves=5),
+    "two leaves": random_problem(15, n_samples=90, n_leaves=2),
+    "a cascade of 64 leaves": cascade_problem(64),
+    "zero weights on one side of a node": changed(BASE, lost_if_negative=FIRST),
+    "a node that no example needs": changed(
+        BASE,
+        lost_if_negative=FIRST,
+        lost_if_positive=np.where(np.arange(5) == 2, 0.0, BASE.lost_if_positive),
+    ),
+    "savings from 1e-6 to 1e3": changed(
+        BASE,
+        lost_if_negative=BASE.lost_if_negative * np.logspace(-6, 3, 120)[:, None],
+        lost_if_positive=BASE.lost_if_positive * np.logspace(-6, 3, 120)[:, None],
+    ),
+    "a repeated example": changed(
+        BASE,
+        features=[np.repeat(f[:1], 120, axis=0) for f in BASE.features],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_problems_end_in_a_certified_answer(name):
+    problem = HARD[name]
+    solution = solve(problem)
+    assert solution.certificate.converged
+    reference = solve(problem, "scipy-path").certificate.upper
+    assert solution.certificate.upper == pytest.approx(reference, rel=2e-6, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_problems_with_penalties_end_in_a_certified_answer(name):
+    for penalty in ({"l2": 1e-3}, {"l1": 1e-2}, {"l2": 1.0, "l1": 0.1}):
+        assert solve(HARD[name], **penalty).certificate.converged, penalty
+
+
+def test_no_example_that_matters_is_answered_at_once():
+    nothing = np.zeros_like(BASE.lost_if_negative)
+    solution = solve(changed(BASE, lost_if_negative=nothing, lost_if_positive=nothing))
+    assert solution.iterations == 0
+    assert solution.certificate.upper == 0
+
+
+def test_a_lone_leaf_has_nothing_to_solve():
+    solution = solve(SurrogateProblem([], [], [], np.empty((5, 0)), np.empty((5, 0))))
+    assert solution.coef == []
+    assert solution.certificate.converged
+
+
+def test_nodes_may_be_numbered_in_any_order_that_puts_parents_first():
+    # Breadth first instead of depth first: the tree of the paper's figure, one deeper.
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=(50, 2)), np.ones(50)]
+    weights = rng.random((2, 50, 5))
+    breadth = SurrogateProblem(
+        [1, 3, -1, -1, -1], [2, 4, -1, -1, -1], [X] * 5, *weights
+    )
+    order = [0, 1, 3, 4, 2]  # depth first
+    depth = SurrogateProblem(
+        [1, 2, -1, -1, -1], [4, 3, -1, -1, -1], [X] * 5, *weights[:, :, order]
+    )
+    one, other = solve(breadth), solve(depth)
+    assert one.certificate.upper == pytest.approx(other.certificate.upper, rel=1e-9)
+    np.testing.assert_allclose(np.array(one.coef)[order], other.coef, atol=1e-6)
+
+
+# other arrays -----------------------------------------------------------------------------
+
+
+def strict(problem):
+    to = array_api_strict.asarray
+    return changed(
+        problem,
+        features=[to(f) for f in problem.features],
+        lost_if_negative=to(problem.lost_if_negative),
+        lost_if_positive=to(problem.lost_if_positive),
+    )
+
+
+@pytest.mark.parametrize("penalty", [{}, {"l2": 0.5}, {"l1": 0.5}], ids=str)
+def test_the_array_standard_is_enough(penalty):
+    mine, theirs = solve(BASE, **penalty), solve(strict(BASE), **penalty)
+    assert theirs.certificate.converged
+    assert theirs.certificate.upper == pytest.approx(mine.certificate.upper, rel=1e-9)
+    np.testing.assert_allclose(
+        np.concatenate(theirs.coef), np.concatenate(mine.coef), atol=1e-6
+    )
+
+
+def test_general_solvers_ask_for_numpy_arrays():
+    with pytest.raises(
+        ProblemError, match="use solver='structured' for arrays of another"
+    ):
+        solve(strict(BASE), "scipy")
+
+
+# blocks and threads -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_number_of_threads_changes_nothing(monkeypatch, n_jobs):
+    monkeypatch.setattr(structured, "BLOCK_VALUES", 100)
+    one, more = solve(BASE), solve(BASE, n_jobs=n_jobs)
+    for mine, theirs in zip(one.coef, more.coef, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_two_runs_give_the_same_bits():
+    one, two = solve(BASE), solve(BASE)
+    for mine, theirs in zip(one.coef, two.coef, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("size", [5, 37, 1 << 20])
+def test_the_size_of_blocks_changes_no_optimum(monkeypatch, size):
+    optimum = solve(BASE, tol=1e-9).certificate.upper
+    monkeypatch.setattr(structured, "BLOCK_VALUES", size)
+    assert solve(BASE, tol=1e-9).certificate.upper == pytest.approx(optimum, rel=1e-9)
+
+
+# stopping ---------------------------------------------------------------------------------
+
+
+def test_a_callback_sees_progress_and_can_stop():
+    seen = []
+
+    def stop_at_4(progress):
+        seen.append(progress)
+        return progress.iteration == 4
+
+    with pytest.warns(CertificateWarning, match="stopped after 4 iterations"):
+        solution = solve(BASE, callback=stop_at_4)
+    assert [p.iteration for p in seen] == [0, 1, 2, 3, 4]
+    assert not solution.certificate.converged
+    full = solve(BASE).certificate
+    assert solution.certificate.lower <= full.upper <= solution.certificate.upper + 1e-9
+
+
+@pytest.mark.parametrize("at", [0, 3, 7])
+def test_an_interrupt_leaves_the_best_point_so_far_certified(at):
+    def interrupt(progress):
+        if progress.iteration == at:
+            raise KeyboardInterrupt
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertificateWarning)
+        solution = solve(BASE, callback=interrupt)
+    assert solution.iterations == at
+    assert np.isfinite(solution.certificate.upper)
+    assert solution.certificate.lower <= solve(BASE).certificate.upper
+
+
+def test_a_tolerance_out_of_reach_is_not_silent():
+    with pytest.warns(CertificateWarning, match="raise tol, add a small l2"):
+        solution = solve(BASE, tol=1e-17)
+    assert not solution.certificate.converged
+    assert solution.certificate.gap < 1e-9
