@@ -35,10 +35,7 @@ def test_every_registered_solver_is_installed_here():
 @pytest.mark.parametrize("shape", list(shapes()))
 def test_all_solvers_and_forms_agree_on_the_optimum(shape):
     problem = random_problem(**shape)
-    solutions = {
-        name: solve(problem, name, tol=1e-8 if name == "structured" else 1e-6)
-        for name in LINEAR
-    }
+    solutions = {name: solve(problem, name, tol=1e-8) for name in LINEAR}
     optima = {name: s.certificate.upper for name, s in solutions.items()}
     reference = optima["scipy-path"]
     for name, solution in solutions.items():

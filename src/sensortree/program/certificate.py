@@ -33,7 +33,7 @@ from sensortree.program.surrogate import (
     column_sizes,
 )
 
-REACH = 1e3
+REACH = 100.0
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
     quadratic[: program.n_coef] = options.ridge
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    accuracy = max(1e-10, 1e-2 * options.tol)
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
     settings.max_iter = 500
     solution = clarabel.DefaultSolver(
         sparse.csc_matrix(sparse.diags_array(quadratic)),

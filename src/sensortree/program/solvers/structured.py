@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from threadpoolctl import threadpool_limits
 
 from sensortree.exceptions import SolverError
 from sensortree.program.arrays import Array, like, namespace, to_numpy
+from sensortree.program.certificate import REACH
 from sensortree.program.solvers.base import (
     Candidate,
     Options,
@@ -57,9 +58,10 @@ Result = TypeVar("Result")
 MAX_ITERATIONS = 300
 STEP_TO_BOUNDARY = 0.995
 BLOCK_VALUES = 1 << 14  # rows x nodes of a NumPy block, so that its arrays fit a cache
-BLOCK_VALUES_FOREIGN = 1 << 22
-REACH = 1e3  # as in the certificate: what a residual of the coupling may cost
-START = 5.0  # sum of s z at the first point, as a multiple of the objective there
+BLOCK_VALUES_FOREIGN = 1 << 24
+# Sum of s z at the first point, as a multiple of the objective there. The smallest saves
+# iterations; where its first step is short the next one is tried.
+STARTS = (0.7, 5.0, 50.0)
 CLOSER = (
     0.3  # the solver's own estimate of the gap is to be this much below the tolerance
 )
@@ -68,9 +70,9 @@ CLOSER = (
 DRAG = 1e-3
 PATIENCE = 20  # iterations without a smaller gap
 MAX_REFINEMENTS = 12
-CHUNKS = (
-    16  # sums over blocks are sums of this many sums, however many threads there are
-)
+ROOM_FOR_PRODUCTS = 1 << 25  # numbers: 256 MiB
+ROOM_FOR_PRODUCTS_FOREIGN = 1 << 30
+CHUNKS = 16  # sums over blocks are sums of this many, however many threads there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,11 @@ class _Tree:
     is_negative: list[bool]  # whether a node is its parent's negative child
     columns: list[slice]  # of each node's coefficients
     below: list[slice]  # of the coefficients of each node's subtree, itself included
+    size: list[int]  # number of nodes in each node's subtree
+
+    def nodes_below(self, node: int) -> range:
+        """The nodes of a subtree; none for a leaf."""
+        return range(node, node + self.size[node]) if node >= 0 else range(0)
 
     @classmethod
     def of(cls, problem: SurrogateProblem) -> _Tree:
@@ -112,7 +119,23 @@ class _Tree:
             [p >= 0 and negative[p] == j for j, p in enumerate(parent)],
             [slice(ends[j], ends[j + 1]) for j in range(len(order))],
             [slice(ends[j], ends[j + size[j]]) for j in range(len(order))],
+            size,
         )
+
+
+class _Weights(NamedTuple):
+    """Factors of the entries of M, each (n_nodes, n_rows).
+
+    For k below j's negative side, M_jk is with_low_j times the source of k as j's child
+    sees it; likewise with_high on the positive side. For k and l below different sides of
+    j, M_kl is across_j times both sources.
+    """
+
+    diagonal: Array
+    with_low: Array
+    with_high: Array
+    across: Array
+    source: Array
 
 
 class _Rows:
@@ -126,6 +149,12 @@ class _Rows:
         self.tree, self.features, self.a, self.b = tree, features, a, b
         self.xp = namespace(a)
         self.n_nodes, self.n_rows = a.shape
+        # Nodes that share features are multiplied together.
+        self.shared: dict[int, tuple[Array, list[int]]] = {}
+        for j, phi in enumerate(features):
+            self.shared.setdefault(id(phi), (phi, []))[1].append(j)
+        self.keep_products = False
+        self.kept_products: Array | None = None
 
     # where the rows stand -------------------------------------------------------------
 
@@ -155,9 +184,14 @@ class _Rows:
             self.v = self.v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
 
     def _margins(self, theta: list[Vector]) -> Array:
-        return self.xp.stack(
-            [like(t, phi) @ phi for t, phi in zip(theta, self.features, strict=True)]
-        )
+        margins: list[Array] = [None] * self.n_nodes
+        for phi, nodes in self.shared.values():
+            together = like(np.stack([theta[j] for j in nodes]), phi) @ phi
+            if len(nodes) == self.n_nodes:
+                return together
+            for k, j in enumerate(nodes):
+                margins[j] = together[k, :]
+        return self.xp.stack(margins)
 
     def _bound(self, slack: float) -> list[Array]:
         """V of every node at the present margins, plus a slack per level; then a 0."""
@@ -230,8 +264,8 @@ class _Rows:
         self.D, self.q, self.w = D, q, w
         self.G, self.transfer, self.inverse = G, transfer, inverse
 
-    def add_matrix(self, S: Array) -> None:
-        """Add Φᵀ M Φ of these rows to the upper triangle of S."""
+    def _weights(self) -> _Weights:
+        """Factors of which the entries of M are products."""
         xp, tree = self.xp, self.tree
         above = xp.zeros_like(self.a)  # sum over ancestors of κ times shares²
         for j in range(1, self.n_nodes):
@@ -242,28 +276,77 @@ class _Rows:
         source = low * self.w[0, ...] + high * self.w[1, ...]
         y = self.w[0, ...] - self.w[1, ...]
         up, own = above * source, self.kappa * y
-        with_low, with_high = own + up * low, up * high - own
-        across = above * low * high - self.kappa
-        diagonal = self.extra + own * y + up * source
+        return _Weights(
+            diagonal=self.extra + own * y + up * source,
+            with_low=own + up * low,
+            with_high=up * high - own,
+            across=above * low * high - self.kappa,
+            source=source,
+        )
+
+    def add_matrix(self, S: Array) -> None:
+        """Add Φᵀ M Φ of these rows to the upper triangle of S, (p, p)."""
+        xp, tree, weights = self.xp, self.tree, self._weights()
         U = xp.empty((S.shape[0], self.n_rows), dtype=self.a.dtype, **_on(self.a))
         for j in reversed(range(self.n_nodes)):
             phi, mine = self.features[j], tree.columns[j]
-            S[mine, mine] += (phi * diagonal[j, :]) @ phi.T
+            S[mine, mine] += (phi * weights.diagonal[j, :]) @ phi.T
             n, p = tree.negative[j], tree.positive[j]
             if n >= 0:
                 left = U[tree.below[n], :]
-                S[mine, tree.below[n]] += (phi * with_low[j, :]) @ left.T
+                S[mine, tree.below[n]] += (phi * weights.with_low[j, :]) @ left.T
             if p >= 0:
                 right = U[tree.below[p], :]
-                S[mine, tree.below[p]] += (phi * with_high[j, :]) @ right.T
+                S[mine, tree.below[p]] += (phi * weights.with_high[j, :]) @ right.T
                 if n >= 0:
-                    S[tree.below[n], tree.below[p]] += (left * across[j, :]) @ right.T
+                    crossed = (left * weights.across[j, :]) @ right.T
+                    S[tree.below[n], tree.below[p]] += crossed
             if j > 0:  # what the parent sees of this subtree
                 if n >= 0:
-                    left *= low[j, :]
+                    left *= self.share[0, j, :]
                 if p >= 0:
-                    right *= high[j, :]
-                U[mine, :] = phi * source[j, :]
+                    right *= self.share[1, j, :]
+                U[mine, :] = phi * weights.source[j, :]
+
+    def add_pairs(self, S: Array) -> None:
+        """Add M times products of features to S, (pairs of nodes, pairs of features).
+
+        Where all nodes share their features this is Φᵀ M Φ at half the work: one product
+        of a matrix of all M_jk, j <= k, and one of all φ_d φ_e, d <= e.
+        """
+        tree, weights = self.tree, self._weights()
+        M = self.xp.empty((S.shape[0], self.n_rows), dtype=self.a.dtype, **_on(self.a))
+        first = _first_pairs(self.n_nodes)
+        seen = weights.source  # sources of each subtree as its root's parent sees them
+        for j in reversed(range(self.n_nodes)):
+            M[first[j], :] = weights.diagonal[j, :]
+            n, p = (
+                tree.nodes_below(tree.negative[j]),
+                tree.nodes_below(tree.positive[j]),
+            )
+            for side, with_side in ((n, weights.with_low), (p, weights.with_high)):
+                start = first[j] - j + side.start
+                M[start : start + len(side), :] = (
+                    with_side[j, :] * seen[side.start : side.stop, :]
+                )
+            if p:
+                right = weights.across[j, :] * seen[p.start : p.stop, :]
+                for k in n:
+                    start = first[k] - k + p.start
+                    M[start : start + len(p), :] = seen[k, :] * right
+            seen[n.start : n.stop, :] *= self.share[0, j, :]
+            seen[p.start : p.stop, :] *= self.share[1, j, :]
+        S += M @ self._feature_products().T
+
+    def _feature_products(self) -> Array:
+        """φ_d φ_e, d <= e, (D (D + 1) / 2, n_rows); kept if there is room."""
+        if self.kept_products is not None:
+            return self.kept_products
+        phi = self.features[0]
+        products = self.xp.concat([phi[d, :] * phi[d:, :] for d in range(phi.shape[0])])
+        if self.keep_products:
+            self.kept_products = products
+        return products
 
     def apply(self, theta: list[Vector]) -> Vector:
         """Φᵀ M Φ θ of these rows, without the matrix: up the tree, and down."""
@@ -290,9 +373,15 @@ class _Rows:
         )
 
     def _to_theta(self, pull: Array) -> Vector:
-        return np.concatenate(
-            [to_numpy(phi @ pull[j, :]) for j, phi in enumerate(self.features)]
-        )
+        parts: list[Any] = [None] * self.n_nodes
+        for phi, nodes in self.shared.values():
+            if len(nodes) < self.n_nodes:
+                together = self.xp.stack([pull[j, :] for j in nodes]) @ phi.T
+            else:
+                together = pull @ phi.T
+            for j, part in zip(nodes, to_numpy(together), strict=True):
+                parts[j] = part
+        return np.concatenate(parts)
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
@@ -468,6 +557,9 @@ class _Blocks:
         self.parts = [part for part in np.array_split(rows, n_blocks) if part.size]
         self.blocks = [self._block(part) for part in self.parts]
         self.n_values = 4 * problem.n_nodes * rows.size
+        room = ROOM_FOR_PRODUCTS if xp is np else ROOM_FOR_PRODUCTS_FOREIGN
+        for block in self.blocks:
+            block.keep_products = rows.size * _n_pairs(problem.n_features[0]) <= room
         self._pool: ThreadPoolExecutor | None = None
 
     def _block(self, rows: NDArray[np.intp]) -> _Rows:
@@ -526,22 +618,26 @@ class _Blocks:
         return [theta[columns] for columns in self.tree.columns]
 
     def matrix(self) -> Vector:
-        """S = sum of Φᵀ M Φ, (p, p)."""
-        xp, n_coef = self.xp, self.n_coef
-        chunks = np.array_split(
-            np.arange(len(self.blocks)), min(CHUNKS, len(self.blocks))
-        )
+        """S = sum of Φᵀ M Φ, (p, p), its upper triangle."""
+        n_nodes, n_features = self.problem.n_nodes, self.problem.n_features[0]
+        pairs = len(self.blocks[0].shared) == 1 and n_nodes > 1
+        n_coef = self.n_coef
+        shape = (_n_pairs(n_nodes), _n_pairs(n_features)) if pairs else (n_coef, n_coef)
 
         def add_up(chunk: NDArray[np.intp]) -> Vector:
-            like_this = self.blocks[0].a
-            S = xp.zeros((n_coef, n_coef), dtype=like_this.dtype, **_on(like_this))
+            sample = self.blocks[0].a
+            S = self.xp.zeros(shape, dtype=sample.dtype, **_on(sample))
             for k in chunk:
                 self.blocks[k].connect()
-                self.blocks[k].add_matrix(S)
+                if pairs:
+                    self.blocks[k].add_pairs(S)
+                else:
+                    self.blocks[k].add_matrix(S)
             return to_numpy(S)
 
-        S = _sum(self._run(add_up, chunks))
-        return np.triu(S) + np.triu(S, 1).T
+        numbers = np.arange(len(self.blocks))
+        S = _sum(self._run(add_up, np.array_split(numbers, min(CHUNKS, numbers.size))))
+        return _unpacked(S, n_nodes, n_features) if pairs else S
 
     def apply(self, d: Vector) -> Vector:
         """S @ d without the matrix."""
@@ -583,9 +679,11 @@ class _Newton:
         S = blocks.matrix()
         self.added = penalties.curvature()
         self.added += drag
-        S[np.diag_indices_from(S)] += self.added
-        self.size = np.sqrt(np.maximum(S.diagonal(), np.finfo(float).tiny))
-        self.factor = _factor(S / np.outer(self.size, self.size))
+        diagonal = S.diagonal() + self.added
+        self.size = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+        S /= self.size
+        S /= self.size[:, None]
+        self.factor = _factor(S)
         pivots = np.abs(self.factor[0].diagonal())
         self.doubtful = bool(pivots.min() < 1e-4 * pivots.max())
 
@@ -599,7 +697,7 @@ class _Newton:
         for step in range(MAX_REFINEMENTS):
             if (
                 np.abs(residual / self.size).max()
-                <= 1e-10 * np.abs(rhs / self.size).max()
+                <= 1e-9 * np.abs(rhs / self.size).max()
             ):
                 break
             downhill = self._by_factor(residual)
@@ -624,10 +722,9 @@ class _Newton:
 def _factor(S: Vector) -> Any:
     """Factor a matrix of unit diagonal, as little perturbed as makes it definite."""
     for nudge in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6):
-        perturbed = S.copy()
-        perturbed[np.diag_indices_from(S)] += nudge
+        S.flat[:: len(S) + 1] = 1.0 + nudge
         try:
-            return cho_factor(perturbed, overwrite_a=True, check_finite=False)
+            return cho_factor(S, check_finite=False)  # reads the upper triangle
         except LinAlgError:
             continue
     raise SolverError("the Newton matrix of the structured solver is not a number.")
@@ -646,12 +743,12 @@ class _InteriorPoint:
         self.penalties = _Penalties(options.ridge[ours], options.lasso[ours])
         self.n_values = self.blocks.n_values + self.penalties.n_values
 
-    def start(self) -> None:
-        """Stand at θ = 0, every example centred, with s z in proportion to the value."""
+    def start(self, multiple: float) -> None:
+        """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
         theta = np.zeros(self.blocks.n_coef)
         split = self.blocks.split(theta)
         value = sum(self.blocks.map(lambda rows: rows.stand(split)))
-        mu = START * value / self.n_values
+        mu = multiple * value / self.n_values
         self.blocks.map(lambda rows: rows.center(mu))
         self.penalties.start(theta, mu)
 
@@ -670,8 +767,11 @@ class _InteriorPoint:
         parts = self.blocks.map(lambda rows: float(rows.xp.sum(rows.s * rows.z)))
         return sum(parts) + float((self.penalties.s * self.penalties.z).sum())
 
-    def step(self, drag: float) -> None:
-        """Predict, correct, move; `drag` is added to the curvature of each coefficient."""
+    def step(self, drag: float) -> float:
+        """Predict, correct, move; return how far we moved, 1 being all the way.
+
+        `drag` is added to the curvature of each coefficient.
+        """
         blocks, penalties = self.blocks, self.penalties
         newton = _Newton(blocks, penalties, drag)
         primal, dual = self._direction(newton, [None] * len(blocks.blocks), None)
@@ -685,6 +785,7 @@ class _InteriorPoint:
         primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in (primal, dual))
         blocks.map(lambda rows: rows.move(primal, dual))
         penalties.move(primal, dual)
+        return min(primal, dual)
 
     def _direction(
         self, newton: _Newton, targets: Sequence[Array | None], target: Vector | None
@@ -715,7 +816,8 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
     if not path.blocks.blocks:  # no decision matters to any example
         return path.blocks.solution((_Point(np.zeros(path.blocks.n_coef), []),), 0)
     with path.blocks.threads(), np.errstate(all="ignore"):
-        path.start()
+        starts = list(STARTS)
+        path.start(starts.pop(0))
         best, least = path.point(), np.inf
         smallest_gap, last_progress, iteration = np.inf, 0, 0
         try:
@@ -730,16 +832,42 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 progress = Progress(iteration, upper, lower)
                 stop = options.callback is not None and options.callback(progress)
                 stalled = iteration - last_progress >= PATIENCE or not np.isfinite(gap)
-                done = least <= CLOSER * options.tol or gap <= 0.01 * options.tol
+                done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol
                 if done or stop or stalled:
                     break
-                path.step(DRAG * options.tol * size / path.blocks.n_coef)
+                length = path.step(DRAG * options.tol * size / path.blocks.n_coef)
+                if (
+                    length < 0.1
+                    and starts
+                    and len(STARTS) - len(starts) == iteration + 1
+                ):
+                    path.start(starts.pop(0))
         except KeyboardInterrupt:  # what we have is worth having, and will be certified
             pass
         except SolverError:
             if least == np.inf:
                 raise
     return path.blocks.solution((best, path.point()), iteration)
+
+
+def _n_pairs(n: int) -> int:
+    return n * (n + 1) // 2
+
+
+def _first_pairs(n: int) -> list[int]:
+    """Position of the pair (j, j) among all pairs j <= k, row by row."""
+    return [j * n - _n_pairs(j - 1) if j else 0 for j in range(n)]
+
+
+def _unpacked(S: Vector, n_nodes: int, n_features: int) -> Vector:
+    """Give (p, p) from (pairs of nodes, pairs of features)."""
+    j, k = np.triu_indices(n_nodes)
+    d, e = np.triu_indices(n_features)
+    blocks = np.empty((len(j), n_features, n_features))
+    blocks[:, d, e] = blocks[:, e, d] = S
+    whole = np.zeros((n_nodes, n_features, n_nodes, n_features))
+    whole[j, :, k, :] = blocks
+    return whole.reshape(n_nodes * n_features, -1)
 
 
 def _sum(parts: Sequence[Vector]) -> Vector:
@@ -752,7 +880,8 @@ def _sum(parts: Sequence[Vector]) -> Vector:
 def _transposed(array: Array, rows: Array) -> Array:
     if isinstance(array, np.ndarray):
         return np.ascontiguousarray(array[rows].T)
-    return namespace(array).take(array, rows, axis=0).T + 0.0
+    turned = namespace(array).take(array, rows, axis=0).T
+    return turned.contiguous() if hasattr(turned, "contiguous") else turned + 0.0
 
 
 def _on(array: Array) -> dict[str, Any]:

@@ -1,0 +1,250 @@
+"""The structured solver beside general ones: one command, one table.
+
+    python benchmarks/solver.py --quick          about ten minutes
+    python benchmarks/solver.py                  with the largest sizes
+    python benchmarks/solver.py --forest         all of Forest on this machine
+    python benchmarks/solver.py --forest --torch cuda    the same on a GPU
+
+`highs` (interior point without crossover) and `clarabel` are given the compact form, with
+`-path` behind the name the paper's own. All have one thread. General solvers are asked for
+a hundredth of the gap, since their tolerance is on residuals; every answer is certified by
+us and its gap is in the table. Ratios are of seconds in the same run. Results go to stdout,
+and with ``--output FILE`` also to a file of JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from problems import forest, synthetic
+from threadpoolctl import threadpool_limits
+
+from sensortree import CertificateWarning, SolverError
+from sensortree.program import Progress, SurrogateProblem, solve
+
+SIZES = [(1_000, 4, 9), (2_000, 8, 21), (4_000, 8, 21), (5_000, 16, 31)]
+GROWTH = {
+    "N": [(n, 8, 21) for n in (1_000, 5_000, 25_000, 200_000)],
+    "K": [(5_000, k, 11) for k in (2, 4, 8, 16, 32)],
+    "D": [(5_000, 8, d) for d in (5, 11, 21, 41)],
+}
+
+
+def main() -> int:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="leave out the slowest runs"
+    )
+    parser.add_argument("--forest", action="store_true", help="only Forest")
+    parser.add_argument("--rows", type=int, help="rows of Forest; all by default")
+    parser.add_argument("--tol", type=float, help="gap for Forest, 1e-4 by default")
+    parser.add_argument(
+        "--torch", metavar="DEVICE", help="PyTorch arrays on this device"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="threads for Forest")
+    parser.add_argument("--output", help="also write JSON lines to this file")
+    arguments = parser.parse_args()
+    print(f"# {machine()}")
+    report = Report(arguments.output)
+    if arguments.forest:
+        run_forest(arguments, report)
+    else:
+        compare(arguments.quick, report)
+        grow(arguments.quick, report)
+    return 0
+
+
+class Report:
+    """Prints a line per measurement, and keeps it as JSON."""
+
+    def __init__(self, path: str | None):
+        self.path = Path(path) if path else None
+        if self.path:
+            self.path.write_text("", encoding="utf-8")
+
+    def add(self, **row: Any) -> None:
+        """Show and keep one measurement."""
+        shown = "  ".join(
+            f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}"
+            for k, v in row.items()
+        )
+        print(shown, flush=True)
+        if self.path:
+            with self.path.open("a", encoding="utf-8") as file:
+                print(json.dumps(row), file=file)
+
+
+def machine() -> str:
+    """The machine and the versions, in one line."""
+    import scipy
+
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"SciPy {scipy.__version__}"
+    )
+
+
+def timed(
+    problem: SurrogateProblem, solver: str, tol: float = 1e-6, **options: Any
+) -> Any:
+    """Solve on one BLAS thread, certificate warnings aside: the gap is in the table."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CertificateWarning)
+        return solve(problem, solver, tol, **options)
+
+
+def compare(quick: bool, report: Report) -> None:
+    """Every solver on the same problems."""
+    for size in SIZES:
+        problem = synthetic(*size)
+        base = timed(problem, "structured")
+        runs = [timed(problem, "structured") for _ in range(3)]
+        seconds = min(run.seconds for run in runs)
+        show(report, size, problem, base, seconds, 1.0)
+        rivals = ["highs", "clarabel"]
+        if size[0] <= 2_000:
+            rivals += ["highs-path", "clarabel-path"]
+        if size[0] <= 1_000:
+            rivals += ["scipy"]
+        if quick and size[0] == 5_000:
+            rivals = ["highs"]
+        for rival in rivals:
+            try:
+                run = timed(problem, rival)
+            except SolverError as error:
+                print(f"{rival}: {error}", file=sys.stderr)
+                continue
+            show(report, size, problem, run, run.seconds, run.seconds / seconds)
+
+
+def show(
+    report: Report, size: Any, problem: Any, run: Any, seconds: float, ratio: float
+) -> None:
+    """One line of the comparison."""
+    rows = 4 * problem.n_nodes * problem.n_samples
+    report.add(
+        kind="compare",
+        N=size[0],
+        K=size[1],
+        D=size[2],
+        p=sum(problem.n_features),
+        rows=rows,
+        solver=run.solver,
+        seconds=seconds,
+        iterations=run.iterations,
+        gap=run.certificate.gap,
+        times_slower=ratio,
+    )
+
+
+def grow(quick: bool, report: Report) -> None:
+    """How the structured solver's seconds grow with N, K and D."""
+    for name, sizes in GROWTH.items():
+        if quick:
+            sizes = [size for size in sizes if size[0] <= 50_000]
+        values, seconds, per_iteration = [], [], []
+        for size in sizes:
+            problem = synthetic(*size)
+            timed(problem, "structured")
+            run = timed(problem, "structured")
+            values.append(size["NKD".index(name)])
+            seconds.append(run.seconds)
+            per_iteration.append(run.seconds / max(1, run.iterations))
+            report.add(
+                kind=f"growth in {name}",
+                N=size[0],
+                K=size[1],
+                D=size[2],
+                seconds=run.seconds,
+                iterations=run.iterations,
+                gap=run.certificate.gap,
+                peak_memory_gib=peak_memory(),
+            )
+        report.add(
+            kind=f"exponent in {name}",
+            of_seconds=exponent(values, seconds),
+            of_seconds_per_iteration=exponent(values, per_iteration),
+        )
+
+
+def exponent(sizes: list[int], seconds: list[float]) -> float:
+    """Slope of log seconds against log size."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def peak_memory() -> float:
+    """Most memory this process has had, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def run_forest(arguments: argparse.Namespace, report: Report) -> None:
+    """All of Forest, or some rows of it."""
+    problem = forest(arguments.rows)
+    if arguments.torch:
+        problem = to_torch(problem, arguments.torch)
+    milestones: dict[float, tuple[int, float]] = {}
+    started = time.perf_counter()
+
+    def watch(progress: Progress) -> None:
+        gap = (progress.upper - progress.lower) / max(1.0, abs(progress.upper))
+        for goal in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+            if 0 <= gap <= goal and goal not in milestones:
+                milestones[goal] = (progress.iteration, time.perf_counter() - started)
+
+    run = timed(
+        problem,
+        "structured",
+        arguments.tol or 1e-4,
+        n_jobs=arguments.jobs,
+        callback=watch,
+    )
+    total = time.perf_counter() - started
+    for goal, (iteration, seconds) in milestones.items():
+        report.add(
+            kind="forest, own estimate", gap=goal, iteration=iteration, seconds=seconds
+        )
+    report.add(
+        kind="forest",
+        N=problem.n_samples,
+        K=problem.n_leaves,
+        p=sum(problem.n_features),
+        device=arguments.torch or f"{arguments.jobs} threads",
+        seconds=run.seconds,
+        seconds_with_certificate=total,
+        iterations=run.iterations,
+        gap=run.certificate.gap,
+        peak_memory_gib=peak_memory(),
+    )
+
+
+def to_torch(problem: SurrogateProblem, device: str) -> SurrogateProblem:
+    """Move a problem's arrays to a PyTorch device."""
+    import torch
+
+    def move(array: np.ndarray) -> Any:
+        return torch.asarray(np.ascontiguousarray(array), device=device)
+
+    shared = {id(array): move(array) for array in problem.features}
+    return SurrogateProblem(
+        problem.negative,
+        problem.positive,
+        [shared[id(array)] for array in problem.features],
+        move(problem.lost_if_negative),
+        move(problem.lost_if_positive),
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
