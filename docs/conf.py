@@ -23,7 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "api/generated/.*"]
+exclude_patterns = ["results/*", "_build", "_templates", "api/generated/.*"]
 highlight_language = "none"  # formulas in docstrings are not Python
 default_role = "py:obj"  # docstrings write `name`; what has no page stays plain
 

@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -176,7 +177,7 @@ class _Rows:
             flow = (self.z[0, ...] + self.z[1, ...], self.z[2, ...] + self.z[3, ...])
             currents = self._to_v(*flow)
             currents[0, :] -= 1.0
-            if float(xp.max(xp.abs(currents))) < 1e-6:
+            if float(xp.max(xp.abs(currents))) < 1e-4:
                 break
             self.connect()
             dv = self._solve_laplacian(currents)
@@ -604,14 +605,14 @@ class _Blocks:
 
         Where rounding is all that is left, numbers overflow; `run` sees and stops.
         """
+        if self._pool is None:
+            return list(map(task, *arguments))
 
         def quietly(*each: Any) -> Result:
             with np.errstate(all="ignore"):
                 return task(*each)
 
-        return list(
-            (map if self._pool is None else self._pool.map)(quietly, *arguments)
-        )
+        return list(self._pool.map(quietly, *arguments))
 
     def split(self, theta: Vector) -> list[Vector]:
         """Cut all coefficients into those of each node."""
@@ -870,10 +871,15 @@ def _first_pairs(n: int) -> list[int]:
     return [j * n - _n_pairs(j - 1) if j else 0 for j in range(n)]
 
 
+@lru_cache(maxsize=8)
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(n)
+
+
 def _unpacked(S: Vector, n_nodes: int, n_features: int) -> Vector:
     """Give (p, p) from (pairs of nodes, pairs of features)."""
-    j, k = np.triu_indices(n_nodes)
-    d, e = np.triu_indices(n_features)
+    j, k = _pairs(n_nodes)
+    d, e = _pairs(n_features)
     blocks = np.empty((len(j), n_features, n_features))
     blocks[:, d, e] = blocks[:, e, d] = S
     whole = np.zeros((n_nodes, n_features, n_nodes, n_features))
