@@ -256,6 +256,12 @@ CASES = {
         SensorError,
         "root_sensors names 'vitals', which is not a sensor; the sensors are 'a', 'b'.",
     ),
+    "root sensors of a tree of one's own": (
+        fit(TWO, structure=SensorTree(Leaf(["a", "b"])), root_sensors=["a"]),
+        ParameterError,
+        "root_sensors is for trees that are built; the structure given is a tree, whose "
+        "root says what is known there: leave root_sensors at 'auto'.",
+    ),
     # parameters
     "negative cost weight": (
         fit(TWO, cost_weight=-0.1),

@@ -239,6 +239,11 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         else:
             return self._build_structure(sensors)
         check_tree_fits(tree, sensors)
+        if self.root_sensors != "auto":
+            raise ParameterError(
+                "root_sensors is for trees that are built; the structure given is a tree, "
+                "whose root says what is known there: leave root_sensors at 'auto'."
+            )
         return tree
 
     def _build_structure(self, sensors: SensorSet) -> SensorTree:
