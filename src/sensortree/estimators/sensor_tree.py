@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -64,7 +65,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Send every example to the single best leaf if that has the lower risk on the
         training data. False keeps what the linear program says, as published.
     n_jobs : int, default=None
-        Number of leaf classifiers fitted at a time, as in joblib.
+        Number of leaf classifiers fitted at a time, as in joblib, and of threads of the
+        structured solver. The result does not depend on it.
 
     Attributes
     ----------
@@ -186,7 +188,14 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
                 weight[:, None] * kept, tree.positive_paths, tree.negative_paths
             ),
         )
-        solution = solve(problem, self.solver, self.tol, self.l2, self.l1)
+        solution = solve(
+            problem,
+            self.solver,
+            self.tol,
+            self.l2,
+            self.l1,
+            n_jobs=effective_n_jobs(self.n_jobs),
+        )
         self.certificate_ = solution.certificate
         coef = solution.coef
         if self.fallback:
