@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import assert_all_finite, check_consistent_length, get_tags
 from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
     InvalidParameterError,
+    StrOptions,
     validate_parameter_constraints,
 )
 from sklearn.utils.metaestimators import available_if
@@ -50,6 +53,15 @@ from sensortree.table import Table
 from sensortree.tree import SensorTree
 
 Array = NDArray[np.float64]
+
+__all__ = [
+    "BaseSensorTreeClassifier",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "TrainingData",
+    "leaf_costs",
+]
 
 
 @dataclass(frozen=True, eq=False)

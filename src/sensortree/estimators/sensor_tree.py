@@ -9,10 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sensortree.decision import DecisionFunction, fit_decision_features
-from sensortree.estimators.base import BaseSensorTreeClassifier, TrainingData
+from sensortree.estimators.base import (
+    BaseSensorTreeClassifier,
+    HasMethods,
+    Interval,
+    StrOptions,
+    TrainingData,
+)
 from sensortree.program import SOLVERS, SurrogateProblem, solve
 from sensortree.program.certificate import Certificate
 from sensortree.risk import max_risk, savings, savings_lost
