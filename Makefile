@@ -64,8 +64,8 @@ print('the wheel alone:', model.certificate_)
 endef
 export TOY
 
-constraints: $(VENV)/all.stamp  ## pin the newest versions that fit (needs uv)
-	uv pip compile pyproject.toml --all-extras --no-emit-index-url --no-annotate --no-header --quiet --output-file constraints.txt
+constraints: $(VENV)/all.stamp  ## pin what is installed, after the tests passed with it
+	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) dist build docs/_build docs/auto_examples docs/api/generated demo_output .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

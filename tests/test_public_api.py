@@ -47,7 +47,7 @@ def test_exceptions_are_found_at_home():
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'SensorForest'"):
-        sensortree.SensorForest  # noqa: B018
+        _ = sensortree.SensorForest
 
 
 def test_importing_the_package_imports_neither_scikit_learn_nor_any_option():

@@ -38,10 +38,10 @@ def test_the_text_form_names_every_vertex_once(seed, n_leaves):
 
 
 def test_trees_compare_and_hash_by_value():
-    build = lambda: SensorTree(Node([], Leaf([]), Leaf(["a"])))  # noqa: E731
-    assert build() == build()
-    assert hash(build()) == hash(build())
-    assert build() != SensorTree(Node([], Leaf([]), Leaf(["b"])))
+    one, same = (SensorTree(Node([], Leaf([]), Leaf(["a"]))) for _ in range(2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != SensorTree(Node([], Leaf([]), Leaf(["b"])))
 
 
 def test_trees_are_frozen():

@@ -148,6 +148,7 @@ class SensorSet:
             and bool(np.array_equal(self.costs, other.costs))
         )
 
+    # Not hashable, since it holds an array; mypy wants __hash__ to be a function.
     __hash__ = None  # type: ignore[assignment]
 
     def index(self, name: str) -> int:
