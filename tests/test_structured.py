@@ -11,7 +11,7 @@ from strategies import random_problem
 
 from sensortree import CertificateWarning, ProblemError
 from sensortree.program import SurrogateProblem, solve
-from sensortree.program.solvers import structured
+from sensortree.program.solvers.structured import blocks
 
 
 def changed(problem, **parts):
@@ -175,7 +175,7 @@ def test_general_solvers_ask_for_numpy_arrays():
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_the_number_of_threads_changes_nothing(monkeypatch, n_jobs):
-    monkeypatch.setattr(structured, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 100)
     one, more = solve(BASE), solve(BASE, n_jobs=n_jobs)
     for mine, theirs in zip(one.coef, more.coef, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -190,7 +190,7 @@ def test_two_runs_give_the_same_bits():
 @pytest.mark.parametrize("size", [5, 37, 1 << 20])
 def test_the_size_of_blocks_changes_no_optimum(monkeypatch, size):
     optimum = solve(BASE, tol=1e-9).certificate.upper
-    monkeypatch.setattr(structured, "BLOCK_VALUES", size)
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", size)
     assert solve(BASE, tol=1e-9).certificate.upper == pytest.approx(optimum, rel=1e-9)
 
 

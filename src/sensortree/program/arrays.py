@@ -57,3 +57,8 @@ def like(value: Any, array: Array) -> Array:
     if isinstance(array, np.ndarray):
         return np.asarray(value)
     return namespace(array).asarray(value, device=array.device)
+
+
+def on_device_of(array: Array) -> dict[str, Any]:
+    """Keyword that makes a new array where an array is; NumPy needs none."""
+    return {} if isinstance(array, np.ndarray) else {"device": array.device}

@@ -1,0 +1,211 @@
+"""`Blocks`: all examples, in blocks of rows, on several threads if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from sensortree.program.arrays import Array, like, namespace, on_device_of, to_numpy
+from sensortree.program.solvers.base import Candidate, RawSolution
+from sensortree.program.solvers.structured.rows import Rows, n_pairs
+from sensortree.program.solvers.structured.shape import TreeShape
+from sensortree.program.surrogate import DualPoint, SurrogateProblem
+
+Vector = NDArray[np.float64]
+Result = TypeVar("Result")
+
+BLOCK_VALUES = 1 << 14  # rows x nodes of a NumPy block, so that its arrays fit a cache
+BLOCK_VALUES_FOREIGN = 1 << 24
+ROOM_FOR_PRODUCTS = 1 << 25  # numbers: 256 MiB
+ROOM_FOR_PRODUCTS_FOREIGN = 1 << 30
+CHUNKS = 16  # sums over blocks are sums of this many, however many threads there are
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Coefficients and multipliers, in our own order; enough for an answer."""
+
+    theta: Vector
+    z: list[Array]
+
+
+class Blocks:
+    """All rows, in blocks; every sum is taken in the same order."""
+
+    def __init__(self, problem: SurrogateProblem, n_jobs: int):
+        self.problem, self.n_jobs = problem, n_jobs
+        self.tree = TreeShape.of(problem)
+        self.n_coef = self.tree.below[0].stop
+        self.xp = xp = namespace(problem.lost_if_negative)
+        weight = xp.max(problem.lost_if_negative + problem.lost_if_positive, axis=1)
+        # An example for which no decision matters costs nothing, wherever it goes.
+        rows = np.flatnonzero(to_numpy(weight) > 0)
+        limit = BLOCK_VALUES if xp is np else BLOCK_VALUES_FOREIGN
+        n_blocks = max(1, -(-rows.size * problem.n_nodes // limit))
+        self.parts = [part for part in np.array_split(rows, n_blocks) if part.size]
+        self.blocks = [self._block(part) for part in self.parts]
+        self.n_values = 4 * problem.n_nodes * rows.size
+        room = ROOM_FOR_PRODUCTS if xp is np else ROOM_FOR_PRODUCTS_FOREIGN
+        for block in self.blocks:
+            block.keep_products = rows.size * n_pairs(problem.n_features[0]) <= room
+        self._pool: ThreadPoolExecutor | None = None
+
+    def _block(self, rows: NDArray[np.intp]) -> Rows:
+        problem, order = self.problem, self.tree.order
+        where = like(rows, problem.lost_if_negative)
+        copies: dict[int, Array] = {}
+        for array in problem.features:
+            if id(array) not in copies:
+                copies[id(array)] = _transposed(array, where)
+        a = _transposed(problem.lost_if_negative, where)
+        b = _transposed(problem.lost_if_positive, where)
+        return Rows(
+            self.tree,
+            [copies[id(problem.features[node])] for node in order],
+            self.xp.stack([a[node, :] for node in order]),
+            self.xp.stack([b[node, :] for node in order]),
+        )
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Use `n_jobs` threads inside; each then has one BLAS thread."""
+        if self.n_jobs == 1 or self.xp is not np or len(self.blocks) == 1:
+            yield
+            return
+        with threadpool_limits(1), ThreadPoolExecutor(self.n_jobs) as pool:
+            self._pool = pool
+            try:
+                yield
+            finally:
+                self._pool = None
+
+    def map(
+        self, task: Callable[..., Result], *arguments: Iterable[Any]
+    ) -> list[Result]:
+        """Do a task for every block, results in order."""
+        return self._run(task, self.blocks, *arguments)
+
+    def _run(
+        self, task: Callable[..., Result], *arguments: Iterable[Any]
+    ) -> list[Result]:
+        """Map a task, on the threads if there are any.
+
+        Where rounding is all that is left, numbers overflow; `run` sees and stops.
+        """
+        if self._pool is None:
+            return list(map(task, *arguments))
+
+        def quietly(*each: Any) -> Result:
+            with np.errstate(all="ignore"):
+                return task(*each)
+
+        return list(self._pool.map(quietly, *arguments))
+
+    def split(self, theta: Vector) -> list[Vector]:
+        """Cut all coefficients into those of each node."""
+        return [theta[columns] for columns in self.tree.columns]
+
+    def matrix(self) -> Vector:
+        """S = sum of Φᵀ M Φ, (p, p), its upper triangle."""
+        n_nodes, n_features = self.problem.n_nodes, self.problem.n_features[0]
+        pairs = len(self.blocks[0].shared) == 1 and n_nodes > 1
+        n_coef = self.n_coef
+        shape = (n_pairs(n_nodes), n_pairs(n_features)) if pairs else (n_coef, n_coef)
+
+        def add_up(chunk: NDArray[np.intp]) -> Vector:
+            sample = self.blocks[0].a
+            S = self.xp.zeros(shape, dtype=sample.dtype, **on_device_of(sample))
+            for k in chunk:
+                self.blocks[k].connect()
+                if pairs:
+                    self.blocks[k].add_pairs(S)
+                else:
+                    self.blocks[k].add_matrix(S)
+            return to_numpy(S)
+
+        numbers = np.arange(len(self.blocks))
+        S = add_up_in_order(
+            self._run(add_up, np.array_split(numbers, min(CHUNKS, numbers.size)))
+        )
+        return _unpacked(S, n_nodes, n_features) if pairs else S
+
+    def apply(self, d: Vector) -> Vector:
+        """S @ d without the matrix."""
+        theta = self.split(d)
+        return add_up_in_order(self.map(lambda rows: rows.apply(theta)))
+
+    def follow(self, d: Vector) -> list[tuple[float, float]]:
+        """Complete the step for dθ = d in every block."""
+        theta = self.split(d)
+        return self.map(lambda rows: rows.follow(theta))
+
+    def solution(self, points: Sequence[Point], iterations: int) -> RawSolution:
+        """Points in the problem's own order of nodes and examples."""
+        return RawSolution([self._candidate(point) for point in points], iterations)
+
+    def _candidate(self, point: Point) -> Candidate:
+        problem, order = self.problem, self.tree.order
+        coef: list[Vector] = [point.theta] * problem.n_nodes
+        for ours, node in enumerate(order):
+            coef[node] = point.theta[self.tree.columns[ours]].copy()
+        z1, z2, z3, z4 = self._by_sample(point.z)
+        dual = DualPoint(
+            z1 + z2,
+            z3 + z4,
+            problem.lost_if_negative * z1,
+            problem.lost_if_positive * z3,
+        )
+        return Candidate(coef, dual)
+
+    def _by_sample(self, blocks: list[Array]) -> list[Array]:
+        """Multipliers of the four kinds of rows, each (n_samples, n_nodes)."""
+        problem, xp = self.problem, self.xp
+        back = [int(k) for k in np.argsort(self.tree.order)]
+        if sum(part.size for part in self.parts) == problem.n_samples:
+            z = blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=2)
+            return [
+                xp.stack([z[kind, j, :] for j in back], axis=1) for kind in range(4)
+            ]
+        whole = np.zeros((4, problem.n_nodes, problem.n_samples))
+        for part, block in zip(self.parts, blocks, strict=True):
+            whole[:, :, part] = to_numpy(block)[:, back]
+        return [like(part.T, problem.lost_if_negative) for part in whole]
+
+
+@lru_cache(maxsize=8)
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(n)
+
+
+def _unpacked(S: Vector, n_nodes: int, n_features: int) -> Vector:
+    """Give (p, p) from (pairs of nodes, pairs of features)."""
+    j, k = _pairs(n_nodes)
+    d, e = _pairs(n_features)
+    blocks = np.empty((len(j), n_features, n_features))
+    blocks[:, d, e] = blocks[:, e, d] = S
+    whole = np.zeros((n_nodes, n_features, n_nodes, n_features))
+    whole[j, :, k, :] = blocks
+    return whole.reshape(n_nodes * n_features, -1)
+
+
+def add_up_in_order(parts: Sequence[Vector]) -> Vector:
+    """Sum of some vectors, the first one first: the same bits each time."""
+    total = np.zeros_like(parts[0])
+    for part in parts:
+        total += part
+    return total
+
+
+def _transposed(array: Array, rows: Array) -> Array:
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(array[rows].T)
+    turned = namespace(array).take(array, rows, axis=0).T
+    return turned.contiguous() if hasattr(turned, "contiguous") else turned + 0.0

@@ -1,0 +1,146 @@
+"""`InteriorPoint`: Mehrotra's method; `run`: when to start over, go on, and stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import SolverError
+from sensortree.program.arrays import Array
+from sensortree.program.certificate import REACH
+from sensortree.program.solvers.base import Options, Progress, RawSolution
+from sensortree.program.solvers.structured.blocks import Blocks, Point, add_up_in_order
+from sensortree.program.solvers.structured.newton import Newton
+from sensortree.program.solvers.structured.penalties import Penalties
+from sensortree.program.surrogate import SurrogateProblem
+
+Vector = NDArray[np.float64]
+
+MAX_ITERATIONS = 300
+STEP_TO_BOUNDARY = 0.98
+# Sum of s z at the first point, as a multiple of the objective there. The smallest saves
+# iterations; where its first step is short the next one is tried.
+STARTS = (0.7, 5.0, 50.0)
+SHORT = 0.1
+# The solver's own estimate of the gap is to be this much below the tolerance.
+CLOSER = 0.3
+# Curvature added to each coefficient, in units of tol · objective / p. A coefficient that
+# no example holds back any more then moves slowly; the optimum stays where it is.
+DRAG = 1e-3
+PATIENCE = 20  # iterations without a smaller gap
+
+
+class InteriorPoint:
+    """Mehrotra's predictor-corrector method on all rows and the penalties."""
+
+    def __init__(self, problem: SurrogateProblem, options: Options):
+        self.options = options
+        self.blocks = Blocks(problem, options.n_jobs)
+        ends = np.cumsum([0, *problem.n_features])
+        ours = np.concatenate(
+            [np.arange(ends[k], ends[k + 1]) for k in self.blocks.tree.order]
+        )
+        self.penalties = Penalties(options.ridge[ours], options.lasso[ours])
+        self.n_values = self.blocks.n_values + self.penalties.n_values
+
+    def start(self, multiple: float) -> None:
+        """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
+        theta = np.zeros(self.blocks.n_coef)
+        split = self.blocks.split(theta)
+        value = sum(self.blocks.map(lambda rows: rows.stand(split)))
+        mu = multiple * value / self.n_values
+        self.blocks.map(lambda rows: rows.center(mu))
+        self.penalties.start(theta, mu)
+
+    def bounds(self) -> tuple[float, float, float]:
+        """Objective, dual objective, and how wrong the latter may be."""
+        parts = self.blocks.map(lambda rows: rows.bounds())
+        penalties = self.penalties
+        upper = sum(part[0] for part in parts) + penalties.value()
+        lower = sum(part[1] for part in parts) - penalties.conjugate()
+        coupling = add_up_in_order([part[2] for part in parts]) - penalties.pull()
+        doubt = REACH * np.abs(coupling) @ np.maximum(1.0, np.abs(penalties.theta))
+        return upper, lower, float(doubt)
+
+    def complementarity(self) -> float:
+        """Sum of s z: the gap, once the dual point is feasible."""
+        parts = self.blocks.map(lambda rows: float(rows.xp.sum(rows.s * rows.z)))
+        return sum(parts) + float((self.penalties.s * self.penalties.z).sum())
+
+    def step(self, drag: float) -> float:
+        """Predict, correct, move; return how far we moved, 1 being all the way.
+
+        `drag` is added to the curvature of each coefficient.
+        """
+        blocks, penalties = self.blocks, self.penalties
+        newton = Newton(blocks, penalties, drag)
+        primal, dual = self._direction(newton, [None] * len(blocks.blocks), None)
+        products = (
+            add_up_in_order(blocks.map(lambda rows: rows.products()))
+            + penalties.products()
+        )
+        now, by_dual, by_primal, by_both = products.tolist()
+        mu = now / self.n_values
+        left = now + dual * by_dual + primal * by_primal + primal * dual * by_both
+        mu *= (left / now) ** 3
+        targets = blocks.map(lambda rows: rows.second_order(mu))
+        primal, dual = self._direction(newton, targets, penalties.second_order(mu))
+        primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in (primal, dual))
+        blocks.map(lambda rows: rows.move(primal, dual))
+        penalties.move(primal, dual)
+        return min(primal, dual)
+
+    def _direction(
+        self, newton: Newton, targets: Sequence[Array | None], target: Vector | None
+    ) -> tuple[float, float]:
+        """Find a direction; return how far it can be followed, primal and dual."""
+        aims = self.blocks.map(lambda rows, target: rows.aim(target), targets)
+        d = newton.solve(add_up_in_order(aims) + self.penalties.aim(target))
+        speeds = [*self.blocks.follow(d), self.penalties.follow(d)]
+        primal, dual = (1.0 / max(1.0, *each) for each in zip(*speeds, strict=True))
+        if self.penalties.ridge.any():  # then the dual depends on θ: one step for both
+            primal = dual = min(primal, dual)
+        return primal, dual
+
+    def point(self) -> Point:
+        """Where we stand; arrays are replaced by a step, never written to."""
+        return Point(self.penalties.theta, [rows.z for rows in self.blocks.blocks])
+
+
+def run(problem: SurrogateProblem, options: Options) -> RawSolution:
+    """Iterate until the bounds meet, no progress is left, or the user stops us."""
+    path = InteriorPoint(problem, options)
+    if not path.blocks.blocks:  # no decision matters to any example
+        return path.blocks.solution((Point(np.zeros(path.blocks.n_coef), []),), 0)
+    with path.blocks.threads(), np.errstate(all="ignore"):
+        starts = list(STARTS)
+        path.start(starts.pop(0))
+        best, least = path.point(), np.inf
+        smallest_gap, last_progress, iteration = np.inf, 0, 0
+        try:
+            for iteration in range(MAX_ITERATIONS + 1):
+                upper, lower, doubt = path.bounds()
+                size = max(options.unit, abs(upper))
+                gap = max(upper - lower, path.complementarity()) / size
+                if gap < 0.9 * smallest_gap:
+                    smallest_gap, last_progress = gap, iteration
+                if gap + doubt / size < least:
+                    best, least = path.point(), gap + doubt / size
+                progress = Progress(iteration, upper, lower)
+                stop = options.callback is not None and options.callback(progress)
+                stalled = iteration - last_progress >= PATIENCE or not np.isfinite(gap)
+                done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol
+                if done or stop or stalled:
+                    break
+                length = path.step(DRAG * options.tol * size / path.blocks.n_coef)
+                only_started = len(STARTS) - len(starts) == iteration + 1
+                if only_started and length < SHORT and starts:
+                    path.start(starts.pop(0))
+        except KeyboardInterrupt:  # what we have is worth having, and will be certified
+            pass
+        except SolverError:
+            if least == np.inf:
+                raise
+    return path.blocks.solution((best, path.point()), iteration)
