@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -37,7 +38,7 @@ def _no_windows():
     """Draw without a screen, and close what was drawn."""
     mpl.use("Agg")
     yield
-    mpl.pyplot.close("all")
+    plt.close("all")
 
 
 @pytest.fixture
@@ -233,7 +234,7 @@ class TestTreePicture:
         assert [len(leaf) for leaf in exhaustive().plot().leaves_] == [5] * 16
 
     def test_the_letters_shrink_to_fit_the_axes_of_the_user(self):
-        _, ax = mpl.pyplot.subplots(figsize=(5, 4))
+        _, ax = plt.subplots(figsize=(5, 4))
         display = exhaustive().plot(ax)
         assert display.ax_ is ax
         box = ax.get_window_extent()
@@ -303,7 +304,7 @@ class TestTradeoff:
             assert not any(box.overlaps(other) for other in boxes[:i])
 
     def test_it_draws_where_it_is_told(self):
-        _, ax = mpl.pyplot.subplots()
+        _, ax = plt.subplots()
         display = TradeoffDisplay({"all": (9, 0.9)}).plot(ax)
         assert display.ax_ is ax
         assert display.figure_ is ax.figure

@@ -299,6 +299,7 @@ def draw(study: Study, folder: Path) -> tuple[Path, Path]:
     """Save the pictures of the tree and of the trade-off, and return where."""
     try:
         import matplotlib
+        import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingDependencyError(
             "the demo draws with matplotlib, which is not installed; run "
@@ -316,7 +317,7 @@ def draw(study: Study, folder: Path) -> tuple[Path, Path]:
     paths = folder / "tree.png", folder / "tradeoff.png"
     for figure, path in zip((tree.figure_, tradeoff.figure_), paths, strict=True):
         figure.savefig(path, dpi=120)
-        matplotlib.pyplot.close(figure)
+        plt.close(figure)
     return paths
 
 
