@@ -208,8 +208,11 @@ def test_the_hinge_bounds_both_indicators():
 
 
 def test_the_printed_hinge_does_not_bound_the_indicator():
-    # prop.lp_tree prints φ(z) = max(1 - z, 0), which is 0 < 1[5 > 0] at z = 5.
-    assert max(1 - 5.0, 0) < 1
+    # prop.lp_tree prints φ(z) = max(1 - z, 0): too small from z = 0 on, where ours is not.
+    z = np.linspace(0.1, 5, 50)
+    printed = np.maximum(1 - z, 0)
+    assert np.all(printed < (z > 0))
+    assert np.all(hinge(z) > printed)
 
 
 @given(trees_with_data())

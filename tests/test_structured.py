@@ -101,7 +101,7 @@ def test_hard_problems_end_in_a_certified_answer(name):
     solution = solve(problem)
     assert solution.certificate.converged
     reference = solve(problem, "scipy-path").certificate.upper
-    assert solution.certificate.upper == pytest.approx(reference, rel=2e-6, abs=2e-6)
+    assert solution.certificate.upper == pytest.approx(reference, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", HARD)

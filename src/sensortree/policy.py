@@ -122,7 +122,7 @@ class _Walk:
                     self.table, sensor, new
                 )
                 self._known[sensor][new] = True
-        return together([block[rows] for block in self._blocks], sensors, subset)
+        return together(self._blocks, sensors, subset, rows)
 
     def at_leaves(self) -> Any:
         """Give classifier, rows and readings of each leaf that some row reached."""
@@ -130,7 +130,5 @@ class _Walk:
         for number, leaf in enumerate(self.policy.tree.leaves):
             rows = np.flatnonzero(self.leaf == number)
             if rows.size:
-                readings = together(
-                    [b[rows] for b in self._blocks], sensors, leaf.sensors
-                )
+                readings = together(self._blocks, sensors, leaf.sensors, rows)
                 yield self.policy.classifiers[leaf.sensors], rows, readings

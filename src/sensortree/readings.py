@@ -38,15 +38,18 @@ class SensorReader:
 
     def read(self, table: Table, sensor: int, rows: NDArray[np.intp]) -> Array:
         """Read one sensor for some rows, shape (n_rows, width)."""
-        name = self.sensors.names[sensor]
-        columns = table.take(rows, self.sensors.columns[sensor])
-        if name in self.transformers:
-            columns = self.transformers[name].transform(columns)
-        values = _numbers(columns, self.sensors, sensor)
-        self._check_values(values, sensor, rows)
+        values = self.transform(table.take(rows, self.sensors.columns[sensor]), sensor)
+        self.check(values, sensor, rows)
         return values
 
-    def _check_values(self, values: Array, sensor: int, rows: NDArray[np.intp]) -> None:
+    def transform(self, columns: Any, sensor: int) -> Array:
+        """Turn a sensor's columns into numbers."""
+        name = self.sensors.names[sensor]
+        if name in self.transformers:
+            columns = self.transformers[name].transform(columns)
+        return _numbers(columns, self.sensors, sensor)
+
+    def check(self, values: Array, sensor: int, rows: NDArray[np.intp]) -> None:
         """Refuse infinities, and NaN where the leaf classifiers cannot take them."""
         bad = np.isinf(values) if self.allow_nan else ~np.isfinite(values)
         if not bad.any():
@@ -93,23 +96,24 @@ def fit_reader(
             transformer.fit(columns, y)
     reader = SensorReader(sensors, transformers, (0,) * len(sensors), allow_nan)
     blocks = []
-    for sensor, name in enumerate(sensors.names):
-        raw = table.take(rows, sensors.columns[sensor])
-        if name not in transformers:
-            _check_not_empty(_numbers(raw, sensors, sensor), sensors, sensor)
-        block = reader.read(table, sensor, rows)
+    for sensor, columns in enumerate(sensors.columns):
+        block = reader.transform(table.take(rows, columns), sensor)
         _check_not_empty(block, sensors, sensor)
+        reader.check(block, sensor, rows)
         blocks.append(block)
     widths = tuple(block.shape[1] for block in blocks)
     return SensorReader(sensors, transformers, widths, allow_nan), blocks
 
 
 def together(
-    blocks: Sequence[Array], sensors: SensorSet, subset: Iterable[str]
+    blocks: Sequence[Array],
+    sensors: SensorSet,
+    subset: Iterable[str],
+    rows: NDArray[np.intp],
 ) -> Array:
-    """Put the readings of a subset side by side, in the declared order."""
-    chosen = [blocks[sensors.index(name)] for name in sensors.in_order(subset)]
-    return np.hstack(chosen) if chosen else np.empty((len(blocks[0]), 0))
+    """Put the readings of a subset side by side, in the declared order, for some rows."""
+    chosen = [blocks[sensors.index(name)][rows] for name in sensors.in_order(subset)]
+    return np.hstack(chosen) if chosen else np.empty((len(rows), 0))
 
 
 def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:

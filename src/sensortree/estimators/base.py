@@ -97,7 +97,7 @@ class TrainingData:
 
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_samples, width)."""
-        return together(self.blocks, self.sensors, subset)
+        return together(self.blocks, self.sensors, subset, np.arange(len(self.y)))
 
     def distinct(self) -> tuple[NDArray[np.intp], Array]:
         """First row of each run of equal rows (class included), and the run's weight."""
