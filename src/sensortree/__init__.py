@@ -17,10 +17,15 @@ from typing import TYPE_CHECKING, Any
 from sensortree._version import __version__
 
 if TYPE_CHECKING:
-    from sensortree.estimators import SensorTreeClassifier
+    from sensortree.estimators import (
+        AlternatingTreeClassifier,
+        DecisionReport,
+        SensorTreeClassifier,
+    )
     from sensortree.exceptions import (
         CertificateWarning,
         DataError,
+        FewRowsWarning,
         MissingDependencyError,
         ParameterError,
         ProblemError,
@@ -37,9 +42,12 @@ if TYPE_CHECKING:
     from sensortree.tree import Leaf, Node, SensorTree
 
 __all__ = [
+    "AlternatingTreeClassifier",
     "Certificate",
     "CertificateWarning",
     "DataError",
+    "DecisionReport",
+    "FewRowsWarning",
     "Leaf",
     "MissingDependencyError",
     "Node",
@@ -61,7 +69,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "AlternatingTreeClassifier": "estimators",
     "Certificate": "program",
+    "DecisionReport": "estimators",
     "Leaf": "tree",
     "Node": "tree",
     "Policy": "policy",

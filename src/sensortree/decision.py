@@ -1,38 +1,133 @@
-"""Decision functions (g_j): linear in what is known at their node."""
+"""Decision functions (g_j): linear in features of what is known at their node.
+
+What is known at a node is the readings of its sensors, and the posterior that a
+classifier on those sensors gives: class probabilities say whether the answer is sure yet.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.exceptions import DataError
+
 Array = NDArray[np.float64]
+
+
+class Part(Protocol):
+    """Some columns of the decision features, before they are standardised."""
+
+    @property
+    def needs_posterior(self) -> bool:
+        """Whether the posterior is looked at."""
+        ...
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+        """Columns of some rows, (n_rows, width)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The readings themselves, as published."""
+
+    needs_posterior = False
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+        """Readings as they are."""
+        return readings
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Class probabilities, the largest, its lead over the next, and the entropy.
+
+    The first class is left out of the probabilities, which sum to 1; with two classes the
+    lead is a function of the largest.
+    """
+
+    needs_posterior = True
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+        """Columns of some rows, (n_rows, n_classes + 2), or 3 for two classes."""
+        assert posterior is not None  # whoever holds this part gives one
+        ordered = np.sort(posterior, axis=1)
+        largest, next_one = ordered[:, -1:], ordered[:, -2:-1]
+        logs = np.log(np.maximum(posterior, np.finfo(float).tiny))
+        entropy = -(posterior * logs).sum(axis=1, keepdims=True)
+        lead = [largest - next_one] if posterior.shape[1] > 2 else []
+        return np.hstack([posterior[:, 1:], largest, *lead, entropy])
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Squares and products of another part's columns."""
+
+    part: Part
+
+    @property
+    def needs_posterior(self) -> bool:
+        """Whether the part does."""
+        return self.part.needs_posterior
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+        """Columns of some rows, (n_rows, width (width + 1) / 2)."""
+        columns = self.part(readings, posterior)
+        first, second = np.triu_indices(columns.shape[1])
+        return np.asarray(columns[:, first] * columns[:, second])
+
+
+@dataclass(frozen=True, eq=False)
+class Transformed:
+    """What a fitted scikit-learn transformer makes of the readings."""
+
+    transformer: Any
+    needs_posterior = False
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+        """Columns of some rows, as the transformer gives them."""
+        columns = self.transformer.transform(readings)
+        columns = columns.toarray() if hasattr(columns, "toarray") else columns
+        return np.asarray(columns, dtype=float).reshape(len(readings), -1)
+
+
+PARTS: dict[str, tuple[Part, ...]] = {
+    "posterior+raw": (Posterior(), Raw()),
+    "posterior": (Posterior(),),
+    "raw": (Raw(),),
+    "quadratic": (Posterior(), Squares(Posterior()), Raw()),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionFeatures:
-    """What a decision function is linear in: standardised readings, and an intercept.
+    """What a decision function is linear in: standardised columns, and an intercept.
 
     A missing value counts as the mean, and a column that had missing values in training
     also gets a column that says so.
 
     Attributes
     ----------
+    parts : tuple of Part
     center, scale : ndarray of shape (width,)
     may_miss : ndarray of bool of shape (width,)
     """
 
+    parts: tuple[Part, ...]
     center: Array
     scale: Array
     may_miss: NDArray[np.bool_]
 
-    def __call__(self, readings: Array) -> Array:
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
         """Features of some rows, (n_rows, width + number that may miss + 1)."""
-        missing = np.isnan(readings)
-        standardised = np.where(missing, 0.0, (readings - self.center) / self.scale)
+        columns = _columns(self.parts, readings, posterior)
+        missing = np.isnan(columns)
+        standardised = np.where(missing, 0.0, (columns - self.center) / self.scale)
         return np.hstack(
-            [standardised, missing[:, self.may_miss], np.ones((len(readings), 1))]
+            [standardised, missing[:, self.may_miss], np.ones((len(columns), 1))]
         )
 
 
@@ -50,18 +145,41 @@ class DecisionFunction:
     features: DecisionFeatures
     coef: Array
 
-    def __call__(self, readings: Array) -> Array:
+    @property
+    def needs_posterior(self) -> bool:
+        """Whether the posterior of the node's classifier is looked at."""
+        return any(part.needs_posterior for part in self.features.parts)
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
         """Values of g_j for some rows, (n_rows,)."""
-        return self.features(readings) @ self.coef
+        return self.features(readings, posterior) @ self.coef
 
 
-def fit_decision_features(readings: Array, sample_weight: Array) -> DecisionFeatures:
+def fit_decision_features(
+    parts: tuple[Part, ...],
+    readings: Array,
+    posterior: Array | None,
+    sample_weight: Array,
+) -> DecisionFeatures:
     """Learn centre, scale and missingness from training rows, NaN left out."""
-    missing = np.isnan(readings)
+    columns = _columns(parts, readings, posterior)
+    missing = np.isnan(columns)
     weight = np.where(missing, 0.0, sample_weight[:, None])
     total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
-    known = np.where(missing, 0.0, readings)
+    known = np.where(missing, 0.0, columns)
     center = (weight * known).sum(axis=0) / total
     spread = (weight * (known - center) ** 2).sum(axis=0) / total
     scale = np.where(spread > 0, np.sqrt(spread), 1.0)
-    return DecisionFeatures(center, scale, np.asarray(missing.any(axis=0)))
+    return DecisionFeatures(parts, center, scale, np.asarray(missing.any(axis=0)))
+
+
+def _columns(
+    parts: tuple[Part, ...], readings: Array, posterior: Array | None
+) -> Array:
+    columns = np.hstack([part(readings, posterior) for part in parts])
+    if np.isinf(columns).any():
+        raise DataError(
+            "the transformer given as decision_features makes infinities of readings; use "
+            "one that returns finite numbers."
+        )
+    return columns

@@ -1,4 +1,4 @@
-"""The exceptions of the package, and the one warning.
+"""The exceptions and the warnings of the package.
 
 ::
 
@@ -12,6 +12,7 @@
      └── MissingDependencyError  (ImportError)   an optional package is not installed
 
     CertificateWarning           (UserWarning)   the gap is larger than asked for
+    FewRowsWarning               (UserWarning)   too few rows of a class to hold any out
 
 Each is also the built-in exception in brackets, so ``except ValueError`` keeps working.
 """
@@ -51,3 +52,7 @@ class MissingDependencyError(SensorTreeError, ImportError):
 
 class CertificateWarning(UserWarning):
     """The certified gap is larger than the tolerance that was asked for."""
+
+
+class FewRowsWarning(UserWarning):
+    """A class has too few rows to hold any of them out."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -129,29 +131,35 @@ def _check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | N
     return weights
 
 
-CLASSIFIERS: dict[str, Any] = {"logistic2": QuadraticLogisticRegression()}
+CLASSIFIERS: dict[str, Any] = {
+    "logistic2": QuadraticLogisticRegression(),
+    "boosted": HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+}
+CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
 
 
-def resolve_classifier(classifier: Any) -> Any:
-    """Give the estimator that a name or an estimator stands for."""
+def resolve_classifier(classifier: Any, calibration: str | None = None) -> Any:
+    """Give the estimator that a name or an estimator stands for, calibrated or not."""
     if isinstance(classifier, str):
         if classifier not in CLASSIFIERS:
             raise ParameterError(
                 f"classifier must be a scikit-learn classifier or one of "
                 f"{', '.join(map(repr, CLASSIFIERS))}, got {classifier!r}."
             )
-        return CLASSIFIERS[classifier]
-    if isinstance(classifier, type):
+        classifier = CLASSIFIERS[classifier]
+    elif isinstance(classifier, type):
         raise ParameterError(
             f"classifier must be an instance, got the class {classifier.__name__}; write "
             f"{classifier.__name__}()."
         )
-    if not hasattr(classifier, "fit") or not hasattr(classifier, "predict"):
+    elif not hasattr(classifier, "fit") or not hasattr(classifier, "predict"):
         raise ParameterError(
             f"classifier must be a scikit-learn classifier with 'fit' and 'predict', got "
             f"{classifier!r}."
         )
-    return classifier
+    if calibration is None:
+        return classifier
+    return CalibratedClassifierCV(classifier, method=calibration, ensemble=False)
 
 
 def accepts_nan(classifier: Any) -> bool:
@@ -163,10 +171,12 @@ def fit_leaf_classifiers(
     classifier: Any,
     features: Mapping[Subset, Array],
     y: NDArray[np.intp],
+    n_classes: int,
     sample_weight: Array | None,
+    fold: NDArray[np.intp],
     n_jobs: int | None = None,
-) -> dict[Subset, Any]:
-    """Fit one classifier per sensor subset.
+) -> tuple[dict[Subset, Any], dict[Subset, Array]]:
+    """Fit one classifier per sensor subset, and judge it on rows it has not seen.
 
     Parameters
     ----------
@@ -174,34 +184,90 @@ def fit_leaf_classifiers(
     features : mapping of subset to ndarray of shape (n_samples, width)
     y : ndarray of shape (n_samples,)
         Classes as integers.
+    n_classes : int
     sample_weight : ndarray of shape (n_samples,) or None
+    fold : ndarray of shape (n_samples,)
+        A row's posterior is that of a classifier fitted without the row's fold; -1 stands
+        for the classifier fitted on all rows.
     n_jobs : int, default=None
         As in joblib.
 
     Returns
     -------
-    classifiers : dict of subset to fitted classifier
+    classifiers : dict of subset to classifier fitted on all rows
+    posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
     """
-    fitted = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_one)(classifier, X, y, sample_weight) for X in features.values()
-    )
-    return dict(zip(features, fitted, strict=True))
+    folds = np.unique(fold[fold >= 0])
+    # With nothing known there is nothing to overfit, and the prior is the same for all.
+    tasks = [(subset, -1) for subset in features]
+    tasks += [(s, f) for s, X in features.items() for f in folds if X.shape[1]]
+
+    def fit_task(subset: Subset, held_out: int) -> tuple[Any, Array]:
+        X = features[subset]
+        train = (fold != held_out) | (held_out == -1)
+        judged = (fold == held_out) | (X.shape[1] == 0)
+        weight = None if sample_weight is None else sample_weight[train]
+        fitted = _fit_one(classifier, X[train], y[train], weight)
+        said = posterior(fitted, X[judged], n_classes)
+        return (fitted if held_out == -1 else None), said
+
+    results = Parallel(n_jobs=n_jobs)(delayed(fit_task)(*task) for task in tasks)
+    classifiers, posteriors = {}, {}
+    for (subset, held_out), (fitted, said) in zip(tasks, results, strict=True):
+        if held_out == -1:
+            classifiers[subset] = fitted
+            posteriors[subset] = np.empty((len(y), n_classes))
+        rows = (fold == held_out) | (features[subset].shape[1] == 0)
+        posteriors[subset][rows] = said
+    return classifiers, posteriors
 
 
-def predictions(
-    classifiers: Mapping[Subset, Any],
-    features: Mapping[Subset, Array],
-    leaves: Iterable[Subset],
-) -> NDArray[np.intp]:
-    """Class that each leaf would predict for each example, (n_samples, n_leaves)."""
-    said = {s: np.asarray(classifiers[s].predict(X)) for s, X in features.items()}
-    return np.column_stack([said[subset] for subset in leaves])
+def posterior(classifier: Any, X: Array, n_classes: int) -> Array:
+    """Probability of every class, (n_rows, n_classes); 0 or 1 if a classifier gives none.
+
+    The answer is the most probable class, the first of equals.
+    """
+    said = np.zeros((len(X), n_classes))
+    if not len(X):
+        return said
+    if hasattr(classifier, "predict_proba"):
+        said[:, classifier.classes_] = classifier.predict_proba(X)
+    else:
+        said[np.arange(len(X)), np.asarray(classifier.predict(X))] = 1.0
+    return said
+
+
+def trusted_posterior(
+    posteriors: Mapping[Subset, Array], y: NDArray[np.intp], sample_weight: Array
+) -> Array | None:
+    """Posterior of the least log-loss, the first of equals; None if the prior beats it.
+
+    Parameters
+    ----------
+    posteriors : mapping of subset to ndarray of shape (n_samples, n_classes)
+        Out of fold, or their log-loss flatters those who have seen the rows.
+    y : ndarray of shape (n_samples,)
+    sample_weight : ndarray of shape (n_samples,)
+    """
+    rows = np.arange(len(y))
+    weight = sample_weight / sample_weight.sum()
+
+    def log_loss(belief: Array) -> float:
+        with np.errstate(divide="ignore"):
+            return float(-weight @ np.log(belief[rows, y]))
+
+    prior = np.bincount(y, sample_weight) / sample_weight.sum()
+    best = min(posteriors.values(), key=log_loss)
+    beats_prior = log_loss(best) < -weight @ np.log(prior[y])
+    return best if beats_prior else None
 
 
 def _fit_one(
     classifier: Any, X: Array, y: NDArray[np.intp], sample_weight: Array | None
 ) -> Any:
     if X.shape[1] == 0:  # nothing is known: predict the class prior
+        return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
+    if (y == y[0]).all():  # without this fold there is only one class
         return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
     return clone(classifier).fit(X, y, **_weight_parameters(classifier, sample_weight))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.decision import DecisionFunction
+from sensortree.leaves import posterior
 from sensortree.readings import SensorReader, together
 from sensortree.sensors import SensorSet
 from sensortree.table import Table
@@ -32,7 +33,8 @@ class Policy:
     decisions : tuple of DecisionFunction
         One per node (g_j).
     classifiers : mapping of sensor subset to classifier
-        One per distinct leaf subset (f_k); they answer with positions in `classes`.
+        One per distinct leaf subset (f_k), and one per distinct node subset whose
+        decision function looks at its posterior. Their classes are positions in `classes`.
     classes : ndarray of shape (n_classes,)
     """
 
@@ -61,18 +63,12 @@ class Policy:
         return np.asarray(self.acquired(table) @ self.sensors.costs)
 
     def predict(self, table: Table) -> NDArray[Any]:
-        """Class that each row's leaf answers, (n_rows,)."""
-        answers = np.empty(table.shape[0], dtype=np.intp)
-        for classifier, rows, readings in _Walk(self, table).at_leaves():
-            answers[rows] = classifier.predict(readings)
-        return np.asarray(self.classes[answers])
+        """Most probable class at each row's leaf, (n_rows,)."""
+        return np.asarray(self.classes[self.predict_proba(table).argmax(axis=1)])
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
-        probabilities = np.empty((table.shape[0], len(self.classes)))
-        for classifier, rows, readings in _Walk(self, table).at_leaves():
-            probabilities[rows] = classifier.predict_proba(readings)
-        return probabilities
+        return _Walk(self, table).posterior()
 
 
 class _Walk:
@@ -92,6 +88,7 @@ class _Walk:
         self._known: dict[int, NDArray[np.bool_]] = {
             sensor: np.zeros(n_rows, dtype=bool) for sensor in range(len(widths))
         }
+        self._posteriors: dict[frozenset[str], Array] = {}
         self.leaf = np.empty(n_rows, dtype=np.intp)
         self._go()
 
@@ -103,7 +100,13 @@ class _Walk:
             vertex, rows = stack.pop()
             readings = self._acquire(vertex.sensors, rows)
             if isinstance(vertex, Node):
-                takes_positive = self.policy.decisions[n_nodes](readings) > 0
+                decision = self.policy.decisions[n_nodes]
+                said = (
+                    self._judge(vertex.sensors, rows, readings)
+                    if decision.needs_posterior
+                    else None
+                )
+                takes_positive = decision(readings, said) > 0
                 stack.append((vertex.positive, rows[takes_positive]))
                 stack.append((vertex.negative, rows[~takes_positive]))
                 n_nodes += 1
@@ -124,11 +127,26 @@ class _Walk:
                 self._known[sensor][new] = True
         return together(self._blocks, sensors, subset, rows)
 
-    def at_leaves(self) -> Any:
-        """Give classifier, rows and readings of each leaf that some row reached."""
+    def _judge(
+        self, subset: frozenset[str], rows: NDArray[np.intp], readings: Array
+    ) -> Array:
+        """Posterior of the classifier on these sensors, asked once per row."""
+        n_rows, n_classes = self.table.shape[0], len(self.policy.classes)
+        if subset not in self._posteriors:
+            self._posteriors[subset] = np.full((n_rows, n_classes), np.nan)
+        known = self._posteriors[subset]
+        new = np.isnan(known[rows, 0])
+        known[rows[new]] = posterior(
+            self.policy.classifiers[subset], readings[new], n_classes
+        )
+        return np.asarray(known[rows])
+
+    def posterior(self) -> Array:
+        """Posterior of each row's leaf, (n_rows, n_classes)."""
         sensors = self.policy.sensors
+        answers = np.empty((self.table.shape[0], len(self.policy.classes)))
         for number, leaf in enumerate(self.policy.tree.leaves):
             rows = np.flatnonzero(self.leaf == number)
-            if rows.size:
-                readings = together(self._blocks, sensors, leaf.sensors, rows)
-                yield self.policy.classifiers[leaf.sensors], rows, readings
+            readings = together(self._blocks, sensors, leaf.sensors, rows)
+            answers[rows] = self._judge(leaf.sensors, rows, readings)
+        return answers

@@ -144,8 +144,8 @@ class SensorTree:
         return len(self.leaves)
 
     @cached_property
-    def _children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Children of each node: a node's index, or ``~leaf`` for a leaf."""
+    def children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Negative and positive child of each node: a node, or ``~leaf`` for a leaf."""
         children = np.empty((2, self.n_nodes), dtype=np.intp)
         n_nodes = n_leaves = 0
 
@@ -167,12 +167,12 @@ class SensorTree:
     @property
     def negative(self) -> NDArray[np.intp]:
         """Negative child of each node, (n_nodes,): a node's index, or -1 for a leaf."""
-        return np.maximum(self._children[0], -1)
+        return np.maximum(self.children[0], -1)
 
     @property
     def positive(self) -> NDArray[np.intp]:
         """Positive child of each node, (n_nodes,): a node's index, or -1 for a leaf."""
-        return np.maximum(self._children[1], -1)
+        return np.maximum(self.children[1], -1)
 
     @cached_property
     def path_signs(self) -> NDArray[np.int_]:
@@ -192,13 +192,13 @@ class SensorTree:
         first = np.empty(self.n_nodes, dtype=np.intp)
         last = np.empty(self.n_nodes, dtype=np.intp)
         for node in reversed(range(self.n_nodes)):  # children come after parents
-            low, high = (int(children[node]) for children in self._children)
+            low, high = (int(children[node]) for children in self.children)
             first[node] = ~low if low < 0 else first[low]
             last[node] = ~high + 1 if high < 0 else last[high]
         return first, last
 
     def _first_positive_leaf(self, node: int) -> int:
-        child = int(self._children[1][node])
+        child = int(self.children[1][node])
         return ~child if child < 0 else int(self._leaf_ranges[0][child])
 
     @property
@@ -241,11 +241,21 @@ class SensorTree:
             )
         start = 0 if self.n_nodes else ~0
         at = np.full(len(taken), start, dtype=np.intp)
-        negative, positive = self._children
+        negative, positive = self.children
         for node in range(self.n_nodes):  # children come after parents
             here = at == node
             at[here] = np.where(taken[here, node], positive[node], negative[node])
         return ~at
+
+    def passed(self, decisions: ArrayLike) -> NDArray[np.bool_]:
+        """Nodes on the way of each example, (n_samples, n_nodes).
+
+        Parameters
+        ----------
+        decisions : array-like of shape (n_samples, n_nodes)
+        """
+        on_path = self.path_signs != 0
+        return np.asarray(on_path[self.route(decisions)])
 
     def to_dict(self) -> dict[str, Any]:
         """Give the tree as plain nested dicts and sorted lists.

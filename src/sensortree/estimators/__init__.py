@@ -1,5 +1,6 @@
 """The scikit-learn face of the package."""
 
-from sensortree.estimators.sensor_tree import SensorTreeClassifier
+from sensortree.estimators.alternating import AlternatingTreeClassifier
+from sensortree.estimators.sensor_tree import DecisionReport, SensorTreeClassifier
 
-__all__ = ["SensorTreeClassifier"]
+__all__ = ["AlternatingTreeClassifier", "DecisionReport", "SensorTreeClassifier"]

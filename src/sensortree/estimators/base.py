@@ -6,16 +6,22 @@ The only file that imports private parts of scikit-learn.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import assert_all_finite, check_consistent_length, get_tags
+from sklearn.model_selection import check_cv
+from sklearn.utils import (
+    assert_all_finite,
+    check_consistent_length,
+    check_random_state,
+    get_tags,
+)
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -23,26 +29,40 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
-from sensortree.decision import DecisionFunction
+from sensortree.decision import (
+    PARTS,
+    DecisionFeatures,
+    DecisionFunction,
+    Part,
+    Raw,
+    Transformed,
+    fit_decision_features,
+)
+from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.training import (
+    Judges,
+    TrainingData,
+    assign_folds,
+    folds_of_splits,
+)
 from sensortree.exceptions import DataError, ParameterError, SensorError
 from sensortree.leaves import (
+    CALIBRATIONS,
     accepts_nan,
-    fit_leaf_classifiers,
-    predictions,
     resolve_classifier,
+    trusted_posterior,
 )
 from sensortree.policy import Policy
-from sensortree.readings import SensorReader, fit_reader, together
-from sensortree.risk import leaf_risk
+from sensortree.program.routing import RoutingProblem
+from sensortree.readings import fit_reader
+from sensortree.risk import leaf_risk, max_risk
 from sensortree.sensors import Sensor, SensorSet, resolve_sensors
 from sensortree.structure import (
     cascade_tree,
@@ -50,69 +70,25 @@ from sensortree.structure import (
     exhaustive_tree,
 )
 from sensortree.table import Table
-from sensortree.tree import SensorTree
+from sensortree.tree import Leaf, Node, SensorTree
 
 Array = NDArray[np.float64]
 
+# l2="auto", as a multiple of the mean spread of an example's leaf risks.
+RIDGE = 30.0
+
 __all__ = [
     "BaseSensorTreeClassifier",
-    "HasMethods",
     "Interval",
     "StrOptions",
-    "TrainingData",
+    "automatic_ridge",
     "leaf_costs",
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """What `fit` learns from: readings of all sensors, classes and weights.
-
-    Rows of weight 0 are gone, and rows are sorted, so that neither they nor the order in
-    which rows came can change the result.
-
-    Attributes
-    ----------
-    reader : SensorReader
-    blocks : list of n_sensors arrays of shape (n_samples, width)
-    y : ndarray of shape (n_samples,)
-        Positions in `classes`.
-    classes : ndarray of shape (n_classes,)
-    weight : ndarray of shape (n_samples,)
-    weighted : bool
-        Whether the user gave weights.
-    """
-
-    reader: SensorReader
-    blocks: list[Array]
-    y: NDArray[np.intp]
-    classes: NDArray[Any]
-    weight: Array
-    weighted: bool
-
-    @property
-    def sensors(self) -> SensorSet:
-        """The sensors that were read."""
-        return self.reader.sensors
-
-    def features(self, subset: frozenset[str]) -> Array:
-        """Readings of a subset side by side, (n_samples, width)."""
-        return together(self.blocks, self.sensors, subset, np.arange(len(self.y)))
-
-    def distinct(self) -> tuple[NDArray[np.intp], Array]:
-        """First row of each run of equal rows (class included), and the run's weight."""
-        values = np.hstack([*self.blocks, self.y[:, None]])
-        above, below = values[:-1], values[1:]
-        equal = (above == below) | (np.isnan(above) & np.isnan(below))
-        first = np.flatnonzero(np.r_[True, ~equal.all(axis=1)])
-        return first, np.add.reduceat(self.weight, first)
-
-
-def _leaves_have_probabilities(model: BaseSensorTreeClassifier) -> bool:
-    return hasattr(resolve_classifier(model.classifier), "predict_proba")
-
-
-class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class BaseSensorTreeClassifier(
+    PolicyPredictor, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Classifiers that buy sensors along a tree; a method fills `_fit_decisions`."""
 
     sensors: Any
@@ -121,9 +97,34 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
     structure: Any
     root_sensors: Any
     classifier: Any
+    calibration: str | None
+    cv: Any
+    errors: str
+    decision_features: Any
     n_jobs: int | None
+    random_state: Any
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "cost_weight": [Interval(Real, 0, None, closed="left")],
+        "structure": [
+            StrOptions({"auto", "exhaustive", "cascade"}),
+            SensorTree,
+            Mapping,
+        ],
+        "root_sensors": [StrOptions({"auto"}), list, tuple, set, frozenset],
+        "classifier": [str, HasMethods(["fit", "predict"])],
+        "calibration": [None, StrOptions(set(CALIBRATIONS))],
+        "cv": [
+            None,
+            Interval(Integral, 2, None, closed="left"),
+            HasMethods(["split"]),
+            Iterable,
+        ],
+        "errors": [StrOptions({"smoothed", "observed"})],
+        "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
+        "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn the decision functions and the leaf classifiers.
@@ -143,24 +144,89 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         """
         with _all_or_nothing(self):
             self._check_parameters()
-            data = self._read(X, y, sample_weight)
-            tree = self._choose_structure(data.sensors)
-            classifiers, error = self._fit_leaves(tree, data)
-            risk = leaf_risk(error, leaf_costs(tree, data.sensors), self.cost_weight)
-            decisions = self._fit_decisions(tree, data, risk)
-            self.policy_ = Policy(
-                data.reader, tree, decisions, classifiers, data.classes
-            )
-            self.classes_ = data.classes
-            self.sensors_ = data.sensors
-            self.tree_ = tree
+            self._fit(self._judges(self._read(X, y, sample_weight)))
         return self
+
+    def fit_path(
+        self,
+        X: Any,
+        y: Any,
+        cost_weights: Iterable[float],
+        sample_weight: ArrayLike | None = None,
+    ) -> list[Any]:
+        """Fit one model per cost weight; leaf classifiers are fitted only once.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        cost_weights : iterable of float
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        models : list
+            Fitted copies of this estimator, which itself is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import SensorTreeClassifier
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X[:, 0] + 0.3 * X[:, 1] > 0
+        >>> dear, cheap = SensorTreeClassifier().fit_path(X, y, [0.5, 0.001])
+        >>> bool(dear.acquisition_cost(X).mean() < cheap.acquisition_cost(X).mean())
+        True
+        """
+        models = [clone(self).set_params(cost_weight=w) for w in cost_weights]
+        for model in models:
+            model._check_parameters()
+        reader = clone(self)
+        judges = reader._judges(reader._read(X, y, sample_weight))
+        seen = {
+            name: value
+            for name, value in vars(reader).items()
+            if name in ("n_features_in_", "feature_names_in_")
+        }
+        for model in models:
+            vars(model).update(seen)
+            model._fit(judges)
+        return models
+
+    def _judges(self, data: TrainingData) -> Judges:
+        classifier = resolve_classifier(self.classifier, self.calibration)
+        return Judges(data, classifier, self.n_jobs)
+
+    def _fit(self, judges: Judges) -> None:
+        """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
+        data = judges.data
+        tree = self._choose_structure(data.sensors)
+        judges.fit(self._judged_subsets(tree))
+        risk, observed = self._leaf_risk(tree, judges)
+        features, problem, rows = self._pose(tree, judges, risk)
+        coef = self._fit_decisions(problem, problem.with_risk(observed[rows]))
+        decisions = tuple(map(DecisionFunction, features, coef))
+        used = {
+            subset: judges.classifiers[subset] for subset in self._judged_subsets(tree)
+        }
+        self.policy_ = Policy(data.reader, tree, decisions, used, data.classes)
+        self.classes_ = data.classes
+        self.sensors_ = data.sensors
+        self.tree_ = tree
 
     @abstractmethod
     def _fit_decisions(
-        self, tree: SensorTree, data: TrainingData, risk: Array
-    ) -> tuple[DecisionFunction, ...]:
-        """Learn one decision function per node from the leaf risks."""
+        self, problem: RoutingProblem, observed: RoutingProblem
+    ) -> list[Array]:
+        """Learn the coefficients of every decision function.
+
+        `observed` is the same problem with the errors that were made, where `problem` may
+        hold smoothed ones.
+        """
+
+    def _random_state(self) -> np.random.RandomState:
+        random_state: np.random.RandomState = check_random_state(self.random_state)
+        return random_state
 
     def _check_parameters(self) -> None:
         parameters = self.get_params(deep=False)
@@ -180,12 +246,12 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
     def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
         """Validate the data once and for all, and read every sensor."""
         table, sensors, transformers = self._resolve(X)
-        y = self._check_target(y, table)
+        target = self._check_target(y, table)
         weight = _check_sample_weight(
             sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
         )
         rows = np.flatnonzero(weight > 0)
-        y, weight = y[rows], weight[rows]
+        y, weight = target[rows], weight[rows]
         classes, codes = _encode(y)
         weighted = sample_weight is not None
         reader, blocks = fit_reader(
@@ -197,12 +263,25 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
             weight if weighted else None,
             accepts_nan(resolve_classifier(self.classifier)),
         )
-        values = np.hstack([*blocks, codes[:, None]])
+        fold = self._split(table, target, rows)
+        values = np.hstack([*blocks, codes[:, None], fold[:, None]])
         order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
         blocks = [block[order] for block in blocks]
+        codes, fold = codes[order], fold[order]
+        if isinstance(self.cv, Integral):
+            fold = assign_folds(np.hstack(blocks), codes, int(self.cv), classes)
         return TrainingData(
-            reader, blocks, codes[order], classes, weight[order], weighted
+            reader, blocks, codes, classes, weight[order], weighted, fold
         )
+
+    def _split(
+        self, table: Table, y: NDArray[Any], rows: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Fold of each row by the user's splitter; -1 where there is none."""
+        if self.cv is None or isinstance(self.cv, Integral):
+            return np.full(len(rows), -1)
+        splits = check_cv(self.cv, y, classifier=True).split(table.data, y)
+        return folds_of_splits(splits, len(y))[rows]
 
     def _check_target(self, y: Any, table: Table) -> NDArray[Any]:
         """Give y as one class per row."""
@@ -282,106 +361,63 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta
                 )
         return tuple(self.root_sensors)
 
-    def _fit_leaves(
-        self, tree: SensorTree, data: TrainingData
-    ) -> tuple[dict[frozenset[str], Any], NDArray[np.bool_]]:
-        """Fit a classifier per distinct leaf subset; say where each leaf is wrong."""
-        leaves = [leaf.sensors for leaf in tree.leaves]
-        features = {subset: data.features(subset) for subset in dict.fromkeys(leaves)}
-        classifiers = fit_leaf_classifiers(
-            resolve_classifier(self.classifier),
-            features,
-            data.y,
-            data.weight if data.weighted else None,
-            self.n_jobs,
+    def _judged_subsets(self, tree: SensorTree) -> list[frozenset[str]]:
+        """Subsets that need a classifier: of leaves, and of nodes that ask a posterior."""
+        vertices: list[Leaf | Node] = [*tree.leaves]
+        vertices += tree.nodes if self._asks_posterior() else ()
+        return list(dict.fromkeys(vertex.sensors for vertex in vertices))
+
+    def _leaf_risk(self, tree: SensorTree, judges: Judges) -> tuple[Array, Array]:
+        """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
+        data, posteriors = judges.data, judges.posteriors
+        answers_at = np.column_stack(
+            [posteriors[leaf.sensors].argmax(axis=1) for leaf in tree.leaves]
         )
-        answers = predictions(classifiers, features, leaves)
-        return classifiers, answers != data.y[:, None]
+        costs = leaf_costs(tree, data.sensors)
+        observed = leaf_risk(answers_at != data.y[:, None], costs, self.cost_weight)
+        if self.errors == "observed" or (data.fold < 0).all():
+            return observed, observed
+        belief = trusted_posterior(posteriors, data.y, data.weight)
+        if belief is None:
+            return observed, observed
+        expected = 1.0 - np.take_along_axis(belief, answers_at, axis=1)
+        expected = leaf_risk(expected, costs, self.cost_weight)
+        return 0.5 * (observed + expected), observed
 
-    @property
-    def _policy(self) -> Policy:
-        check_is_fitted(self)
-        policy: Policy = self.policy_
-        return policy
-
-    def _table(self, X: Any) -> Table:
-        """Check X at prediction: the same columns as in training."""
-        if self._policy.reader.transformers and Table.holds(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return Table(X)
-        X = validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite=False
+    def _asks_posterior(self) -> bool:
+        return isinstance(self.decision_features, str) and any(
+            part.needs_posterior for part in PARTS[self.decision_features]
         )
-        return Table(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each row, answered with the sensors it acquires.
+    def _pose(
+        self, tree: SensorTree, judges: Judges, risk: Array
+    ) -> tuple[list[DecisionFeatures], RoutingProblem, NDArray[np.intp]]:
+        """Say what each node sees, on distinct rows, and what each leaf would cost."""
+        data, posteriors = judges.data, judges.posteriors
+        rows, weight = data.distinct()
+        features, values = {}, {}
+        for subset in dict.fromkeys(node.sensors for node in tree.nodes):
+            readings = data.features(subset)[rows]
+            said = posteriors[subset][rows] if subset in posteriors else None
+            parts = self._parts(readings, data.y[rows])
+            features[subset] = fit_decision_features(parts, readings, said, weight)
+            values[subset] = features[subset](readings, said)
+        problem = RoutingProblem(
+            tree,
+            tuple(values[node.sensors] for node in tree.nodes),
+            risk[rows],
+            weight,
+            max_risk(data.sensors.costs, self.cost_weight),
+        )
+        return [features[node.sensors] for node in tree.nodes], problem, rows
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Columns of sensors that a row does not acquire are not looked at.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        return self._policy.predict(self._table(X))
-
-    @available_if(_leaves_have_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities of each row, from the leaf it reaches.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        return self._policy.predict_proba(self._table(X))
-
-    def apply(self, X: Any) -> NDArray[np.intp]:
-        """Index of the leaf each row reaches.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        leaf : ndarray of shape (n_samples,)
-            Leaves are numbered as in ``tree_.leaves``.
-        """
-        return self._policy.apply(self._table(X))
-
-    def acquired(self, X: Any) -> NDArray[np.bool_]:
-        """Which sensors each row acquires.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        acquired : ndarray of bool of shape (n_samples, n_sensors)
-            Sensors are ordered as in ``sensors_.names``.
-        """
-        return self._policy.acquired(self._table(X))
-
-    def acquisition_cost(self, X: Any) -> Array:
-        """Price of the sensors each row acquires.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        cost : ndarray of shape (n_samples,)
-        """
-        return self._policy.acquisition_cost(self._table(X))
+    def _parts(self, readings: Array, y: NDArray[np.intp]) -> tuple[Part, ...]:
+        """Parts of the decision features; a transformer is fitted on its own copy."""
+        if isinstance(self.decision_features, str):
+            return PARTS[self.decision_features]
+        if not readings.shape[1]:
+            return (Raw(),)
+        return (Transformed(clone(self.decision_features).fit(readings, y)),)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -424,6 +460,12 @@ def _all_or_nothing(model: Any) -> Iterator[None]:
         vars(model).clear()
         vars(model).update(before)
         raise
+
+
+def automatic_ridge(problem: RoutingProblem) -> float:
+    """Ridge penalty in proportion to how much an example's leaves differ."""
+    spread = np.ptp(problem.leaf_risk, axis=1)
+    return float(RIDGE * np.average(spread, weights=problem.weight))
 
 
 def leaf_costs(tree: SensorTree, sensors: SensorSet) -> Array:

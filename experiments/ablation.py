@@ -1,0 +1,296 @@
+"""What each improvement on the published method is worth: test error against mean cost.
+
+    python experiments/ablation.py                  all data sets, about half an hour
+    python experiments/ablation.py landsat pima     some
+    python experiments/ablation.py --table          print the tables of what was run
+
+Every method sees the same training rows, tree and leaf classifiers, and is fitted at the
+same cost weights. Lines go to docs/results/ablation.jsonl, one per method, split and cost
+weight; methods that are there already are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import FILES, Dataset, load
+from measures import budget_share, cost_at_error, error_at_cost
+from sensortree import (
+    AlternatingTreeClassifier,
+    QuadraticLogisticRegression,
+    SensorTreeClassifier,
+)
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results" / "ablation.jsonl"
+# Error that buying everything is worth, from "buy nothing" to "buy everything".
+SHARES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.015, 0.005)
+PUBLISHED = SensorTreeClassifier.as_published
+# Errors printed in the paper's Table 2, with its budget shares in percent.
+PRINTED = {"landsat": (0.15, 75), "letter": (0.40, 49)}
+
+
+def methods() -> dict[str, Any]:
+    """Name of each method, and how to make it from the common parameters."""
+    return {
+        "as published": PUBLISHED,
+        "all": SensorTreeClassifier,
+        "+ tight savings": lambda **p: PUBLISHED(savings="tight", **p),
+        "+ out-of-fold": lambda **p: PUBLISHED(cv=5, **p),
+        "+ out-of-fold, smoothed errors": lambda **p: PUBLISHED(
+            cv=5, errors="smoothed", **p
+        ),
+        "+ posterior": lambda **p: PUBLISHED(
+            decision_features="posterior+raw", **p
+        ),
+        "+ out-of-fold, posterior": lambda **p: PUBLISHED(
+            cv=5, decision_features="posterior+raw", **p
+        ),
+        "+ refinement": lambda **p: PUBLISHED(refine=True, **p),
+        "+ ridge": lambda **p: PUBLISHED(l2="auto", **p),
+        "+ fallback": lambda **p: PUBLISHED(fallback=True, **p),
+        "all but refinement": lambda **p: SensorTreeClassifier(refine=False, **p),
+        "all but smoothed errors": lambda **p: SensorTreeClassifier(
+            errors="observed", **p
+        ),
+        "AM x 5, as published": AlternatingTreeClassifier,
+        "AM x 5, inputs of all": lambda **p: AlternatingTreeClassifier(
+            cv=5,
+            errors="smoothed",
+            decision_features="posterior+raw",
+            l2="auto",
+            **p,
+        ),
+        "all, boosted leaves": lambda **p: SensorTreeClassifier(
+            classifier="boosted", **p
+        ),
+    }
+
+
+def tree_lines(data: Dataset, make: Any) -> Iterator[dict[str, Any]]:
+    """Fit along the cost weights on each split; give one line per cost weight."""
+    everything = data.cost(frozenset(data.sensors))
+    weights = [share / everything for share in SHARES]
+    for split, (train, test) in enumerate(data.splits()):
+        model = make(
+            sensors=data.sensors,
+            costs=data.costs,
+            structure=data.structure,
+            root_sensors=[data.first_sensor],
+        )
+        started = time.perf_counter()
+        path = model.fit_path(data.X[train], data.y[train], weights)
+        seconds = time.perf_counter() - started
+        for weight, fitted in zip(weights, path, strict=True):
+            report = getattr(fitted, "decision_report_", None)
+            yield {
+                "split": split,
+                "cost_weight": weight,
+                "cost": float(fitted.acquisition_cost(data.X[test]).mean()),
+                "error": float(np.mean(fitted.predict(data.X[test]) != data.y[test])),
+                "training_risk": training_risk(fitted),
+                "kept": report.kept if report else None,
+                "path_seconds": seconds,
+            }
+
+
+def training_risk(model: Any) -> float:
+    """Risk that the decisions were learned to make small, on the rows they saw."""
+    if isinstance(model, AlternatingTreeClassifier):
+        return float(model.training_risks_.min())
+    return float(model.decision_report_.learned_risk)
+
+
+def static_lines(data: Dataset, classifier: Any) -> Iterator[dict[str, Any]]:
+    """Every subset that knows the first sensor, bought for everybody; and the oracle."""
+    others = [s for s in data.sensors if s != data.first_sensor]
+    subsets = [
+        frozenset({data.first_sensor, *more})
+        for more in chain.from_iterable(
+            combinations(others, k) for k in range(len(others) + 1)
+        )
+    ]
+    for split, (train, test) in enumerate(data.splits()):
+        wrong = []
+        for subset in subsets:
+            columns = data.columns(subset)
+            classifier.fit(data.X[np.ix_(train, columns)], data.y[train])
+            wrong.append(
+                classifier.predict(data.X[np.ix_(test, columns)]) != data.y[test]
+            )
+            yield {
+                "split": split,
+                "subset": sorted(subset),
+                "cost": data.cost(subset),
+                "error": float(wrong[-1].mean()),
+            }
+        cost = np.array([data.cost(subset) for subset in subsets])
+        error = np.array(wrong, dtype=float).T
+        for share in SHARES:
+            best = np.argmin(error + share / cost.max() * cost, axis=1)
+            yield {
+                "split": split,
+                "subset": "oracle",
+                "cost": float(cost[best].mean()),
+                "error": float(error[np.arange(len(test)), best].mean()),
+            }
+
+
+def cegb_lines(data: Dataset) -> Iterator[dict[str, Any]]:
+    """LightGBM with lazy feature penalties; a row pays for the sensors on its paths."""
+    from lightgbm import LGBMClassifier
+
+    owner = np.empty(data.X.shape[1], dtype=int)
+    for number, columns in enumerate(data.sensors.values()):
+        owner[columns] = number
+    prices = np.array([data.costs[s] for s in data.sensors])
+    for split, (train, test) in enumerate(data.splits()):
+        for tradeoff in np.geomspace(1e-4, 30, 12):
+            model = LGBMClassifier(
+                cegb_tradeoff=tradeoff,
+                cegb_penalty_feature_lazy=(prices / prices.sum())[owner].tolist(),
+                random_state=0,
+                n_jobs=1,
+                verbose=-1,
+            ).fit(data.X[train], data.y[train])
+            sensors = used_sensors(model, data.X[test], owner, len(prices))
+            yield {
+                "split": split,
+                "tradeoff": tradeoff,
+                "cost": float((sensors @ prices).mean()),
+                "error": float(np.mean(model.predict(data.X[test]) != data.y[test])),
+            }
+
+
+def used_sensors(model: Any, X: Any, owner: Any, n_sensors: int) -> Any:
+    """Sensors that some path of some tree looks at, (n_rows, n_sensors)."""
+    leaves = model.predict(X, pred_leaf=True).reshape(len(X), -1)
+    used = np.zeros((len(X), n_sensors), dtype=bool)
+    for number, info in enumerate(model.booster_.dump_model()["tree_info"]):
+        on_path = np.zeros((max(info["num_leaves"], 1), n_sensors), dtype=bool)
+        stack = [(info["tree_structure"], np.zeros(n_sensors, dtype=bool))]
+        while stack:
+            vertex, seen = stack.pop()
+            if "split_feature" in vertex:
+                seen = seen.copy()
+                seen[owner[vertex["split_feature"]]] = True
+                stack += [(vertex["left_child"], seen), (vertex["right_child"], seen)]
+            else:
+                on_path[vertex.get("leaf_index", 0)] = seen
+        used |= on_path[leaves[:, number]]
+    return used
+
+
+def run(names: list[str]) -> None:
+    """Run what is not among the results yet, and append it."""
+    done = {(line["data"], line["method"]) for line in read()}
+    for name in names:
+        data = load(name)
+        tasks: dict[str, Any] = {
+            "static": lambda: static_lines(data, QuadraticLogisticRegression())
+        }
+        tasks |= {
+            method: lambda make=make: tree_lines(data, make)
+            for method, make in methods().items()
+        }
+        boosted = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+        tasks["static, boosted"] = lambda: static_lines(data, boosted)
+        tasks["CEGB"] = lambda: cegb_lines(data)
+        for method, task in tasks.items():
+            if (name, method) in done:
+                continue
+            started = time.perf_counter()
+            lines = [{"data": name, "method": method, **line} for line in task()]
+            with RESULTS.open("a") as file:
+                file.writelines(json.dumps(line) + "\n" for line in lines)
+            print(f"{name}, {method}: {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def read() -> list[dict[str, Any]]:
+    """Lines of the results so far."""
+    if not RESULTS.exists():
+        return []
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
+
+
+def table(name: str) -> str:
+    """Budget shares at target errors, as Markdown; the mean over splits."""
+    lines = [line for line in read() if line["data"] == name]
+    static = [line for line in lines if line["method"] == "static"]
+    if not static:
+        return f"{name}: nothing was run.\n"
+    subsets = [line for line in static if line["subset"] != "oracle"]
+    first, everything = (f(line["cost"] for line in subsets) for f in (min, max))
+
+    def mean_error(cost: float) -> float:
+        return float(np.mean([line["error"] for line in subsets if line["cost"] == cost]))
+
+    at_first, at_all = mean_error(first), mean_error(everything)
+    targets = [at_all + 0.05 * (at_first - at_all)]
+    targets += [PRINTED[name][0]] if name in PRINTED else []
+    budgets = [first + share * (everything - first) for share in (0.15, 0.3, 0.6)]
+    rows = [
+        ["method"]
+        + [f"share at {100 * target:.1f} % error" for target in targets]
+        + [f"error at cost {budget:.3g}" for budget in budgets]
+        + ["seconds"]
+    ]
+    for method in dict.fromkeys(line["method"] for line in lines):
+        ours = [line for line in lines if line["method"] == method]
+        groups = {method: ours}
+        if method.startswith("static"):
+            groups = {
+                f"{method} subset": [i for i in ours if i["subset"] != "oracle"],
+                f"{method} oracle": [i for i in ours if i["subset"] == "oracle"],
+            }
+        for label, members in groups.items():
+            rows.append([label, *_figures(members, targets, budgets, first, everything)])
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+    rows.insert(1, ["-" * width for width in widths])
+    body = "\n".join(
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    )
+    return (
+        f"{name}: {at_first:.4f} with the first sensor (cost {first:g}), {at_all:.4f} with "
+        f"all (cost {everything:g})\n\n{body}\n"
+    )
+
+
+def _figures(
+    lines: list[dict[str, Any]],
+    targets: list[float],
+    budgets: list[float],
+    first: float,
+    everything: float,
+) -> list[str]:
+    splits = max(line["split"] for line in lines) + 1
+    both = np.array([(line["cost"], line["error"]) for line in lines])
+    # Lines of a split come in one order: the same cost weight, the mean over splits.
+    curve = [tuple(p) for p in both.reshape(splits, -1, 2).mean(axis=0).tolist()]
+    shares = [budget_share(cost_at_error(curve, t), first, everything) for t in targets]
+    errors = [error_at_cost(curve, b) for b in budgets]
+    seconds = {line["split"]: line.get("path_seconds", np.nan) for line in lines}
+    return [
+        *("never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares),
+        *("-" if np.isnan(e) else f"{e:.4f}" for e in errors),
+        "-" if np.isnan(seconds[0]) else f"{np.mean(list(seconds.values())):.1f}",
+    ]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="*", choices=[*FILES, []], default=list(FILES))
+    parser.add_argument("--table", action="store_true", help="only print the tables")
+    options = parser.parse_args()
+    if not options.table:
+        run(options.data)
+    for dataset in options.data:
+        print(table(dataset))
