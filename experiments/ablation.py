@@ -2,11 +2,11 @@
 
     python experiments/ablation.py                  all data sets, about half an hour
     python experiments/ablation.py landsat pima     some
-    python experiments/ablation.py --table          print the tables of what was run
 
 Every method sees the same training rows, tree and leaf classifiers, and is fitted at the
 same cost weights. Lines go to docs/results/ablation.jsonl, one per method, split and cost
-weight; methods that are there already are not run again.
+weight; methods that are there already are not run again. `ablation_report.py` makes the
+tables and pictures.
 """
 
 from __future__ import annotations
@@ -21,20 +21,33 @@ from typing import Any
 
 import numpy as np
 from datasets import FILES, Dataset, load
-from measures import budget_share, cost_at_error, error_at_cost
+from sklearn.ensemble import HistGradientBoostingClassifier
+
 from sensortree import (
     AlternatingTreeClassifier,
     QuadraticLogisticRegression,
     SensorTreeClassifier,
 )
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results" / "ablation.jsonl"
 # Error that buying everything is worth, from "buy nothing" to "buy everything".
-SHARES = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.015, 0.005)
+SHARES = (
+    2.0,
+    1.4,
+    1.0,
+    0.7,
+    0.5,
+    0.35,
+    0.25,
+    0.18,
+    0.12,
+    0.08,
+    0.05,
+    0.03,
+    0.015,
+    0.005,
+)
 PUBLISHED = SensorTreeClassifier.as_published
-# Errors printed in the paper's Table 2, with its budget shares in percent.
-PRINTED = {"landsat": (0.15, 75), "letter": (0.40, 49)}
 
 
 def methods() -> dict[str, Any]:
@@ -47,9 +60,7 @@ def methods() -> dict[str, Any]:
         "+ out-of-fold, smoothed errors": lambda **p: PUBLISHED(
             cv=5, errors="smoothed", **p
         ),
-        "+ posterior": lambda **p: PUBLISHED(
-            decision_features="posterior+raw", **p
-        ),
+        "+ posterior": lambda **p: PUBLISHED(decision_features="posterior+raw", **p),
         "+ out-of-fold, posterior": lambda **p: PUBLISHED(
             cv=5, decision_features="posterior+raw", **p
         ),
@@ -188,29 +199,36 @@ def used_sensors(model: Any, X: Any, owner: Any, n_sensors: int) -> Any:
     return used
 
 
+def tasks() -> dict[str, Any]:
+    """Name of each method, and what gives its lines for a data set."""
+    boosted = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+    logistic = QuadraticLogisticRegression()
+    return {
+        "static": lambda data: static_lines(data, logistic),
+        **{
+            name: lambda data, make=make: tree_lines(data, make)
+            for name, make in methods().items()
+        },
+        "static, boosted": lambda data: static_lines(data, boosted),
+        "CEGB": cegb_lines,
+    }
+
+
 def run(names: list[str]) -> None:
     """Run what is not among the results yet, and append it."""
     done = {(line["data"], line["method"]) for line in read()}
     for name in names:
         data = load(name)
-        tasks: dict[str, Any] = {
-            "static": lambda: static_lines(data, QuadraticLogisticRegression())
-        }
-        tasks |= {
-            method: lambda make=make: tree_lines(data, make)
-            for method, make in methods().items()
-        }
-        boosted = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
-        tasks["static, boosted"] = lambda: static_lines(data, boosted)
-        tasks["CEGB"] = lambda: cegb_lines(data)
-        for method, task in tasks.items():
+        for method, task in tasks().items():
             if (name, method) in done:
                 continue
             started = time.perf_counter()
-            lines = [{"data": name, "method": method, **line} for line in task()]
+            lines = [{"data": name, "method": method, **line} for line in task(data)]
             with RESULTS.open("a") as file:
                 file.writelines(json.dumps(line) + "\n" for line in lines)
-            print(f"{name}, {method}: {time.perf_counter() - started:.0f} s", flush=True)
+            print(
+                f"{name}, {method}: {time.perf_counter() - started:.0f} s", flush=True
+            )
 
 
 def read() -> list[dict[str, Any]]:
@@ -220,77 +238,7 @@ def read() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
-def table(name: str) -> str:
-    """Budget shares at target errors, as Markdown; the mean over splits."""
-    lines = [line for line in read() if line["data"] == name]
-    static = [line for line in lines if line["method"] == "static"]
-    if not static:
-        return f"{name}: nothing was run.\n"
-    subsets = [line for line in static if line["subset"] != "oracle"]
-    first, everything = (f(line["cost"] for line in subsets) for f in (min, max))
-
-    def mean_error(cost: float) -> float:
-        return float(np.mean([line["error"] for line in subsets if line["cost"] == cost]))
-
-    at_first, at_all = mean_error(first), mean_error(everything)
-    targets = [at_all + 0.05 * (at_first - at_all)]
-    targets += [PRINTED[name][0]] if name in PRINTED else []
-    budgets = [first + share * (everything - first) for share in (0.15, 0.3, 0.6)]
-    rows = [
-        ["method"]
-        + [f"share at {100 * target:.1f} % error" for target in targets]
-        + [f"error at cost {budget:.3g}" for budget in budgets]
-        + ["seconds"]
-    ]
-    for method in dict.fromkeys(line["method"] for line in lines):
-        ours = [line for line in lines if line["method"] == method]
-        groups = {method: ours}
-        if method.startswith("static"):
-            groups = {
-                f"{method} subset": [i for i in ours if i["subset"] != "oracle"],
-                f"{method} oracle": [i for i in ours if i["subset"] == "oracle"],
-            }
-        for label, members in groups.items():
-            rows.append([label, *_figures(members, targets, budgets, first, everything)])
-    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-    rows.insert(1, ["-" * width for width in widths])
-    body = "\n".join(
-        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
-        for row in rows
-    )
-    return (
-        f"{name}: {at_first:.4f} with the first sensor (cost {first:g}), {at_all:.4f} with "
-        f"all (cost {everything:g})\n\n{body}\n"
-    )
-
-
-def _figures(
-    lines: list[dict[str, Any]],
-    targets: list[float],
-    budgets: list[float],
-    first: float,
-    everything: float,
-) -> list[str]:
-    splits = max(line["split"] for line in lines) + 1
-    both = np.array([(line["cost"], line["error"]) for line in lines])
-    # Lines of a split come in one order: the same cost weight, the mean over splits.
-    curve = [tuple(p) for p in both.reshape(splits, -1, 2).mean(axis=0).tolist()]
-    shares = [budget_share(cost_at_error(curve, t), first, everything) for t in targets]
-    errors = [error_at_cost(curve, b) for b in budgets]
-    seconds = {line["split"]: line.get("path_seconds", np.nan) for line in lines}
-    return [
-        *("never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares),
-        *("-" if np.isnan(e) else f"{e:.4f}" for e in errors),
-        "-" if np.isnan(seconds[0]) else f"{np.mean(list(seconds.values())):.1f}",
-    ]
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="*", choices=[*FILES, []], default=list(FILES))
-    parser.add_argument("--table", action="store_true", help="only print the tables")
-    options = parser.parse_args()
-    if not options.table:
-        run(options.data)
-    for dataset in options.data:
-        print(table(dataset))
+    run(parser.parse_args().data)

@@ -48,7 +48,9 @@ class Dataset:
 
     def columns(self, subset: frozenset[str]) -> list[int]:
         """Columns of a subset of sensors."""
-        return [c for s, columns in self.sensors.items() if s in subset for c in columns]
+        return [
+            c for s, columns in self.sensors.items() if s in subset for c in columns
+        ]
 
     def cost(self, subset: frozenset[str]) -> float:
         """Price of a subset of sensors."""
@@ -59,7 +61,9 @@ class Dataset:
         if (self.official >= 0).any():
             yield np.flatnonzero(self.official == 0), np.flatnonzero(self.official == 1)
             return
-        splitter = StratifiedShuffleSplit(N_RANDOM_SPLITS, test_size=0.3, random_state=0)
+        splitter = StratifiedShuffleSplit(
+            N_RANDOM_SPLITS, test_size=0.3, random_state=0
+        )
         yield from splitter.split(self.X, self.y)
 
 

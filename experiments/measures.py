@@ -1,8 +1,9 @@
-"""Error against cost: lower convex hull, cost at an error, error at a cost, budget share."""
+"""Error against cost: lower hull, cost at an error, error at a cost, budget share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def cost_at_error(points: Iterable[Point], error: float) -> float:
     chain = hull(points)
     if error >= chain[0][1]:
         return chain[0][0]
-    for (x0, y0), (x1, y1) in zip(chain, chain[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(chain):
         if y1 <= error:
             return x0 + (y0 - error) / (y0 - y1) * (x1 - x0)
     return float("nan")

@@ -302,7 +302,8 @@ CASES = {
     "unknown classifier": (
         fit(TWO, classifier="forest"),
         ParameterError,
-        "classifier must be a scikit-learn classifier or one of 'logistic2', got 'forest'.",
+        "classifier must be a scikit-learn classifier or one of 'logistic2', "
+        "'boosted', got 'forest'.",
     ),
     "classifier that is a class": (
         fit(TWO, classifier=LogisticRegression),

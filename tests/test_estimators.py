@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sensortree import (
+    AlternatingTreeClassifier,
     Leaf,
     QuadraticLogisticRegression,
     Sensor,
@@ -37,6 +38,7 @@ SETTINGS = [
     SensorTreeClassifier(
         structure="cascade", savings="published", cost_weight=0, solver="highs"
     ),
+    AlternatingTreeClassifier(n_starts=2),
     SensorTreeClassifier(
         classifier=LogisticRegression(tol=1e-10, max_iter=5000),
         l2=0.1,
@@ -59,7 +61,7 @@ def test_scikit_learns_checks_pass_without_exception(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("model", SETTINGS, ids=range(4))
+@pytest.mark.parametrize("model", SETTINGS, ids=range(5))
 def test_checks_outside_the_public_list_pass_too(model):
     check_dataframe_column_names_consistency("SensorTreeClassifier", model)
     check_inplace_ensure_writeable("SensorTreeClassifier", model)
@@ -118,7 +120,9 @@ def test_a_cost_weight_beyond_all_errors_buys_only_the_root(two_sensors):
 @pytest.mark.parametrize("cost_weight", [0.0, 0.003, 0.03, 0.3])
 def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_weight):
     X, y = load_iris(return_X_y=True)
-    model = SensorTreeClassifier(savings=savings, cost_weight=cost_weight).fit(X, y)
+    model = SensorTreeClassifier(savings=savings, cost_weight=cost_weight, cv=None).fit(
+        X, y
+    )
     risk = np.mean((model.predict(X) != y) + cost_weight * model.acquisition_cost(X))
     for leaf in model.tree_.leaves:
         columns = [
@@ -127,15 +131,20 @@ def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_we
         answers = model.policy_.classifiers[leaf.sensors].predict(X[:, columns])
         constant = np.mean(answers != y) + cost_weight * len(columns)
         assert risk <= constant + 1e-12
+    report = SensorTreeClassifier(savings=savings, cost_weight=cost_weight).fit(X, y)
+    report = report.decision_report_  # the same out of fold, by its own account
+    assert report.risk[report.kept] <= report.risk["one leaf"]
 
 
 def test_the_fallback_says_which_leaf_it_used():
     X, y = load_iris(return_X_y=True)
-    literal = SensorTreeClassifier(savings="published", fallback=False).fit(X, y)
-    guarded = SensorTreeClassifier(savings="published").fit(X, y)
+    literal = SensorTreeClassifier.as_published().fit(X, y)
+    guarded = SensorTreeClassifier.as_published(fallback=True).fit(X, y)
     assert literal.fallback_leaf_ is None
     assert guarded.fallback_leaf_ is not None
     assert set(guarded.apply(X)) == {guarded.fallback_leaf_}
+    assert guarded.decision_report_.kept == "one leaf"
+    assert f"leaf {guarded.fallback_leaf_}" in str(guarded.decision_report_)
 
 
 # leakage ----------------------------------------------------------------------------------

@@ -169,7 +169,9 @@ def fit_decision_features(
     known = np.where(missing, 0.0, columns)
     center = (weight * known).sum(axis=0) / total
     spread = (weight * (known - center) ** 2).sum(axis=0) / total
-    scale = np.where(spread > 0, np.sqrt(spread), 1.0)
+    # What rounding leaves of a constant column is no spread.
+    varies = np.sqrt(spread) > 1e-12 * np.abs(center)
+    scale = np.where(varies, np.sqrt(spread), 1.0)
     return DecisionFeatures(parts, center, scale, np.asarray(missing.any(axis=0)))
 
 

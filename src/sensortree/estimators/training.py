@@ -118,7 +118,7 @@ def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) ->
     dealt = np.full(len(first), -1)
     rng = np.random.default_rng(0)
     position = 0
-    for code, name in enumerate(classes):
+    for code, name in enumerate(classes.tolist()):
         members = rng.permutation(np.flatnonzero(y[first] == code))
         if len(members) > 1:
             dealt[members] = (position + np.arange(len(members))) % n_folds

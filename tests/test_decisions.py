@@ -1,0 +1,376 @@
+"""Claims about how decisions are learned: judged out of fold, refined, never worse."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.kernel_approximation import Nystroem
+from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from sensortree import (
+    AlternatingTreeClassifier,
+    DataError,
+    FewRowsWarning,
+    SensorTreeClassifier,
+    exhaustive_tree,
+)
+from sensortree.decision import PARTS, Posterior, fit_decision_features
+from sensortree.estimators.training import assign_folds, folds_of_splits
+from sensortree.leaves import trusted_posterior
+from sensortree.program.alternating import (
+    alternate,
+    best_cut,
+    best_direction,
+    best_threshold,
+)
+from sensortree.program.routing import RoutingProblem
+from sensortree.risk import product_form
+
+
+def random_problem(seed: int, n: int = 60) -> RoutingProblem:
+    rng = np.random.default_rng(seed)
+    tree = exhaustive_tree(["a", "b", "c"], ["a"])
+    phi = np.column_stack([rng.normal(size=(n, 2)), np.ones(n)])
+    risk = rng.random((n, tree.n_leaves))
+    return RoutingProblem(tree, (phi,) * tree.n_nodes, risk, rng.random(n) + 0.1, 2.0)
+
+
+def random_coef(problem: RoutingProblem, seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=d) for d in problem.n_features]
+
+
+# the routing problem ----------------------------------------------------------------------
+
+
+def test_its_risk_is_the_papers_product_form():
+    problem = random_problem(0)
+    coef = random_coef(problem, 1)
+    paths = problem.tree.positive_paths, problem.tree.negative_paths
+    per_row = product_form(problem.leaf_risk, problem.margins(coef), *paths)
+    expected = np.average(per_row, weights=problem.weight)
+    assert problem.risk(coef) == pytest.approx(expected, rel=1e-12)
+
+
+def test_constant_decisions_lead_every_example_to_their_leaf():
+    problem = random_problem(0)
+    for leaf in range(problem.tree.n_leaves):
+        margins = problem.margins(problem.constant_coef(leaf))
+        assert set(problem.tree.route(margins)) == {leaf}
+        assert problem.risk(problem.constant_coef(leaf)) == pytest.approx(
+            problem.constant_risk()[leaf]
+        )
+
+
+# alternating minimisation -----------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10**6), l2=st.sampled_from([0.0, 0.1, 10.0]))
+def test_alternating_never_raises_the_risk_and_repeats_itself(seed, l2):
+    problem = random_problem(seed)
+    start = random_coef(problem, seed + 1)
+    for improve in (best_direction, best_cut):
+        end = alternate(problem, start, l2, improve)
+        assert problem.risk(end) <= problem.risk(start) + 1e-12
+        again = alternate(problem, start, l2, improve)
+        for one, other in zip(end, again, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_threshold_is_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.normal(size=12), 1)  # some scores tie
+    gain = rng.normal(size=12)
+    theta = best_threshold(np.array([1.0, 0.0]), score, gain)
+    phi = np.column_stack([score, np.ones(12)])
+    reached = gain[phi @ theta > 0].sum()
+    every = [gain[score > cut].sum() for cut in [-np.inf, *score]]
+    assert reached == pytest.approx(max(every), abs=1e-12)
+
+
+def test_a_node_where_one_side_is_better_for_all_becomes_constant():
+    theta = best_threshold(
+        np.array([1.0, 2.0]), np.array([3.0, 1.0]), np.array([1.0, 1])
+    )
+    np.testing.assert_array_equal(theta, [0.0, 1.0])
+    theta = best_threshold(np.array([1.0, 2.0]), np.array([3.0, 1.0]), -np.ones(2))
+    np.testing.assert_array_equal(theta, [0.0, -1.0])
+
+
+def test_the_direction_is_the_weighted_logistic_regressions():
+    rng = np.random.default_rng(0)
+    phi, gain = rng.normal(size=(50, 3)), rng.normal(size=50)
+    theta = best_direction(phi, gain, np.zeros(3), l2=0.5)
+    pull = np.abs(gain) / (1 + np.exp(np.sign(gain) * (phi @ theta)))
+    gradient = 0.5 * theta - phi.T @ (np.sign(gain) * pull)
+    np.testing.assert_allclose(gradient, 0, atol=1e-4)
+
+
+def test_the_cut_wins_what_the_regression_misses():
+    # Going positive gains 1 above 1 and loses 1 below, but for one far example that loses
+    # 3 and pulls the regression's threshold. Counting puts it back.
+    x = np.r_[np.linspace(-2, 2, 41), 6.0]
+    gain = np.where(x > 1, 1.0, -1.0)
+    gain[-1] = -3.0
+    tree = exhaustive_tree(["a", "b"], ["a"])
+    phi = np.column_stack([x, np.ones(len(x))])
+    risk = np.column_stack([np.maximum(gain, 0), np.maximum(-gain, 0)])
+    problem = RoutingProblem(tree, (phi,), risk, np.ones(len(x)), 3.0)
+    plain = alternate(problem, [np.zeros(2)], 0.0, best_direction)
+    cut = alternate(problem, [np.zeros(2)], 0.0, best_cut)
+    assert problem.risk(cut) * len(x) == pytest.approx(3.0)  # only the far one is lost
+    assert problem.risk(plain) > problem.risk(cut)
+
+
+# out of fold ------------------------------------------------------------------------------
+
+
+def test_equal_rows_share_a_fold_and_classes_are_spread():
+    y = np.repeat([0, 1], [40, 20])
+    values = np.repeat(np.arange(30.0), 2)[:, None]
+    fold = assign_folds(values, y, 5, np.array(["a", "b"]))
+    assert (fold[::2] == fold[1::2]).all()
+    assert np.bincount(fold[y == 0]).tolist() == [8] * 5
+    assert np.bincount(fold[y == 1]).tolist() == [4] * 5
+
+
+def test_a_class_of_one_row_is_never_held_out_and_says_so():
+    y = np.array([0, 0, 0, 0, 1])
+    with pytest.warns(FewRowsWarning, match="class 'b' has a single distinct row"):
+        fold = assign_folds(np.arange(5.0)[:, None], y, 3, np.array(["a", "b"]))
+    assert fold[-1] == -1
+    assert set(fold[:-1]) == {0, 1, 2}
+
+
+def test_a_classifier_that_memorises_is_found_out():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)  # nothing to learn
+    neighbour = KNeighborsClassifier(1)
+    model = SensorTreeClassifier(classifier=neighbour, cv=None, cost_weight=0.01)
+    assert model.fit(X, y).decision_report_.risk["one leaf"] == pytest.approx(0.01)
+    model = SensorTreeClassifier(classifier=neighbour, cost_weight=0.01).fit(X, y)
+    assert model.decision_report_.risk["one leaf"] > 0.4
+
+
+def test_the_users_splitter_is_honoured_in_the_users_row_order():
+    # The classifier is right on a row exactly if its fold was trained on the other half:
+    # with the folds crossed, held-out rows are always wrong.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y = (X[:, 0] > 0).astype(int)
+    half = rng.integers(0, 2, 100)
+    flipped = np.where(half == 1, 1 - y, y)
+    crossed = SensorTreeClassifier(cv=PredefinedSplit(half), errors="observed")
+    crossed = crossed.fit(X, flipped).decision_report_.risk["one leaf"]
+    mixed = SensorTreeClassifier(cv=KFold(2, shuffle=True, random_state=0))
+    mixed = mixed.fit(X, flipped).decision_report_.risk["one leaf"]
+    assert crossed > 0.9 > mixed
+    listed = SensorTreeClassifier(
+        cv=list(PredefinedSplit(half).split()), errors="observed"
+    )
+    assert listed.fit(X, flipped).decision_report_.risk["one leaf"] == crossed
+
+
+def test_a_splitter_must_hold_each_row_out_once():
+    X, y = load_iris(return_X_y=True)
+    model = SensorTreeClassifier(cv=ShuffleSplit(3, random_state=0))
+    with pytest.raises(
+        DataError, match=r"cv holds row \d+ out \d times; each row must"
+    ):
+        model.fit(X, y)
+    with pytest.raises(DataError, match="cv holds row 2 out 0 times"):
+        folds_of_splits([(np.array([1, 2]), np.array([0, 1]))], 3)
+
+
+def test_rare_classes_and_tiny_data_still_fit():
+    X = np.arange(8.0)[:, None] * [1, -1]
+    y = np.array(["a", "a", "a", "b", "b", "b", "b", "rare"])
+    with pytest.warns(FewRowsWarning):
+        model = SensorTreeClassifier().fit(X, y)
+    assert model.predict(X).shape == (8,)
+
+
+# smoothed errors --------------------------------------------------------------------------
+
+
+def test_the_posterior_of_least_log_loss_is_trusted():
+    y = np.array([0, 0, 1, 1])
+    good = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+    dull = np.full((4, 2), 0.5)
+    sure_and_wrong = np.array([[1.0, 0], [1.0, 0], [1.0, 0], [0, 1.0]])
+    a, b, c = (frozenset(name) for name in "abc")
+    one = np.ones(4)
+    assert trusted_posterior({a: dull, b: good, c: sure_and_wrong}, y, one) is good
+    assert trusted_posterior({a: dull, c: sure_and_wrong}, y, one) is None
+
+
+def test_smoothed_errors_need_probabilities_from_rows_held_out():
+    X, y = load_iris(return_X_y=True)
+    for parameters in ({"cv": None}, {"classifier": LinearSVC()}):
+        smoothed = SensorTreeClassifier(**parameters).fit(X, y)
+        observed = SensorTreeClassifier(errors="observed", **parameters).fit(X, y)
+        assert smoothed.decision_report_ == observed.decision_report_
+
+
+# decision features ------------------------------------------------------------------------
+
+
+def test_posterior_features_of_three_classes():
+    columns = Posterior()(np.empty((1, 0)), np.array([[0.2, 0.5, 0.3]]))
+    entropy = -(0.2 * np.log(0.2) + 0.5 * np.log(0.5) + 0.3 * np.log(0.3))
+    np.testing.assert_allclose(columns, [[0.5, 0.3, 0.5, 0.2, entropy]])
+
+
+def test_posterior_features_of_a_sure_answer_are_finite():
+    columns = Posterior()(np.empty((1, 0)), np.array([[1.0, 0.0]]))
+    np.testing.assert_array_equal(columns, [[0.0, 1.0, 0.0]])
+
+
+def test_a_posterior_that_never_varies_says_nothing():
+    prior = np.tile([0.1, 0.2, 0.7], (50, 1))
+    features = fit_decision_features(
+        PARTS["posterior"], np.empty((50, 0)), prior, np.ones(50)
+    )
+    np.testing.assert_allclose(features(np.empty((50, 0)), prior)[:, :-1], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "features", [*PARTS, Nystroem(random_state=0, n_components=20)]
+)
+def test_all_decision_features_fit_and_predict(features, two_sensors):
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(
+        sensors, costs=costs, cost_weight=0.02, decision_features=features
+    ).fit(X, y)
+    assert model.score(X, y) > 0.85
+    # the transformer given is left unfitted
+    assert not hasattr(features, "components_")
+
+
+def test_unbought_columns_are_not_looked_at_by_posteriors(two_sensors):
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.02).fit(X, y)
+    hidden = X.copy()
+    hidden[np.ix_(~model.acquired(X)[:, 1], [2, 3])] = np.nan
+    np.testing.assert_array_equal(model.predict_proba(hidden), model.predict_proba(X))
+
+
+# the switches -----------------------------------------------------------------------------
+
+
+def test_as_published_turns_every_switch_off():
+    model = SensorTreeClassifier.as_published({"a": [0]}, cost_weight=0.5, l2=3)
+    assert model.sensors == {"a": [0]}
+    assert (model.cost_weight, model.l2) == (0.5, 3)
+    assert (model.cv, model.savings, model.errors) == (None, "published", "observed")
+    assert (model.decision_features, model.refine, model.fallback) == (
+        "raw",
+        False,
+        False,
+    )
+
+
+def test_the_refined_risk_is_at_most_the_linear_programs(two_sensors):
+    X, y, sensors, costs = two_sensors
+    for cost_weight in (0.003, 0.02, 0.06):
+        report = SensorTreeClassifier(
+            sensors, costs=costs, cost_weight=cost_weight, errors="observed"
+        ).fit(X, y)
+        risk = report.decision_report_.risk
+        assert risk["refined"] <= risk["linear program"] + 1e-12
+
+
+def test_calibration_wraps_the_leaf_classifier():
+    X, y = load_iris(return_X_y=True)
+    model = SensorTreeClassifier(calibration="sigmoid").fit(X, y)
+    assert all(
+        type(c).__name__ == "CalibratedClassifierCV"
+        for c in model.policy_.classifiers.values()
+    )
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_boosted_leaves_are_one_word():
+    X, y = load_iris(return_X_y=True)
+    model = SensorTreeClassifier(classifier="boosted", cost_weight=0.001).fit(X, y)
+    assert model.score(X, y) > 0.93
+
+
+def test_automatic_ridge_is_in_the_unit_of_the_risk(two_sensors):
+    # In cents instead of dollars, nothing but the unit changes.
+    X, y, sensors, costs = two_sensors
+    dollars = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.02).fit(X, y)
+    cents = {name: 100 * cost for name, cost in costs.items()}
+    other = SensorTreeClassifier(sensors, costs=cents, cost_weight=0.0002).fit(X, y)
+    np.testing.assert_array_equal(dollars.apply(X), other.apply(X))
+
+
+# a path of cost weights -------------------------------------------------------------------
+
+
+def test_a_path_is_the_same_as_fits_one_by_one(two_sensors):
+    X, y, sensors, costs = two_sensors
+    weights = [0.1, 0.02, 0.001]
+    model = SensorTreeClassifier(sensors, costs=costs)
+    for weight, fitted in zip(weights, model.fit_path(X, y, weights), strict=True):
+        alone = SensorTreeClassifier(sensors, costs=costs, cost_weight=weight).fit(X, y)
+        np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
+        np.testing.assert_array_equal(fitted.apply(X), alone.apply(X))
+        assert fitted.n_features_in_ == alone.n_features_in_
+        assert fitted.cost_weight == weight
+    assert not hasattr(model, "policy_")
+
+
+class Counting(KNeighborsClassifier):
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        return super().fit(X, y)
+
+
+def test_a_path_fits_each_leaf_classifier_once():
+    X, y = load_iris(return_X_y=True)
+    Counting.fits = 0
+    model = SensorTreeClassifier(classifier=Counting(), cv=3, structure="cascade")
+    model.fit_path(X, y, np.geomspace(0.001, 0.1, 7))
+    assert Counting.fits == 4 * (3 + 1)  # subsets of the cascade, folds and all rows
+
+
+# alternating minimisation as a classifier -------------------------------------------------
+
+
+def test_more_random_starts_are_never_worse(two_sensors):
+    X, y, sensors, costs = two_sensors
+    few, many = (
+        AlternatingTreeClassifier(
+            sensors, costs=costs, cost_weight=0.02, n_starts=n, random_state=1
+        ).fit(X, y)
+        for n in (1, 5)
+    )
+    assert many.training_risks_.shape == (5,)
+    assert many.training_risks_[0] == few.training_risks_[0]
+    assert many.training_risks_.min() <= few.training_risks_.min()
+
+
+def test_it_buys_the_dear_sensor_where_the_cheap_one_is_unsure(two_sensors):
+    X, y, sensors, costs = two_sensors
+    model = AlternatingTreeClassifier(sensors, costs=costs, cost_weight=0.02).fit(X, y)
+    bought = model.acquired(X)[:, 1]
+    assert bought[X[:, 1] < 0.5].mean() > 0.8
+    assert bought[X[:, 1] > 1.0].mean() < 0.1
+
+
+def test_no_warning_is_given_in_an_ordinary_fit():
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SensorTreeClassifier().fit(X, y)
