@@ -18,7 +18,7 @@ from sensortree.program.surrogate import SurrogateProblem
 Vector = NDArray[np.float64]
 
 MAX_ITERATIONS = 300
-STEP_TO_BOUNDARY = 0.98
+STEP_TO_BOUNDARY = 0.99
 # Sum of s z at the first point, as a multiple of the objective there. The smallest saves
 # iterations; where its first step is short the next one is tried.
 STARTS = (0.7, 5.0, 50.0)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sensortree.exceptions import SolverError
 from sensortree.program.arrays import Array, like, namespace, to_numpy
@@ -15,6 +14,7 @@ from sensortree.program.solvers.structured.blocks import Blocks
 from sensortree.program.solvers.structured.penalties import Penalties
 
 Vector = NDArray[np.float64]
+Solve = Callable[[Vector], Vector]
 
 MAX_REFINEMENTS = 12
 
@@ -29,7 +29,9 @@ class Newton:
         self.added = penalties.curvature() + drag
         self.size = np.sqrt(np.maximum(diagonal + self.added, np.finfo(float).tiny))
         unit = like(1.0 / self.size, S)
-        self._solve, pivots = _factor(S * unit * unit[:, None])
+        S *= unit
+        S *= unit[:, None]
+        self._solve, pivots = _factor(S)
         self.doubtful = bool(pivots.min() < 1e-4 * pivots.max())
 
     def predict(self, rhs: Vector) -> Vector:
@@ -62,45 +64,48 @@ class Newton:
         return self.blocks.apply(d) + self.added * d
 
 
-def _factor(S: Array) -> tuple[Callable[[Vector], Vector], Vector]:
+def _factor(S: Array) -> tuple[Solve, Vector]:
     """Factor a matrix, its diagonal set to 1, as little perturbed as makes it definite.
 
     Only the upper triangle is read. Returns what solves its systems, and its pivots.
     """
+    factor = _factor_numpy if isinstance(S, np.ndarray) else _factor_there
     for nudge in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6):
-        try:
-            return (
-                _factor_numpy(S, nudge)
-                if isinstance(S, np.ndarray)
-                else _factor_there(S, nudge)
-            )
-        except (
-            ValueError,
-            RuntimeError,
-        ):  # what libraries derive their LinAlgError from
-            continue
+        factored = factor(S, 1.0 + nudge)
+        if factored is not None:
+            return factored
     raise SolverError("the Newton matrix of the structured solver is not a number.")
 
 
-def _factor_numpy(S: Vector, nudge: float) -> tuple[Callable[[Vector], Vector], Vector]:
-    """Factor by SciPy, which solves with triangles."""
-    S.flat[:: len(S) + 1] = 1.0 + nudge
-    factor = cho_factor(S, check_finite=False)
-    return partial(cho_solve, factor, check_finite=False), factor[0].diagonal()
+def _factor_numpy(S: Vector, diagonal: float) -> tuple[Solve, Vector] | None:
+    """Factor by LAPACK; None if S is not definite."""
+    S.flat[:: len(S) + 1] = diagonal
+    # What is the upper triangle by rows is the lower one by columns, as LAPACK reads it.
+    factor, failed = dpotrf(S.T, lower=True, clean=False)
+    if failed:
+        return None
+
+    def solve(rhs: Vector) -> Vector:
+        solved: Vector = dpotrs(factor, rhs, lower=True)[0]
+        return solved
+
+    return solve, factor.diagonal()
 
 
-def _factor_there(S: Array, nudge: float) -> tuple[Callable[[Vector], Vector], Vector]:
-    """Factor where the matrix is; the array standard does not solve with triangles."""
+def _factor_there(S: Array, diagonal: float) -> tuple[Solve, Vector] | None:
+    """Factor where the matrix is; None if S is not definite.
+
+    The array standard does not solve with triangles, so the factor is inverted.
+    """
     xp = namespace(S)
     upper = xp.triu(S, k=1)
     one = xp.eye(S.shape[0], dtype=S.dtype, device=S.device)
-    L = xp.linalg.cholesky(upper + upper.T + (1.0 + nudge) * one)
-    pivots = to_numpy(xp.linalg.diagonal(L))
+    try:
+        factor = xp.linalg.cholesky(upper + upper.T + diagonal * one)
+    except (ValueError, RuntimeError):  # what libraries derive their LinAlgError from
+        return None
+    pivots = to_numpy(xp.linalg.diagonal(factor))
     if not np.all(np.isfinite(pivots)):
-        raise ValueError
-    inverse = xp.linalg.inv(L)
-
-    def solve(rhs: Vector) -> Vector:
-        return to_numpy(inverse.T @ (inverse @ like(rhs, S)))
-
-    return solve, pivots
+        return None
+    inverse = xp.linalg.inv(factor)
+    return lambda rhs: to_numpy(inverse.T @ (inverse @ like(rhs, S))), pivots

@@ -31,6 +31,8 @@ class Penalties:
 
     def curvature(self) -> Vector:
         """What the penalties add to the diagonal of the Newton matrix."""
+        if not self.n_values:
+            return self.ridge
         self.D = self.z / self.s
         added = self.ridge.copy()
         added[self.some] += 4 * self.D[0] * self.D[1] / (self.D[0] + self.D[1])
@@ -38,12 +40,14 @@ class Penalties:
 
     def aim(self, mu: float | None) -> Vector:
         """Right-hand side (p,) of the predictor, or of Mehrotra's corrector to `mu`."""
+        rhs = -self.ridge * self.theta
+        if not self.n_values:
+            return rhs
         if mu is None:
             self.t = np.zeros_like(self.s)
         else:
             self.t = mu / (self.s * self.z) + self.r * (1.0 + self.r)
         tau, D = self.z * self.t, self.D
-        rhs = -self.ridge * self.theta
         # stationarity in t: tau1 + tau2 - lasso = (D1 + D2) dt - (D1 - D2) dθ
         self.pushed = (tau[0] + tau[1] - self.lasso[self.some]) / (D[0] + D[1])
         rhs[self.some] += tau[1] - tau[0] + (D[0] - D[1]) * self.pushed
@@ -52,22 +56,27 @@ class Penalties:
     def follow(self, d: Vector) -> Vector:
         """Complete the step for dθ; return how fast it meets s = 0 and z = 0."""
         self.d = d
+        if not self.n_values:
+            return np.zeros(2)
         here, D = d[self.some], self.D
         dt = self.pushed + (D[0] - D[1]) / (D[0] + D[1]) * here
         self.r = np.stack([dt - here, dt + here]) / self.s
         self.u = self.t - 1.0 - self.r  # dz / z
-        return np.array([-x.min(initial=0.0) for x in (self.r, self.u)])
+        return np.array([-self.r.min(), -self.u.min()])
 
     def changes(self) -> Vector:
         """Sums of s z r and s z r², from which μ after the predictor follows."""
+        if not self.n_values:
+            return np.zeros(2)
         changes = self.s * self.z * self.r
         return np.array([changes.sum(), (changes * self.r).sum()])
 
     def move(self, primal: float, dual: float) -> None:
         """Take the step."""
         self.theta = self.theta + primal * self.d
-        self.s = self.s * (1.0 + primal * self.r)
-        self.z = self.z * (1.0 + dual * self.u)
+        if self.n_values:
+            self.s = self.s * (1.0 + primal * self.r)
+            self.z = self.z * (1.0 + dual * self.u)
 
     def value(self) -> float:
         """The penalties of θ."""

@@ -20,7 +20,8 @@ from sensortree.program.solvers.structured.shape import TreeShape
 Vector = NDArray[np.float64]
 
 WITH, WITHOUT = 0, 1  # the margin: the two rows of an edge
-NEARLY = 1e-2  # how well the flow is conserved at a first point
+NEARLY = 0.1  # how well the flow is conserved at a first point
+MOST_SECOND_ORDER = 5.0  # in units of s z
 
 
 class Weights(NamedTuple):
@@ -52,14 +53,16 @@ class Rows:
         self.xp = xp = namespace(a)
         self.n_nodes, self.n_rows = a.shape
         self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
+        numbered = np.arange(tree.below[0].stop)
         # Nodes that share features are multiplied together.
         shared: dict[int, tuple[Array, list[int]]] = {}
         for j, phi in enumerate(features):
             shared.setdefault(id(phi), (phi, []))[1].append(j)
         self.shared = [
-            (phi, nodes, np.stack([np.r_[tree.columns[j]] for j in nodes]))
+            (phi, nodes, np.stack([numbered[tree.columns[j]] for j in nodes]))
             for phi, nodes in shared.values()
         ]
+        self.depth_first = like(np.array(tree.depth_first), a)
         self.keep_products = False
         self.kept_products: Array | None = None
         self.t: Array = None  # set by `aim`
@@ -79,7 +82,8 @@ class Rows:
         xp = self.xp
         self.v = self._values(4 * mu)
         for _ in range(50):
-            self.s = self._rows(self.v, self.slope * self.m - self.weight)
+            self.s = self._rows(self.v, self.m)
+            self.s[WITH, ...] -= self.weight
             self.z = mu / self.s
             currents = self._to_v(self.z[WITH, ...] + self.z[WITHOUT, ...])
             currents[0, :] -= 1.0
@@ -87,7 +91,7 @@ class Rows:
                 break
             self.connect()
             dv = self._solve_laplacian(currents)
-            drops = self._drops(dv)
+            drops = self._drops(dv, xp.empty_like(self.weight))
             speed = xp.max(-drops / xp.min(self.s, axis=0), axis=(0, 1))
             self.v = self.v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
         self.product = self.s * self.z
@@ -130,14 +134,17 @@ class Rows:
             )
         return values
 
-    def _rows(self, v: Array, with_margin: Array) -> Array:
-        """Rows at v; `with_margin` is added to those that have the margin."""
-        drops = self._drops(v)
-        return self.xp.stack([drops + with_margin, drops])
+    def _rows(self, v: Array, m: Array) -> Array:
+        """The linear part of the rows at (v, m)."""
+        rows = self._empty(2, *self.weight.shape)
+        drops = self._drops(v, rows[WITHOUT, ...])
+        rows[WITH, ...] = self.slope * m
+        rows[WITH, ...] += drops
+        return rows
 
-    def _drops(self, v: Array) -> Array:
-        """Drops v_j - v_child over the two edges of each node; v of a leaf is 0."""
-        drops = self.xp.stack([v, v])
+    def _drops(self, v: Array, drops: Array) -> Array:
+        """Fill in the drops v_j - v_child over each node's edges; v of a leaf is 0."""
+        drops[...] = v
         for edges in self.tree.edges:
             for edge in edges:
                 drops[edge.side, edge.parents, :] -= v[edge.children, :]
@@ -202,7 +209,7 @@ class Rows:
     def add_matrix(self, S: Array) -> None:
         """Add Φᵀ M Φ of these rows to the upper triangle of S, (p, p)."""
         tree, weights = self.tree, self._weights()
-        U = self._empty(S.shape[0])
+        U = self._empty(S.shape[0], self.n_rows)
         for j in reversed(range(self.n_nodes)):
             phi, mine = self.features[j], tree.columns[j]
             S[mine, mine] += (phi * weights.diagonal[j, :]) @ phi.T
@@ -230,11 +237,10 @@ class Rows:
         of a matrix of all M_jk, j <= k depth first, and one of all φ_d φ_e, d <= e.
         """
         tree, weights = self.tree, self._weights()
-        M = self._empty(S.shape[0])
+        M = self._empty(S.shape[0], self.n_rows)
         first = _first_pairs(self.n_nodes)
         # Sources of each subtree as its root's parent sees them, depth first.
-        order = like(np.array(tree.depth_first), weights.source)
-        seen = self.xp.take(weights.source, order, axis=0)
+        seen = self.xp.take(weights.source, self.depth_first, axis=0)
         for j in reversed(range(self.n_nodes)):
             here = tree.place[j]
             M[first[here], :] = weights.diagonal[j, :]
@@ -257,10 +263,9 @@ class Rows:
                 seen[p.start : p.stop, :] *= self.share[1, j, :]
         S += M @ self._feature_products().T
 
-    def _empty(self, n: int) -> Array:
-        """Make room for n numbers per row."""
+    def _empty(self, *shape: int) -> Array:
         kind = {"dtype": self.weight.dtype, **on_device_of(self.weight)}
-        return self.xp.empty((n, self.n_rows), **kind)
+        return self.xp.empty(shape, **kind)
 
     def _feature_products(self) -> Array:
         """φ_d φ_e, d <= e, (D (D + 1) / 2, n_rows); kept if there is room."""
@@ -315,7 +320,9 @@ class Rows:
     def aim(self, mu: float | None) -> Vector:
         """Right-hand side (p,) of the predictor, or of Mehrotra's corrector to `mu`.
 
-        The corrector aims at mu - ds dz of the predictor, that is t = mu / s z + r (1 + r).
+        The corrector aims at mu - ds dz of the predictor, that is t = mu / s z + r (1 + r),
+        where the second term is cut: it is large for the few rows that the predictor would
+        take far beyond 0, which it does not.
         """
         if mu is None:
             self.t = None
@@ -323,14 +330,17 @@ class Rows:
         else:
             self.t = self.r + 1.0
             self.t *= self.r
+            self.t = self.xp.clip(self.t, max=MOST_SECOND_ORDER)
             self.t += mu / self.product
             tau = self.z * self.t
             self.currents = self._to_v(tau[WITH, ...] + tau[WITHOUT, ...])
         self.currents[0, :] -= 1.0
-        pull = self.pushed * self._drops(self._solve_laplacian(self.currents + 0.0))
+        dv = self._solve_laplacian(self.currents + 0.0)
+        pull = self._drops(dv, self.xp.empty_like(self.pushed))
+        pull *= self.pushed
         if mu is not None:
             pull -= self.slope * tau[WITH, ...]
-        return self._to_theta(-pull[0, ...] - pull[1, ...])
+        return -self._to_theta(pull[0, ...] + pull[1, ...])
 
     def follow(self, theta: Vector) -> Vector:
         """Complete the step for dθ; return how fast it meets s = 0 and z = 0."""
@@ -338,7 +348,7 @@ class Rows:
         self.dm = self._margins(theta)
         currents = self.currents - self._to_v(self.pushed * self.dm)
         self.dv = self._solve_laplacian(currents)
-        self.ds = self._rows(self.dv, self.slope * self.dm)
+        self.ds = self._rows(self.dv, self.dm)
         self.r = self.ds / self.s
         if self.t is None:
             return numbers(-xp.min(self.r), 1.0 + xp.max(self.r))
