@@ -19,6 +19,9 @@ Vector = NDArray[np.float64]
 
 MAX_ITERATIONS = 300
 STEP_TO_BOUNDARY = 0.99
+# Among millions of rows a few always stop the predictor early; Mehrotra's rule then
+# centres nearly all of the step, which helps none of the others.
+MOST_CENTRING = 0.2
 # Sum of s z at the first point, as a multiple of the objective there. The smallest saves
 # iterations; where its first step is short the next one is tried.
 STARTS = (0.7, 5.0, 50.0)
@@ -82,7 +85,8 @@ class InteriorPoint:
             + (primal - dual - primal * dual) * once
             - primal * dual * twice
         )
-        mu = (left / self.product) ** 3 * self.product / self.n_values
+        centring = min((left / self.product) ** 3, MOST_CENTRING)
+        mu = centring * self.product / self.n_values
         primal, dual = self._direction(newton.solve, mu)
         primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in (primal, dual))
         blocks.map(lambda rows: rows.move(primal, dual))

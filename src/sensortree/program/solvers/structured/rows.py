@@ -20,7 +20,7 @@ from sensortree.program.solvers.structured.shape import TreeShape
 Vector = NDArray[np.float64]
 
 WITH, WITHOUT = 0, 1  # the margin: the two rows of an edge
-NEARLY = 0.1  # how well the flow is conserved at a first point
+NEARLY = 0.3  # how well the flow is conserved at a first point
 MOST_SECOND_ORDER = 5.0  # in units of s z
 
 
