@@ -52,27 +52,27 @@ class InteriorPoint:
         self.blocks.map(lambda rows: rows.center(mu))
         self.penalties.start(theta, mu)
 
-    def bounds(self) -> tuple[float, float, float]:
-        """Objective, dual objective, and how wrong the latter may be.
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Objective, dual objective, how wrong the latter may be, and the sum of s z.
 
-        Leaves the sum of s z, the gap once the dual point is feasible, in `product`.
+        That sum is the gap, once the dual point is feasible.
         """
         parts = self.blocks.map(lambda rows: rows.bounds())
         penalties = self.penalties
         upper, lower, product = add_up_in_order([part[0] for part in parts]).tolist()
         coupling = add_up_in_order([part[1] for part in parts]) - penalties.pull()
         doubt = REACH * np.abs(coupling) @ np.maximum(1.0, np.abs(penalties.theta))
-        self.product = product + float((penalties.s * penalties.z).sum())
         return (
             upper + penalties.value(),
             lower - penalties.conjugate(),
             float(doubt),
+            product + float((penalties.s * penalties.z).sum()),
         )
 
-    def step(self, drag: float) -> float:
+    def step(self, product: float, drag: float) -> float:
         """Predict, correct, move; return how far we moved, 1 being all the way.
 
-        `drag` is added to the curvature of each coefficient.
+        `product` is the sum of s z; `drag` is added to the curvature of each coefficient.
         """
         blocks, penalties = self.blocks, self.penalties
         newton = Newton(blocks, penalties, drag)
@@ -81,12 +81,12 @@ class InteriorPoint:
         parts = [*blocks.map(lambda rows: rows.changes()), penalties.changes()]
         once, twice = add_up_in_order(parts).tolist()
         left = (
-            (1.0 - dual) * self.product
+            (1.0 - dual) * product
             + (primal - dual - primal * dual) * once
             - primal * dual * twice
         )
-        centring = min((left / self.product) ** 3, MOST_CENTRING)
-        mu = centring * self.product / self.n_values
+        centring = min((left / product) ** 3, MOST_CENTRING)
+        mu = centring * product / self.n_values
         primal, dual = self._direction(newton.solve, mu)
         primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in (primal, dual))
         blocks.map(lambda rows: rows.move(primal, dual))
@@ -123,9 +123,9 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
         smallest_gap, last_progress, iteration = np.inf, 0, 0
         try:
             for iteration in range(MAX_ITERATIONS + 1):
-                upper, lower, doubt = path.bounds()
+                upper, lower, doubt, product = path.bounds()
                 size = max(options.unit, abs(upper))
-                gap = max(upper - lower, path.product) / size
+                gap = max(upper - lower, product) / size
                 if gap < 0.9 * smallest_gap:
                     smallest_gap, last_progress = gap, iteration
                 if gap + doubt / size < least:
@@ -136,7 +136,8 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol
                 if done or stop or stalled:
                     break
-                length = path.step(DRAG * options.tol * size / path.blocks.n_coef)
+                drag = DRAG * options.tol * size / path.blocks.n_coef
+                length = path.step(product, drag)
                 only_started = len(STARTS) - len(starts) == iteration + 1
                 if only_started and length < SHORT and starts:
                     path.start(starts.pop(0))
