@@ -14,7 +14,13 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
-COLOURS = {"structured": "#0072b2", "highs": "#d55e00", "clarabel": "#009e73"}
+COLOURS = {
+    "structured": "#0072b2",
+    "structured, own features": "#56b4e9",
+    "highs": "#d55e00",
+    "clarabel": "#009e73",
+    "highs-simplex": "#cc79a7",
+}
 
 
 def main(source: str, target: str) -> None:
@@ -35,13 +41,13 @@ def table(rows: list[dict]) -> str:
     lines = [
         f"Machine: {machine}.",
         "",
-        "| N | K | p | LP rows | solver | seconds | iterations | gap | times slower |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| N | K | p | solver | LP rows | seconds | iterations | gap | memory, MiB | "
+        "times slower |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row['N']:,} | {row['K']} | {row['p']} | {row['rows']:,} | {row['solver']} | "
-        f"{row['seconds']:.3g} | {row['iterations']} | {row['gap']:.0e} | "
-        f"{row['times_slower']:.3g} |"
+        f"| {row['N']:,} | {row['K']} | {row['p']} | {row['solver']} | {row['rows']:,} | "
+        f"{measured(row)} |"
         for row in rows
         if row["kind"] == "compare"
     ]
@@ -58,11 +64,25 @@ def table(rows: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def measured(row: dict) -> str:
+    """What was measured of a solver, or why it was not."""
+    if row["seconds"] is None:
+        return f"{row['ended']} | | | |"
+    return (
+        f"{row['seconds']:.3g} | {row['iterations']:,} | {row['gap']:.0e} | "
+        f"{row['memory_mib']:.0f} | {row['times_slower']:.3g}"
+    )
+
+
 def draw_comparison(ax: plt.Axes, rows: list[dict]) -> None:
     """Seconds of each solver on each problem."""
     sizes = sorted({(row["N"], row["K"]) for row in rows})
     for name, colour in COLOURS.items():
-        mine = {(r["N"], r["K"]): r["seconds"] for r in rows if r["solver"] == name}
+        mine = {
+            (row["N"], row["K"]): row["seconds"]
+            for row in rows
+            if row["solver"] == name and row["seconds"] is not None
+        }
         known = [k for k, size in enumerate(sizes) if size in mine]
         seconds = [mine[sizes[k]] for k in known]
         ax.plot(known, seconds, "o-", color=colour, label=name)

@@ -1,15 +1,20 @@
 """The structured solver beside general ones: one command, one table.
 
-    python benchmarks/solver.py --quick          about ten minutes
-    python benchmarks/solver.py                  with the largest sizes
+    python benchmarks/solver.py --quick          under ten minutes
+    python benchmarks/solver.py                  with the largest sizes and every form
     python benchmarks/solver.py --forest         all of Forest on this machine
     python benchmarks/solver.py --forest --torch cuda    the same on a GPU
 
 `highs` (interior point without crossover) and `clarabel` are given the compact form, with
-`-path` behind the name the paper's own. All have one thread. General solvers are asked for
-a hundredth of the gap, since their tolerance is on residuals; every answer is certified by
-us and its gap is in the table. Ratios are of seconds in the same run. Results go to stdout,
-and with ``--output FILE`` also to a file of JSON lines.
+`-path` behind the name the paper's own, with `-recursive` and `-margins` those in between
+(`rivals.py`); `highs-simplex` is HiGHS's dual simplex. The structured solver is timed
+twice: where all nodes share their features, and where each has an array of its own, which
+is the same linear program. Each solver has one thread and a process of its own, so that
+its peak memory, above what the problem itself takes, is seen; a run beyond the time limit
+is ended and its line says so. General solvers are asked for a hundredth of the gap, since
+their tolerance is on residuals; every answer is certified by us and its gap is in the
+table. Ratios are of seconds in the same run. Results go to stdout, and with ``--output
+FILE`` also to a file of JSON lines.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import json
 import os
 import platform
 import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -28,12 +34,17 @@ from typing import Any
 
 import numpy as np
 from problems import forest, synthetic
+from rivals import RIVALS, n_rows
 from threadpoolctl import threadpool_limits
 
-from sensortree import CertificateWarning, SolverError
-from sensortree.program import Progress, SurrogateProblem, solve
+from sensortree import CertificateWarning
+from sensortree.program import SOLVERS, Progress, SurrogateProblem, solve
 
 SIZES = [(1_000, 4, 9), (2_000, 8, 21), (4_000, 8, 21), (5_000, 16, 31)]
+OWN = "structured, own features"
+BEST_FORMS = ["highs", "clarabel", "clarabel-margins"]
+OTHER_FORMS = ["highs-path", "highs-recursive", "clarabel-path", "clarabel-recursive"]
+LIMIT, QUICK_LIMIT = 240, 120  # seconds for one solver on one problem
 GROWTH = {
     "N": [(n, 8, 21) for n in (1_000, 5_000, 25_000, 200_000)],
     "K": [(5_000, k, 11) for k in (2, 4, 8, 16, 32)],
@@ -47,9 +58,7 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="leave out the slowest runs"
     )
-    parser.add_argument(
-        "--separate", action="store_true", help="give each node features of its own"
-    )
+    parser.add_argument("--one", help=argparse.SUPPRESS)  # JSON: size and solver
     parser.add_argument("--forest", action="store_true", help="only Forest")
     parser.add_argument("--rows", type=int, help="rows of Forest; all by default")
     parser.add_argument("--tol", type=float, help="gap for Forest, 1e-4 by default")
@@ -59,12 +68,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="threads for Forest")
     parser.add_argument("--output", help="also write JSON lines to this file")
     arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(run_one(**json.loads(arguments.one))))
+        return 0
     report = Report(arguments.output)
     report.add(kind="machine", machine=machine())
     if arguments.forest:
         run_forest(arguments, report)
     else:
-        compare(arguments.quick, arguments.separate, report)
+        compare(arguments.quick, report)
         grow(arguments.quick, report)
     return 0
 
@@ -113,51 +125,75 @@ def timed(
         return solve(problem, solver, tol, **options)
 
 
-def compare(quick: bool, separate: bool, report: Report) -> None:
+def compare(quick: bool, report: Report) -> None:
     """Every solver on the same problems."""
     for size in SIZES:
+        rivals = rivals_at(size[0], quick)
         problem = synthetic(*size)
-        if separate:
-            copies = [array.copy() for array in problem.features]
-            problem = replace(problem, features=copies)
-        base = timed(problem, "structured")
-        runs = [timed(problem, "structured") for _ in range(3)]
-        seconds = min(run.seconds for run in runs)
-        show(report, size, problem, base, seconds, 1.0)
-        rivals = ["highs", "clarabel"]
-        if size[0] <= 2_000:
-            rivals += ["highs-path", "clarabel-path"]
-        if size[0] <= 1_000:
-            rivals += ["scipy"]
-        if quick and size[0] == 5_000:
-            rivals = ["highs"]
-        for rival in rivals:
-            try:
-                run = timed(problem, rival)
-            except SolverError as error:
-                print(f"{rival}: {error}", file=sys.stderr)
-                continue
-            show(report, size, problem, run, run.seconds, run.seconds / seconds)
+        base: float | None = None
+        for solver in ("structured", OWN, *rivals):
+            measured = in_own_process(size, solver, QUICK_LIMIT if quick else LIMIT)
+            base = base or measured["seconds"]
+            seconds = measured["seconds"]
+            report.add(
+                kind="compare",
+                N=size[0],
+                K=size[1],
+                D=size[2],
+                p=sum(problem.n_features),
+                rows=n_rows(solver, problem),
+                solver=solver,
+                **measured,
+                times_slower=seconds / base if seconds else None,
+            )
 
 
-def show(
-    report: Report, size: Any, problem: Any, run: Any, seconds: float, ratio: float
-) -> None:
-    """One line of the comparison."""
-    rows = 4 * problem.n_nodes * problem.n_samples
-    report.add(
-        kind="compare",
-        N=size[0],
-        K=size[1],
-        D=size[2],
-        p=sum(problem.n_features),
-        rows=rows,
-        solver=run.solver,
-        seconds=seconds,
-        iterations=run.iterations,
-        gap=run.certificate.gap,
-        times_slower=ratio,
-    )
+def rivals_at(n_samples: int, quick: bool) -> list[str]:
+    """General solvers to be timed at a size: all of them where they are quick enough."""
+    if n_samples <= 2_000 or (n_samples <= 4_000 and not quick):
+        return [*BEST_FORMS, "highs-simplex", *OTHER_FORMS]
+    if not quick:
+        return [*BEST_FORMS, "highs-simplex"]
+    return BEST_FORMS if n_samples <= 4_000 else ["highs"]
+
+
+def in_own_process(size: tuple[int, ...], solver: str, limit: float) -> dict[str, Any]:
+    """Measure a solver in a fresh process, which is ended at the limit."""
+    task = json.dumps({"size": size, "solver": solver})
+    command = [sys.executable, __file__, "--one", task]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit + 10, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"seconds": None, "ended": f"no answer in {limit} s"}
+    if done.returncode:
+        reason = done.stderr.strip().rpartition("\n")[2]
+        return {"seconds": None, "ended": reason}
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def run_one(size: list[int], solver: str) -> dict[str, Any]:
+    """Measure a solver here: the fastest of a few runs, and the memory of the first."""
+    SOLVERS.update(RIVALS)
+    problem = synthetic(*size)
+    if solver == OWN:
+        own = [array.copy() for array in problem.features]
+        problem = replace(problem, features=own)
+    name = solver.partition(",")[0]
+    before = peak_memory()
+    runs = [timed(problem, name)]
+    memory = peak_memory() - before
+    while len(runs) < 20 and sum(run.seconds for run in runs) < 2:
+        runs.append(timed(problem, name))
+    best = min(runs, key=lambda run: run.seconds)
+    return {
+        "seconds": best.seconds,
+        "iterations": best.iterations,
+        "gap": best.certificate.gap,
+        "memory_mib": 1024 * memory,
+    }
 
 
 def grow(quick: bool, report: Report) -> None:

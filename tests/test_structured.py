@@ -12,6 +12,7 @@ from strategies import random_problem
 from sensortree import CertificateWarning, ProblemError
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.solvers.structured import blocks
+from sensortree.program.solvers.structured.shape import TreeShape
 
 
 def changed(problem, **parts):
@@ -140,6 +141,43 @@ def test_nodes_may_be_numbered_in_any_order_that_puts_parents_first():
     np.testing.assert_allclose(np.array(one.coef)[order], other.coef, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_every_edge_of_the_tree_is_walked_once_from_one_level_to_the_next(seed):
+    problem = random_problem(seed, n_samples=2, n_leaves=12)
+    tree = TreeShape.of(problem)
+    walked = []
+    for level, edges in enumerate(tree.edges):
+        for run in edges:
+            parents, children = (
+                range(part.start, part.stop) for part in (run.parents, run.children)
+            )
+            assert set(children) <= set(range(100)[tree.levels[level + 1]])
+            walked += [
+                (run.side, tree.order[parent], tree.order[child])
+                for parent, child in zip(parents, children, strict=True)
+            ]
+    there = [
+        (side, parent, int(child))
+        for side, children in enumerate((problem.negative, problem.positive))
+        for parent, child in enumerate(children)
+        if child >= 0
+    ]
+    assert sorted(walked) == there
+
+
+def test_a_balanced_tree_has_two_runs_of_edges_per_level():
+    # 8 leaves: 1, 2 and 4 nodes.
+    tree = TreeShape.of(
+        SurrogateProblem(
+            [1, 2, -1, -1, 5, -1, -1],
+            [4, 3, -1, -1, 6, -1, -1],
+            [np.ones((1, 1))] * 7,
+            *np.ones((2, 1, 7)),
+        )
+    )
+    assert [len(edges) for edges in tree.edges] == [2, 2, 0]
+
+
 # other arrays -----------------------------------------------------------------------------
 
 
@@ -161,6 +199,11 @@ def test_the_array_standard_is_enough(penalty):
     np.testing.assert_allclose(
         np.concatenate(theirs.coef), np.concatenate(mine.coef), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("name", ["collinear columns", "separable nodes"])
+def test_a_nearly_singular_newton_matrix_of_other_arrays_is_solved_too(name):
+    assert solve(strict(HARD[name])).certificate.converged
 
 
 def test_general_solvers_ask_for_numpy_arrays():

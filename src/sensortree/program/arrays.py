@@ -52,6 +52,13 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     return np.from_dlpack(array)
 
 
+def numbers(*values: Array) -> np.ndarray[Any, Any]:
+    """Read some scalars, all at once: each read waits for the device."""
+    if all(isinstance(value, float) for value in values):
+        return np.array(values)
+    return to_numpy(namespace(values[0]).stack(values))
+
+
 def like(value: Any, array: Array) -> Array:
     """Bring a NumPy value to the library and the device of an array."""
     if isinstance(array, np.ndarray):

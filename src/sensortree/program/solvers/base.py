@@ -131,19 +131,20 @@ def solvers_for_both_forms(
 ) -> tuple[Solver, Solver]:
     """Register a general solver on the compact form, and on the paper's path form."""
     return (
-        Solver(name, partial(_solve_form, compact_form, run_linear), ridge, module),
+        Solver(name, partial(solve_form, compact_form, run_linear), ridge, module),
         Solver(
-            f"{name}-path", partial(_solve_form, path_form, run_linear), ridge, module
+            f"{name}-path", partial(solve_form, path_form, run_linear), ridge, module
         ),
     )
 
 
-def _solve_form(
+def solve_form(
     form: Callable[[SurrogateProblem], LinearProgram],
     run_linear: RunLinear,
     problem: SurrogateProblem,
     options: Options,
 ) -> RawSolution:
+    """Write a problem in a form, hand it over, read the answer."""
     if is_foreign(problem.lost_if_negative):
         raise ProblemError(
             "general solvers take NumPy arrays; use solver='structured' for arrays of "

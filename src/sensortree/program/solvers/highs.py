@@ -15,8 +15,10 @@ from sensortree.program.linear_program import LinearProgram
 from sensortree.program.solvers.base import Array, Options, solvers_for_both_forms
 
 
-def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
-    """Solve by HiGHS, one thread."""
+def run(
+    program: LinearProgram, options: Options, method: str = "ipm"
+) -> tuple[Array, Array, int]:
+    """Solve by one of HiGHS's methods, one thread."""
     import highspy
 
     highs = highspy.Highs()
@@ -24,7 +26,7 @@ def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
     settings: dict[str, Any] = {
         "output_flag": False,
         "threads": 1,
-        "solver": "ipm",
+        "solver": method,
         "run_crossover": "off",  # we certify; a vertex is not needed
         "primal_feasibility_tolerance": accuracy,
         "dual_feasibility_tolerance": accuracy,
@@ -40,7 +42,8 @@ def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
         raise SolverError(
             f"HiGHS gave no solution: {highs.modelStatusToString(status)}"
         )
-    iterations = highs.getInfo().ipm_iteration_count
+    info = highs.getInfo()
+    iterations = max(info.ipm_iteration_count, info.simplex_iteration_count)
     return np.array(solution.col_value), np.array(solution.row_dual), int(iterations)
 
 

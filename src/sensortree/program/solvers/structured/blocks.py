@@ -56,6 +56,9 @@ class Blocks:
         room = ROOM_FOR_PRODUCTS if xp is np else ROOM_FOR_PRODUCTS_FOREIGN
         for block in self.blocks:
             block.keep_products = rows.size * n_pairs(problem.n_features[0]) <= room
+        numbers = np.arange(len(self.blocks))
+        self._chunks = np.array_split(numbers, max(1, min(CHUNKS, numbers.size)))
+        self._unpacked: Array | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def _block(self, rows: NDArray[np.intp]) -> Rows:
@@ -109,19 +112,15 @@ class Blocks:
 
         return list(self._pool.map(quietly, *arguments))
 
-    def split(self, theta: Vector) -> list[Vector]:
-        """Cut all coefficients into those of each node."""
-        return [theta[columns] for columns in self.tree.columns]
-
-    def matrix(self) -> Vector:
-        """S = sum of Φᵀ M Φ, (p, p), its upper triangle."""
+    def matrix(self) -> Array:
+        """S = sum of Φᵀ M Φ, (p, p), where the rows are; at least its upper triangle."""
         n_nodes, n_features = self.problem.n_nodes, self.problem.n_features[0]
         pairs = len(self.blocks[0].shared) == 1 and n_nodes > 1
         n_coef = self.n_coef
         shape = (n_pairs(n_nodes), n_pairs(n_features)) if pairs else (n_coef, n_coef)
 
-        def add_up(chunk: NDArray[np.intp]) -> Vector:
-            sample = self.blocks[0].a
+        def add_up(chunk: NDArray[np.intp]) -> Array:
+            sample = self.blocks[0].weight
             S = self.xp.zeros(shape, dtype=sample.dtype, **on_device_of(sample))
             for k in chunk:
                 self.blocks[k].connect()
@@ -129,34 +128,33 @@ class Blocks:
                     self.blocks[k].add_pairs(S)
                 else:
                     self.blocks[k].add_matrix(S)
-            return to_numpy(S)
+            return S
 
-        numbers = np.arange(len(self.blocks))
-        S = add_up_in_order(
-            self._run(add_up, np.array_split(numbers, min(CHUNKS, numbers.size)))
+        S = add_up_in_order(self._run(add_up, self._chunks))
+        if not pairs:
+            return S
+        if self._unpacked is None:
+            self._unpacked = like(_unpacked(n_nodes, n_features), S)
+        xp = self.xp
+        return xp.reshape(
+            xp.take(xp.reshape(S, (-1,)), self._unpacked), (n_coef, n_coef)
         )
-        return _unpacked(S, n_nodes, n_features) if pairs else S
 
     def apply(self, d: Vector) -> Vector:
         """S @ d without the matrix."""
-        theta = self.split(d)
-        return add_up_in_order(self.map(lambda rows: rows.apply(theta)))
-
-    def follow(self, d: Vector) -> list[tuple[float, float]]:
-        """Complete the step for dθ = d in every block."""
-        theta = self.split(d)
-        return self.map(lambda rows: rows.follow(theta))
+        applied: Vector = add_up_in_order(self.map(lambda rows: rows.apply(d)))
+        return applied
 
     def solution(self, points: Sequence[Point], iterations: int) -> RawSolution:
         """Points in the problem's own order of nodes and examples."""
         return RawSolution([self._candidate(point) for point in points], iterations)
 
     def _candidate(self, point: Point) -> Candidate:
-        problem, order = self.problem, self.tree.order
+        problem = self.problem
         coef: list[Vector] = [point.theta] * problem.n_nodes
-        for ours, node in enumerate(order):
+        for ours, node in enumerate(self.tree.order):
             coef[node] = point.theta[self.tree.columns[ours]].copy()
-        z1, z2, z3, z4 = self._by_sample(point.z)
+        (z1, z3), (z2, z4) = self._by_sample(point.z)
         dual = DualPoint(
             z1 + z2,
             z3 + z4,
@@ -165,42 +163,44 @@ class Blocks:
         )
         return Candidate(coef, dual)
 
-    def _by_sample(self, blocks: list[Array]) -> list[Array]:
-        """Multipliers of the four kinds of rows, each (n_samples, n_nodes)."""
+    def _by_sample(self, blocks: list[Array]) -> list[list[Array]]:
+        """Multipliers by row of an edge, then by side, each (n_samples, n_nodes)."""
         problem, xp = self.problem, self.xp
         back = [int(k) for k in np.argsort(self.tree.order)]
         if sum(part.size for part in self.parts) == problem.n_samples:
-            z = blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=2)
+            z = blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=3)
             return [
-                xp.stack([z[kind, j, :] for j in back], axis=1) for kind in range(4)
+                [
+                    xp.stack([z[row, side, j, :] for j in back], axis=1)
+                    for side in (0, 1)
+                ]
+                for row in (0, 1)
             ]
-        whole = np.zeros((4, problem.n_nodes, problem.n_samples))
+        whole = np.zeros((2, 2, problem.n_nodes, problem.n_samples))
         for part, block in zip(self.parts, blocks, strict=True):
-            whole[:, :, part] = to_numpy(block)[:, back]
-        return [like(part.T, problem.lost_if_negative) for part in whole]
+            whole[..., part] = to_numpy(block)[:, :, back]
+        return [[like(z.T, problem.lost_if_negative) for z in row] for row in whole]
 
 
 @lru_cache(maxsize=8)
-def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(n)
+def _unpacked(n_nodes: int, n_features: int) -> NDArray[np.intp]:
+    """Place of each entry of (p, p) among (pairs of nodes, pairs of features)."""
+
+    def pairs(n: int) -> NDArray[np.intp]:
+        places = np.empty((n, n), dtype=np.intp)
+        j, k = np.triu_indices(n)
+        places[j, k] = places[k, j] = np.arange(n_pairs(n))
+        return places
+
+    of_nodes = pairs(n_nodes)[:, None, :, None]
+    return (of_nodes * n_pairs(n_features) + pairs(n_features)[:, None, :]).ravel()
 
 
-def _unpacked(S: Vector, n_nodes: int, n_features: int) -> Vector:
-    """Give (p, p) from (pairs of nodes, pairs of features)."""
-    j, k = _pairs(n_nodes)
-    d, e = _pairs(n_features)
-    blocks = np.empty((len(j), n_features, n_features))
-    blocks[:, d, e] = blocks[:, e, d] = S
-    whole = np.zeros((n_nodes, n_features, n_nodes, n_features))
-    whole[j, :, k, :] = blocks
-    return whole.reshape(n_nodes * n_features, -1)
-
-
-def add_up_in_order(parts: Sequence[Vector]) -> Vector:
-    """Sum of some vectors, the first one first: the same bits each time."""
-    total = np.zeros_like(parts[0])
-    for part in parts:
-        total += part
+def add_up_in_order(parts: Sequence[Array]) -> Array:
+    """Sum of some arrays, the first one first: the same bits each time."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
     return total
 
 

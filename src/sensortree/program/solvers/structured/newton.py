@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sensortree.exceptions import SolverError
+from sensortree.program.arrays import Array, like, namespace, to_numpy
 from sensortree.program.solvers.structured.blocks import Blocks
 from sensortree.program.solvers.structured.penalties import Penalties
 
 Vector = NDArray[np.float64]
+Solve = Callable[[Vector], Vector]
 
 MAX_REFINEMENTS = 12
 
@@ -23,18 +25,22 @@ class Newton:
     def __init__(self, blocks: Blocks, penalties: Penalties, drag: float):
         self.blocks = blocks
         S = blocks.matrix()
+        diagonal = to_numpy(namespace(S).linalg.diagonal(S))
         self.added = penalties.curvature() + drag
-        diagonal = S.diagonal() + self.added
-        self.size = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
-        S /= self.size
-        S /= self.size[:, None]
-        self.factor = _factor(S)
-        pivots = np.abs(self.factor[0].diagonal())
+        self.size = np.sqrt(np.maximum(diagonal + self.added, np.finfo(float).tiny))
+        unit = like(1.0 / self.size, S)
+        S *= unit
+        S *= unit[:, None]
+        self._solve, pivots = _factor(S)
         self.doubtful = bool(pivots.min() < 1e-4 * pivots.max())
+
+    def predict(self, rhs: Vector) -> Vector:
+        """Solve by the factor alone: near enough for a direction that is not taken."""
+        return self._solve(rhs / self.size) / self.size
 
     def solve(self, rhs: Vector) -> Vector:
         """Solve by the factor, refined by conjugate gradients where it is doubtful."""
-        d = self._by_factor(rhs)
+        d = self.predict(rhs)
         if not self.doubtful:
             return d
         residual = rhs - self._apply(d)
@@ -43,7 +49,7 @@ class Newton:
         for step in range(MAX_REFINEMENTS):
             if np.abs(residual / self.size).max() <= enough:
                 break
-            downhill = self._by_factor(residual)
+            downhill = self.predict(residual)
             last_slope, slope = slope, float(residual @ downhill)
             direction = downhill + (slope / last_slope if step else 0.0) * direction
             image = self._apply(direction)
@@ -54,20 +60,52 @@ class Newton:
             residual = residual - slope / curvature * image
         return d
 
-    def _by_factor(self, rhs: Vector) -> Vector:
-        solved: Vector = cho_solve(self.factor, rhs / self.size, check_finite=False)
-        return solved / self.size
-
     def _apply(self, d: Vector) -> Vector:
         return self.blocks.apply(d) + self.added * d
 
 
-def _factor(S: Vector) -> Any:
-    """Factor a matrix of unit diagonal, as little perturbed as makes it definite."""
+def _factor(S: Array) -> tuple[Solve, Vector]:
+    """Factor a matrix, its diagonal set to 1, as little perturbed as makes it definite.
+
+    Only the upper triangle is read. Returns what solves its systems, and its pivots.
+    """
+    factor = _factor_numpy if isinstance(S, np.ndarray) else _factor_there
     for nudge in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6):
-        S.flat[:: len(S) + 1] = 1.0 + nudge
-        try:
-            return cho_factor(S, check_finite=False)  # reads the upper triangle
-        except LinAlgError:
-            continue
+        factored = factor(S, 1.0 + nudge)
+        if factored is not None:
+            return factored
     raise SolverError("the Newton matrix of the structured solver is not a number.")
+
+
+def _factor_numpy(S: Vector, diagonal: float) -> tuple[Solve, Vector] | None:
+    """Factor by LAPACK; None if S is not definite."""
+    S.flat[:: len(S) + 1] = diagonal
+    # What is the upper triangle by rows is the lower one by columns, as LAPACK reads it.
+    factor, failed = dpotrf(S.T, lower=True, clean=False)
+    if failed:
+        return None
+
+    def solve(rhs: Vector) -> Vector:
+        solved: Vector = dpotrs(factor, rhs, lower=True)[0]
+        return solved
+
+    return solve, factor.diagonal()
+
+
+def _factor_there(S: Array, diagonal: float) -> tuple[Solve, Vector] | None:
+    """Factor where the matrix is; None if S is not definite.
+
+    The array standard does not solve with triangles, so the factor is inverted.
+    """
+    xp = namespace(S)
+    upper = xp.triu(S, k=1)
+    one = xp.eye(S.shape[0], dtype=S.dtype, device=S.device)
+    try:
+        factor = xp.linalg.cholesky(upper + upper.T + diagonal * one)
+    except (ValueError, RuntimeError):  # what libraries derive their LinAlgError from
+        return None
+    pivots = to_numpy(xp.linalg.diagonal(factor))
+    if not np.all(np.isfinite(pivots)):
+        return None
+    inverse = xp.linalg.inv(factor)
+    return lambda rhs: to_numpy(inverse.T @ (inverse @ like(rhs, S))), pivots

@@ -27,55 +27,56 @@ class Penalties:
         t = mu / price + np.sqrt((mu / price) ** 2 + here**2)
         self.s = np.stack([t - here, t + here])
         self.z = mu / self.s
+        self.r: Vector = np.zeros_like(self.s)  # ds / s
 
     def curvature(self) -> Vector:
         """What the penalties add to the diagonal of the Newton matrix."""
+        if not self.n_values:
+            return self.ridge
         self.D = self.z / self.s
         added = self.ridge.copy()
         added[self.some] += 4 * self.D[0] * self.D[1] / (self.D[0] + self.D[1])
         return added
 
-    def aim(self, target: Vector | None) -> Vector:
-        """Right-hand side (p,) of a step to complementarity `target`; None is 0."""
-        self.tau = 0.0 * self.s if target is None else target / self.s
+    def aim(self, mu: float | None) -> Vector:
+        """Right-hand side (p,) of the predictor, or of Mehrotra's corrector to `mu`."""
         rhs = -self.ridge * self.theta
-        D = self.D
+        if not self.n_values:
+            return rhs
+        if mu is None:
+            self.t = np.zeros_like(self.s)
+        else:
+            self.t = mu / (self.s * self.z) + self.r * (1.0 + self.r)
+        tau, D = self.z * self.t, self.D
         # stationarity in t: tau1 + tau2 - lasso = (D1 + D2) dt - (D1 - D2) dθ
-        self.pushed = (self.tau[0] + self.tau[1] - self.lasso[self.some]) / (
-            D[0] + D[1]
-        )
-        rhs[self.some] += self.tau[1] - self.tau[0] + (D[0] - D[1]) * self.pushed
+        self.pushed = (tau[0] + tau[1] - self.lasso[self.some]) / (D[0] + D[1])
+        rhs[self.some] += tau[1] - tau[0] + (D[0] - D[1]) * self.pushed
         return rhs
 
-    def follow(self, d: Vector) -> tuple[float, float]:
+    def follow(self, d: Vector) -> Vector:
         """Complete the step for dθ; return how fast it meets s = 0 and z = 0."""
         self.d = d
-        here = d[self.some]
-        dt = self.pushed + (self.D[0] - self.D[1]) / (self.D[0] + self.D[1]) * here
-        self.ds = np.stack([dt - here, dt + here])
-        self.dz = self.tau - self.z - self.D * self.ds
-        speed = [-self.ds / self.s, -self.dz / self.z]
-        return float(speed[0].max(initial=0.0)), float(speed[1].max(initial=0.0))
+        if not self.n_values:
+            return np.zeros(2)
+        here, D = d[self.some], self.D
+        dt = self.pushed + (D[0] - D[1]) / (D[0] + D[1]) * here
+        self.r = np.stack([dt - here, dt + here]) / self.s
+        self.u = self.t - 1.0 - self.r  # dz / z
+        return np.array([-self.r.min(), -self.u.min()])
 
-    def products(self) -> Vector:
-        """Sums of s z, s dz, z ds, ds dz, from which μ of any step follows."""
-        pairs = (
-            (self.s, self.z),
-            (self.s, self.dz),
-            (self.ds, self.z),
-            (self.ds, self.dz),
-        )
-        return np.array([float((x * y).sum()) for x, y in pairs])
-
-    def second_order(self, mu: float) -> Vector:
-        """Complementarity that Mehrotra's corrector aims at."""
-        return np.asarray(mu - self.ds * self.dz)
+    def changes(self) -> Vector:
+        """Sums of s z r and s z r², from which μ after the predictor follows."""
+        if not self.n_values:
+            return np.zeros(2)
+        changes = self.s * self.z * self.r
+        return np.array([changes.sum(), (changes * self.r).sum()])
 
     def move(self, primal: float, dual: float) -> None:
         """Take the step."""
         self.theta = self.theta + primal * self.d
-        self.s = self.s + primal * self.ds
-        self.z = self.z + dual * self.dz
+        if self.n_values:
+            self.s = self.s * (1.0 + primal * self.r)
+            self.z = self.z * (1.0 + dual * self.u)
 
     def value(self) -> float:
         """The penalties of θ."""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.arrays import Array, like, namespace, on_device_of, to_numpy
+from sensortree.program.arrays import (
+    Array,
+    like,
+    namespace,
+    numbers,
+    on_device_of,
+    to_numpy,
+)
 from sensortree.program.solvers.structured.shape import TreeShape
 
 Vector = NDArray[np.float64]
+
+WITH, WITHOUT = 0, 1  # the margin: the two rows of an edge
+NEARLY = 0.3  # how well the flow is conserved at a first point
+MOST_SECOND_ORDER = 5.0  # in units of s z
 
 
 class Weights(NamedTuple):
@@ -31,27 +42,37 @@ class Weights(NamedTuple):
 class Rows:
     """Some examples: their data, their point (v, s, z), and one Newton step at a time.
 
-    `a`, `b`, `v`, `m` are (n_nodes, n_rows); `s`, `z` are (4, n_nodes, n_rows);
-    `features` are (D_j, n_rows).
+    `v`, `m` are (n_nodes, n_rows); what belongs to edges has the two sides before that,
+    what belongs to rows of the program (s, z) the two rows of an edge before the sides:
+    (2, 2, n_nodes, n_rows). `features` are (D_j, n_rows). `slope` is ∂s/∂m of the row
+    with the margin, a or -b, and `weight` its size, the a or b on the right.
     """
 
     def __init__(self, tree: TreeShape, features: list[Array], a: Array, b: Array):
-        self.tree, self.features, self.a, self.b = tree, features, a, b
-        self.xp = namespace(a)
+        self.tree, self.features = tree, features
+        self.xp = xp = namespace(a)
         self.n_nodes, self.n_rows = a.shape
+        self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
+        numbered = np.arange(tree.below[0].stop)
         # Nodes that share features are multiplied together.
-        self.shared: dict[int, tuple[Array, list[int]]] = {}
+        shared: dict[int, tuple[Array, list[int]]] = {}
         for j, phi in enumerate(features):
-            self.shared.setdefault(id(phi), (phi, []))[1].append(j)
+            shared.setdefault(id(phi), (phi, []))[1].append(j)
+        self.shared = [
+            (phi, nodes, np.stack([numbered[tree.columns[j]] for j in nodes]))
+            for phi, nodes in shared.values()
+        ]
+        self.depth_first = like(np.array(tree.depth_first), a)
         self.keep_products = False
         self.kept_products: Array | None = None
+        self.t: Array = None  # set by `aim`
 
     # where the rows stand -------------------------------------------------------------
 
-    def stand(self, theta: list[Vector]) -> float:
+    def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
         self.m = self._margins(theta)
-        return float(self.xp.sum(self._bound(0.0)[0]))
+        return float(self.xp.sum(self._values(0.0)[0, :]))
 
     def center(self, mu: float) -> None:
         """Find v and z with s z = mu and the flow conserved, nearly.
@@ -59,74 +80,82 @@ class Rows:
         Margins held still, examples are apart: each takes its own Newton steps in v.
         """
         xp = self.xp
-        self.v = xp.stack(self._bound(4 * mu)[:-1])
+        self.v = self._values(4 * mu)
         for _ in range(50):
-            self._set_slacks()
+            self.s = self._rows(self.v, self.m)
+            self.s[WITH, ...] -= self.weight
             self.z = mu / self.s
-            flow = (self.z[0, ...] + self.z[1, ...], self.z[2, ...] + self.z[3, ...])
-            currents = self._to_v(*flow)
+            currents = self._to_v(self.z[WITH, ...] + self.z[WITHOUT, ...])
             currents[0, :] -= 1.0
-            if float(xp.max(xp.abs(currents))) < 1e-4:
+            if float(xp.max(xp.abs(currents))) < NEARLY:
                 break
             self.connect()
             dv = self._solve_laplacian(currents)
-            speed = xp.max(xp.max(-self._rows(dv, None) / self.s, axis=0), axis=0)
+            drops = self._drops(dv, xp.empty_like(self.weight))
+            speed = xp.max(-drops / xp.min(self.s, axis=0), axis=(0, 1))
             self.v = self.v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
+        self.product = self.s * self.z
 
-    def _margins(self, theta: list[Vector]) -> Array:
+    def _margins(self, theta: Vector) -> Array:
+        """Margins of given coefficients."""
         margins: list[Array] = [None] * self.n_nodes
-        for phi, nodes in self.shared.values():
-            together = like(np.stack([theta[j] for j in nodes]), phi) @ phi
+        for phi, nodes, columns in self.shared:
+            together = like(theta[columns], phi) @ phi
             if len(nodes) == self.n_nodes:
                 return together
             for k, j in enumerate(nodes):
                 margins[j] = together[k, :]
         return self.xp.stack(margins)
 
-    def _bound(self, slack: float) -> list[Array]:
-        """V of every node at the present margins, plus a slack per level; then a 0."""
+    def _to_theta(self, pull: Array) -> Vector:
+        """Adjoint of `_margins`."""
+        theta = np.empty(self.tree.below[0].stop)
+        for phi, nodes, columns in self.shared:
+            if len(nodes) < self.n_nodes:
+                mine = self.xp.stack([pull[j, :] for j in nodes])
+            else:
+                mine = pull
+            theta[columns] = to_numpy(mine @ phi.T)
+        return theta
+
+    def _values(self, slack: float) -> Array:
+        """V of every node at the present margins, plus a slack per level."""
         xp, tree = self.xp, self.tree
-        zero = xp.zeros_like(self.a[0, :])
-        below = self.a * xp.maximum(1.0 - self.m, xp.zeros_like(self.m))
-        above = self.b * xp.maximum(1.0 + self.m, xp.zeros_like(self.m))
-        value = [zero] * (self.n_nodes + 1)
-        for j in reversed(range(self.n_nodes)):
-            value[j] = slack + xp.maximum(
-                below[j, :] + value[tree.negative[j]],
-                above[j, :] + value[tree.positive[j]],
-            )
-        return value
-
-    def _set_slacks(self) -> None:
-        self.s = self._rows(self.v, self.m)
-        self.s[0, ...] -= self.a
-        self.s[2, ...] -= self.b
-
-    def _rows(self, v: Array, m: Array | None) -> Array:
-        """The linear part of the rows at (v, m)."""
-        low, high = self._drops(v)
-        if m is None:
-            return self.xp.stack([low, low, high, high])
-        return self.xp.stack([low + self.a * m, low, high - self.b * m, high])
-
-    def _drops(self, v: Array) -> tuple[Array, Array]:
-        """Drops v_j - v_child over the two edges of each node; v of a leaf is 0."""
-        low, high = v + 0.0, v + 0.0
-        for j, (n, p) in enumerate(
-            zip(self.tree.negative, self.tree.positive, strict=True)
+        hinges = self.weight - self.slope * self.m
+        sides = xp.maximum(hinges, xp.zeros_like(hinges))
+        values = xp.empty_like(self.m)
+        for level, edges in zip(
+            reversed(tree.levels), reversed(tree.edges), strict=True
         ):
-            if n >= 0:
-                low[j, :] -= v[n, :]
-            if p >= 0:
-                high[j, :] -= v[p, :]
-        return low, high
+            for edge in edges:
+                sides[edge.side, edge.parents, :] += values[edge.children, :]
+            values[level, :] = slack + xp.maximum(
+                sides[0, level, :], sides[1, level, :]
+            )
+        return values
 
-    def _to_v(self, low: Array, high: Array) -> Array:
+    def _rows(self, v: Array, m: Array) -> Array:
+        """The linear part of the rows at (v, m)."""
+        rows = self._empty(2, *self.weight.shape)
+        drops = self._drops(v, rows[WITHOUT, ...])
+        rows[WITH, ...] = self.slope * m
+        rows[WITH, ...] += drops
+        return rows
+
+    def _drops(self, v: Array, drops: Array) -> Array:
+        """Fill in the drops v_j - v_child over each node's edges; v of a leaf is 0."""
+        drops[...] = v
+        for edges in self.tree.edges:
+            for edge in edges:
+                drops[edge.side, edge.parents, :] -= v[edge.children, :]
+        return drops
+
+    def _to_v(self, flow: Array) -> Array:
         """Adjoint of `_drops`: what flows out of each node, less what flows in."""
-        total = low + high
-        for j in range(1, self.n_nodes):
-            edge = low if self.tree.is_negative[j] else high
-            total[j, :] -= edge[self.tree.parent[j], :]
+        total = flow[0, ...] + flow[1, ...]
+        for edges in self.tree.edges:
+            for edge in edges:
+                total[edge.children, :] -= flow[edge.side, edge.parents, :]
         return total
 
     # the Newton step ------------------------------------------------------------------
@@ -135,33 +164,36 @@ class Rows:
         """Compute the circuit of the present point: conductances, shares, sources."""
         xp, tree = self.xp, self.tree
         D = self.z / self.s
-        q = xp.stack([D[0, ...] + D[1, ...], D[2, ...] + D[3, ...]])
-        w = xp.stack([self.a * D[0, ...] / q[0, ...], -self.b * D[2, ...] / q[1, ...]])
+        q = D[WITH, ...] + D[WITHOUT, ...]
+        self.pushed = self.slope * D[WITH, ...]  # q w
+        self.w = self.pushed / q
+        extra = self.slope * self.w * D[WITHOUT, ...]
+        self.extra = extra[0, ...] + extra[1, ...]
         g = q + 0.0
-        G = xp.empty_like(self.a)
-        transfer, inverse = xp.empty_like(self.a), xp.empty_like(self.a)
-        for j in reversed(range(self.n_nodes)):
-            for side, child in enumerate((tree.negative[j], tree.positive[j])):
-                if child >= 0:  # the edge in series with what is below it
-                    edge = q[side, j, :]
-                    inverse[child, :] = 1.0 / (edge + G[child, :])
-                    transfer[child, :] = edge * inverse[child, :]
-                    g[side, j, :] = G[child, :] * transfer[child, :]
-            G[j, :] = g[0, j, :] + g[1, j, :]
+        self.G = G = xp.empty_like(self.extra)
+        self.transfer = transfer = xp.empty_like(G)
+        self.inverse = inverse = xp.empty_like(G)
+        for level, edges in zip(
+            reversed(tree.levels), reversed(tree.edges), strict=True
+        ):
+            for edge in edges:  # in series with what is below it
+                here, below = (edge.side, edge.parents), edge.children
+                inverse[below, :] = 1.0 / (q[*here, :] + G[below, :])
+                transfer[below, :] = q[*here, :] * inverse[below, :]
+                g[*here, :] = G[below, :] * transfer[below, :]
+            G[level, :] = g[0, level, :] + g[1, level, :]
         self.share = g / G
         self.kappa = g[0, ...] * self.share[1, ...]
-        self.extra = self.a * w[0, ...] * D[1, ...] - self.b * w[1, ...] * D[3, ...]
-        self.D, self.q, self.w = D, q, w
-        self.G, self.transfer, self.inverse = G, transfer, inverse
 
     def _weights(self) -> Weights:
         """Factors of which the entries of M are products."""
-        xp, tree = self.xp, self.tree
-        above = xp.zeros_like(self.a)  # sum over ancestors of κ times shares²
-        for j in range(1, self.n_nodes):
-            p = tree.parent[j]
-            share = self.share[0 if tree.is_negative[j] else 1, p, :]
-            above[j, :] = share * share * above[p, :] + self.kappa[p, :]
+        above = self.xp.zeros_like(self.kappa)  # sum over ancestors of κ times shares²
+        for edges in self.tree.edges:
+            for edge in edges:
+                share = self.share[edge.side, edge.parents, :]
+                above[edge.children, :] = (
+                    share * share * above[edge.parents, :] + self.kappa[edge.parents, :]
+                )
         low, high = self.share[0, ...], self.share[1, ...]
         source = low * self.w[0, ...] + high * self.w[1, ...]
         y = self.w[0, ...] - self.w[1, ...]
@@ -176,10 +208,8 @@ class Rows:
 
     def add_matrix(self, S: Array) -> None:
         """Add Φᵀ M Φ of these rows to the upper triangle of S, (p, p)."""
-        xp, tree, weights = self.xp, self.tree, self._weights()
-        U = xp.empty(
-            (S.shape[0], self.n_rows), dtype=self.a.dtype, **on_device_of(self.a)
-        )
+        tree, weights = self.tree, self._weights()
+        U = self._empty(S.shape[0], self.n_rows)
         for j in reversed(range(self.n_nodes)):
             phi, mine = self.features[j], tree.columns[j]
             S[mine, mine] += (phi * weights.diagonal[j, :]) @ phi.T
@@ -204,33 +234,38 @@ class Rows:
         """Add M times products of features to S, (pairs of nodes, pairs of features).
 
         Where all nodes share their features this is Φᵀ M Φ at half the work: one product
-        of a matrix of all M_jk, j <= k, and one of all φ_d φ_e, d <= e.
+        of a matrix of all M_jk, j <= k depth first, and one of all φ_d φ_e, d <= e.
         """
         tree, weights = self.tree, self._weights()
-        M = self.xp.empty(
-            (S.shape[0], self.n_rows), dtype=self.a.dtype, **on_device_of(self.a)
-        )
+        M = self._empty(S.shape[0], self.n_rows)
         first = _first_pairs(self.n_nodes)
-        seen = weights.source  # sources of each subtree as its root's parent sees them
+        # Sources of each subtree as its root's parent sees them, depth first.
+        seen = self.xp.take(weights.source, self.depth_first, axis=0)
         for j in reversed(range(self.n_nodes)):
-            M[first[j], :] = weights.diagonal[j, :]
-            n, p = (
-                tree.nodes_below(tree.negative[j]),
-                tree.nodes_below(tree.positive[j]),
-            )
+            here = tree.place[j]
+            M[first[here], :] = weights.diagonal[j, :]
+            n = tree.places_below(tree.negative[j])
+            p = tree.places_below(tree.positive[j])
             for side, with_side in ((n, weights.with_low), (p, weights.with_high)):
-                start = first[j] - j + side.start
-                M[start : start + len(side), :] = (
-                    with_side[j, :] * seen[side.start : side.stop, :]
-                )
-            if p:
+                if side:
+                    start = first[here] - here + side.start
+                    M[start : start + len(side), :] = (
+                        with_side[j, :] * seen[side.start : side.stop, :]
+                    )
+            if n and p:
                 right = weights.across[j, :] * seen[p.start : p.stop, :]
                 for k in n:
                     start = first[k] - k + p.start
                     M[start : start + len(p), :] = seen[k, :] * right
-            seen[n.start : n.stop, :] *= self.share[0, j, :]
-            seen[p.start : p.stop, :] *= self.share[1, j, :]
+            if n:
+                seen[n.start : n.stop, :] *= self.share[0, j, :]
+            if p:
+                seen[p.start : p.stop, :] *= self.share[1, j, :]
         S += M @ self._feature_products().T
+
+    def _empty(self, *shape: int) -> Array:
+        kind = {"dtype": self.weight.dtype, **on_device_of(self.weight)}
+        return self.xp.empty(shape, **kind)
 
     def _feature_products(self) -> Array:
         """φ_d φ_e, d <= e, (D (D + 1) / 2, n_rows); kept if there is room."""
@@ -242,113 +277,107 @@ class Rows:
             self.kept_products = products
         return products
 
-    def apply(self, theta: list[Vector]) -> Vector:
+    def apply(self, theta: Vector) -> Vector:
         """Φᵀ M Φ θ of these rows, without the matrix: up the tree, and down."""
-        xp, tree = self.xp, self.tree
+        tree = self.tree
         m = self._margins(theta)
-        zero = xp.zeros_like(self.a[0, :])
-        low, high = self.w[0, ...] * m, self.w[1, ...] * m  # sources of the branches
-        u = [zero] * (self.n_nodes + 1)
-        for j in reversed(range(self.n_nodes)):
-            if tree.negative[j] >= 0:
-                low[j, :] += u[tree.negative[j]]
-            if tree.positive[j] >= 0:
-                high[j, :] += u[tree.positive[j]]
-            u[j] = self.share[0, j, :] * low[j, :] + self.share[1, j, :] * high[j, :]
-        flow = self.kappa * (low - high)
-        low, high = flow, -flow
-        for j in range(self.n_nodes):
-            if tree.parent[j] >= 0:
-                into = (low if tree.is_negative[j] else high)[tree.parent[j], :]
-                low[j, :] += self.share[0, j, :] * into
-                high[j, :] += self.share[1, j, :] * into
-        return self._to_theta(
-            self.extra * m + self.w[0, ...] * low + self.w[1, ...] * high
-        )
-
-    def _to_theta(self, pull: Array) -> Vector:
-        parts: list[Any] = [None] * self.n_nodes
-        for phi, nodes in self.shared.values():
-            if len(nodes) < self.n_nodes:
-                together = self.xp.stack([pull[j, :] for j in nodes]) @ phi.T
-            else:
-                together = pull @ phi.T
-            for j, part in zip(nodes, to_numpy(together), strict=True):
-                parts[j] = part
-        return np.concatenate(parts)
+        sources = self.w * m  # of the branches
+        u = self.xp.empty_like(m)
+        for level, edges in zip(
+            reversed(tree.levels), reversed(tree.edges), strict=True
+        ):
+            for edge in edges:
+                sources[edge.side, edge.parents, :] += u[edge.children, :]
+            at = self.share[:, level, :] * sources[:, level, :]
+            u[level, :] = at[0, ...] + at[1, ...]
+        flow = self.kappa * (sources[0, ...] - sources[1, ...])
+        flow = self.xp.stack([flow, -flow])
+        for edges in tree.edges:
+            for edge in edges:
+                into = flow[edge.side, edge.parents, :]
+                flow[:, edge.children, :] += self.share[:, edge.children, :] * into
+        pull = self.w * flow
+        return self._to_theta(self.extra * m + pull[0, ...] + pull[1, ...])
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
-        parents = self.tree.parent
-        for j in reversed(range(1, self.n_nodes)):
-            currents[parents[j], :] += self.transfer[j, :] * currents[j, :]
+        transfer, inverse = self.transfer, self.inverse
+        for edges in reversed(self.tree.edges):
+            for edge in edges:
+                below = edge.children
+                currents[edge.parents, :] += transfer[below, :] * currents[below, :]
         currents[0, :] /= self.G[0, :]
-        for j in range(1, self.n_nodes):
-            currents[j, :] *= self.inverse[j, :]
-            currents[j, :] += self.transfer[j, :] * currents[parents[j], :]
+        for edges in self.tree.edges:
+            for edge in edges:
+                below = edge.children
+                currents[below, :] *= inverse[below, :]
+                currents[below, :] += transfer[below, :] * currents[edge.parents, :]
         return currents
 
-    def aim(self, target: Array | None) -> Vector:
-        """Right-hand side (p,) of a step to complementarity `target`; None is 0."""
-        xp = self.xp
-        if target is None:
-            self.tau = None
-            currents = xp.zeros_like(self.a)
-        else:
-            self.tau = tau = target / self.s
-            currents = self._to_v(tau[0, ...] + tau[1, ...], tau[2, ...] + tau[3, ...])
-        currents[0, :] -= 1.0
-        self.currents = currents
-        low, high = self._drops(self._solve_laplacian(currents + 0.0))
-        pull = -(
-            self.w[0, ...] * self.q[0, ...] * low
-            + self.w[1, ...] * self.q[1, ...] * high
-        )
-        if target is not None:
-            pull = pull + self.a * tau[0, ...] - self.b * tau[2, ...]
-        return self._to_theta(pull)
+    # With r = ds / s and a step to complementarity s z t the multipliers change by
+    # dz = z u, u = t - 1 - r: all of a step is read off r, and t is 0 for the predictor.
 
-    def follow(self, theta: list[Vector]) -> tuple[float, float]:
+    def aim(self, mu: float | None) -> Vector:
+        """Right-hand side (p,) of the predictor, or of Mehrotra's corrector to `mu`.
+
+        The corrector aims at mu - ds dz of the predictor, that is t = mu / s z + r (1 + r),
+        where the second term is cut: it is large for the few rows that the predictor would
+        take far beyond 0, which it does not.
+        """
+        if mu is None:
+            self.t = None
+            self.currents = self.xp.zeros_like(self.m)
+        else:
+            self.t = self.r + 1.0
+            self.t *= self.r
+            self.t = self.xp.clip(self.t, max=MOST_SECOND_ORDER)
+            self.t += mu / self.product
+            tau = self.z * self.t
+            self.currents = self._to_v(tau[WITH, ...] + tau[WITHOUT, ...])
+        self.currents[0, :] -= 1.0
+        dv = self._solve_laplacian(self.currents + 0.0)
+        pull = self._drops(dv, self.xp.empty_like(self.pushed))
+        pull *= self.pushed
+        if mu is not None:
+            pull -= self.slope * tau[WITH, ...]
+        return -self._to_theta(pull[0, ...] + pull[1, ...])
+
+    def follow(self, theta: Vector) -> Vector:
         """Complete the step for dθ; return how fast it meets s = 0 and z = 0."""
         xp = self.xp
         self.dm = self._margins(theta)
-        pushed = self.q * self.w * self.dm
-        currents = self.currents - self._to_v(pushed[0, ...], pushed[1, ...])
+        currents = self.currents - self._to_v(self.pushed * self.dm)
         self.dv = self._solve_laplacian(currents)
         self.ds = self._rows(self.dv, self.dm)
-        self.dz = -self.D * self.ds - self.z
-        if self.tau is not None:
-            self.dz = self.dz + self.tau
-        return float(xp.max(-self.ds / self.s)), float(xp.max(-self.dz / self.z))
+        self.r = self.ds / self.s
+        if self.t is None:
+            return numbers(-xp.min(self.r), 1.0 + xp.max(self.r))
+        self.t -= 1.0
+        self.t -= self.r
+        return numbers(-xp.min(self.r), -xp.min(self.t))
 
-    def products(self) -> Vector:
-        """Sums of s z, s dz, z ds, ds dz, from which μ of any step follows."""
-        total = self.xp.sum
-        pairs = (
-            (self.s, self.z),
-            (self.s, self.dz),
-            (self.ds, self.z),
-            (self.ds, self.dz),
-        )
-        return np.array([float(total(x * y)) for x, y in pairs])
-
-    def second_order(self, mu: float) -> Array:
-        """Complementarity that Mehrotra's corrector aims at."""
-        return mu - self.ds * self.dz
+    def changes(self) -> Vector:
+        """Sums of s z r and s z r², from which μ after the predictor follows."""
+        changes = self.product * self.r
+        return numbers(self.xp.sum(changes), self.xp.sum(changes * self.r))
 
     def move(self, primal: float, dual: float) -> None:
-        """Take the step."""
+        """Take the corrector's step."""
         self.v = self.v + primal * self.dv
         self.m = self.m + primal * self.dm
         self.s = self.s + primal * self.ds
-        self.z = self.z + dual * self.dz
+        self.t *= dual
+        self.t += 1.0
+        self.z = self.z * self.t
+        self.product = self.s * self.z
 
-    def bounds(self) -> tuple[float, float, Vector]:
-        """Surrogate of these rows, their dual objective, and the coupling (p,)."""
+    def bounds(self) -> tuple[Vector, Vector]:
+        """Surrogate, dual objective and sum of s z of these rows; the coupling (p,)."""
         total = self.xp.sum
-        low, high = self.a * self.z[0, ...], self.b * self.z[2, ...]
-        value = float(total(self._bound(0.0)[0]))
-        return value, float(total(low) + total(high)), self._to_theta(low - high)
+        pulls = self.slope * self.z[WITH, ...]
+        low, high = pulls[0, ...], pulls[1, ...]
+        value, product = total(self._values(0.0)[0, :]), total(self.product)
+        return numbers(value, total(low - high), product), self._to_theta(low + high)
 
 
 def n_pairs(n: int) -> int:

@@ -2,57 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensortree.program.surrogate import SurrogateProblem
 
 
+@dataclass(frozen=True)
+class Edges:
+    """Edges of one side whose parents and whose children stand next to each other."""
+
+    side: int  # 0 for negative, 1 for positive
+    parents: slice
+    children: slice
+
+
 @dataclass(frozen=True, eq=False)
 class TreeShape:
-    """The tree, renumbered depth first, so that a subtree's columns are contiguous."""
+    """The tree, its nodes renumbered level by level, its coefficients depth first.
+
+    Within a level the negative children of the level above come first, so that a few
+    `Edges` hold a whole level and what goes up or down the tree is done a level at a
+    time. Coefficients are ordered depth first, so that those of a subtree are contiguous.
+    """
 
     order: list[int]  # our node -> the problem's node
     negative: list[int]  # -1 for a leaf
     positive: list[int]
-    parent: list[int]
-    is_negative: list[bool]  # whether a node is its parent's negative child
+    levels: list[slice]  # nodes of each level, the root's first
+    edges: list[list[Edges]]  # from each level to the next
+    depth_first: list[int]  # place in depth-first order -> our node
+    place: list[int]  # our node -> place in depth-first order
+    size: list[int]  # number of nodes in each node's subtree
     columns: list[slice]  # of each node's coefficients
     below: list[slice]  # of the coefficients of each node's subtree, itself included
-    size: list[int]  # number of nodes in each node's subtree
 
-    def nodes_below(self, node: int) -> range:
-        """The nodes of a subtree; none for a leaf."""
-        return range(node, node + self.size[node]) if node >= 0 else range(0)
+    def places_below(self, node: int) -> range:
+        """The places of a subtree's nodes; none for a leaf."""
+        if node < 0:
+            return range(0)
+        return range(self.place[node], self.place[node] + self.size[node])
+
+    def coefficients(self) -> NDArray[np.intp]:
+        """Position of each of our coefficients among the problem's."""
+        widths = np.zeros(len(self.order), dtype=np.intp)
+        for ours, node in enumerate(self.order):
+            widths[node] = self.columns[ours].stop - self.columns[ours].start
+        ends = np.cumsum([0, *widths])
+        nodes = [self.order[ours] for ours in self.depth_first]
+        return np.concatenate([np.arange(ends[k], ends[k + 1]) for k in nodes])
 
     @classmethod
     def of(cls, problem: SurrogateProblem) -> TreeShape:
         """Shape of a problem's tree."""
-        order: list[int] = []
-        stack = [0]
-        while stack:
-            node = stack.pop()
-            order.append(node)
-            children = (int(problem.positive[node]), int(problem.negative[node]))
-            stack += [child for child in children if child >= 0]
-        place = {node: ours for ours, node in enumerate(order)} | {-1: -1}
-        negative = [place[int(problem.negative[node])] for node in order]
-        positive = [place[int(problem.positive[node])] for node in order]
-        parent, size = [-1] * len(order), [1] * len(order)
+        children = (problem.negative.tolist(), problem.positive.tolist())
+        levels = [[0]]
+        while levels[-1]:
+            below = [side[node] for side in children for node in levels[-1]]
+            levels.append([node for node in below if node >= 0])
+        order = [node for level in levels for node in level]
+        ours = {node: k for k, node in enumerate(order)} | {-1: -1}
+        negative, positive = ([ours[side[node]] for node in order] for side in children)
+        ends = np.cumsum([0] + [len(level) for level in levels[:-1]]).tolist()
+        slices = [slice(*between) for between in pairwise(ends)]
+        edges = [
+            [
+                run
+                for side, child in enumerate((negative, positive))
+                for run in _runs(side, range(level.start, level.stop), child)
+            ]
+            for level in slices
+        ]
+        size = [1] * len(order)
         for j in reversed(range(len(order))):
-            for child in (negative[j], positive[j]):
-                if child >= 0:
-                    parent[child] = j
-                    size[j] += size[child]
-        ends = np.cumsum([0] + [problem.n_features[node] for node in order]).tolist()
+            size[j] += sum(size[c] for c in (negative[j], positive[j]) if c >= 0)
+        depth_first = _depth_first(negative, positive)
+        place = np.argsort(depth_first).tolist()
+        widths = [problem.n_features[order[j]] for j in depth_first]
+        ends = np.cumsum([0, *widths]).tolist()
         return cls(
             order,
             negative,
             positive,
-            parent,
-            [p >= 0 and negative[p] == j for j, p in enumerate(parent)],
-            [slice(ends[j], ends[j + 1]) for j in range(len(order))],
-            [slice(ends[j], ends[j + size[j]]) for j in range(len(order))],
+            slices,
+            edges,
+            depth_first,
+            place,
             size,
+            [slice(ends[k], ends[k + 1]) for k in place],
+            [slice(ends[k], ends[k + n]) for k, n in zip(place, size, strict=True)],
         )
+
+
+def _runs(side: int, level: Iterable[int], child: list[int]) -> list[Edges]:
+    """Edges of a level and a side, as few as contiguous parents allow."""
+    runs: list[Edges] = []
+    for j in level:
+        if child[j] < 0:
+            continue
+        if runs and runs[-1].parents.stop == j:
+            last = runs.pop()
+            runs.append(
+                Edges(
+                    side,
+                    slice(last.parents.start, j + 1),
+                    slice(last.children.start, child[j] + 1),
+                )
+            )
+        else:
+            runs.append(Edges(side, slice(j, j + 1), slice(child[j], child[j] + 1)))
+    return runs
+
+
+def _depth_first(negative: list[int], positive: list[int]) -> list[int]:
+    order: list[int] = []
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        stack += [child for child in (positive[node], negative[node]) if child >= 0]
+    return order
