@@ -168,14 +168,13 @@ def test_the_users_splitter_is_honoured_in_the_users_row_order():
     y = (X[:, 0] > 0).astype(int)
     half = rng.integers(0, 2, 100)
     flipped = np.where(half == 1, 1 - y, y)
-    crossed = SensorTreeClassifier(cv=PredefinedSplit(half), errors="observed")
+    same = {"errors": "observed", "structure": "cascade"}
+    crossed = SensorTreeClassifier(cv=PredefinedSplit(half), **same)
     crossed = crossed.fit(X, flipped).decision_report_.risk["one leaf"]
-    mixed = SensorTreeClassifier(cv=KFold(2, shuffle=True, random_state=0))
+    mixed = SensorTreeClassifier(cv=KFold(2, shuffle=True, random_state=0), **same)
     mixed = mixed.fit(X, flipped).decision_report_.risk["one leaf"]
     assert crossed > 0.9 > mixed
-    listed = SensorTreeClassifier(
-        cv=list(PredefinedSplit(half).split()), errors="observed"
-    )
+    listed = SensorTreeClassifier(cv=list(PredefinedSplit(half).split()), **same)
     assert listed.fit(X, flipped).decision_report_.risk["one leaf"] == crossed
 
 

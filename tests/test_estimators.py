@@ -42,6 +42,7 @@ SETTINGS = [
     SensorTreeClassifier(
         classifier=LogisticRegression(tol=1e-10, max_iter=5000),
         l2=0.1,
+        structure="exhaustive",
         solver="clarabel",
         cost_weight=0.001,
     ),
@@ -50,6 +51,8 @@ SETTINGS = [
         structure="cascade",
         tol=1e-4,
         solver="scipy-path",
+        decision_features="raw",
+        cv=None,
         fallback=False,
         cost_weight=0.0,
     ),
@@ -108,9 +111,11 @@ def test_the_dear_sensor_is_bought_where_the_cheap_one_is_unsure(two_sensors):
 
 def test_a_cost_weight_beyond_all_errors_buys_only_the_root(two_sensors):
     X, y, sensors, costs = two_sensors
-    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=10).fit(X, y)
+    model = SensorTreeClassifier(
+        sensors, costs=costs, cost_weight=10, root_sensors=["cheap"]
+    ).fit(X, y)
     assert model.acquisition_cost(X).max() == 1.0
-    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=10, root_sensors=[])
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=10)
     assert model.fit(X, y).acquisition_cost(X).max() == 0.0
     prior = np.mean(y == "no")
     np.testing.assert_allclose(model.predict_proba(X)[0], [prior, 1 - prior])
@@ -138,13 +143,15 @@ def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_we
 
 def test_the_fallback_says_which_leaf_it_used():
     X, y = load_iris(return_X_y=True)
-    literal = SensorTreeClassifier.as_published().fit(X, y)
-    guarded = SensorTreeClassifier.as_published(fallback=True).fit(X, y)
+    given = {"structure": "exhaustive"}
+    literal = SensorTreeClassifier.as_published(**given).fit(X, y)
+    guarded = SensorTreeClassifier.as_published(fallback=True, **given).fit(X, y)
     assert literal.fallback_leaf_ is None
     assert guarded.fallback_leaf_ is not None
     assert set(guarded.apply(X)) == {guarded.fallback_leaf_}
     assert guarded.decision_report_.kept == "one leaf"
-    assert f"leaf {guarded.fallback_leaf_}" in str(guarded.decision_report_)
+    stops = guarded.tree_.leaves[guarded.fallback_leaf_].sensors
+    assert f"stops with {', '.join(sorted(stops))}:" in str(guarded.decision_report_)
 
 
 # leakage ----------------------------------------------------------------------------------
@@ -382,18 +389,21 @@ def test_a_lone_leaf_is_an_ordinary_classifier(two_sensors):
 
 def test_free_sensors_are_known_at_the_root_else_the_cheapest():
     X, y = load_iris(return_X_y=True)
-    model = SensorTreeClassifier(costs={"x1": 0, "x3": 0}).fit(X, y)
+    given = {"structure": "exhaustive"}
+    model = SensorTreeClassifier(costs={"x1": 0, "x3": 0}, **given).fit(X, y)
     assert model.tree_.root.sensors == {"x1", "x3"}
-    model = SensorTreeClassifier(costs={"x2": 0.5}).fit(X, y)
+    model = SensorTreeClassifier(costs={"x2": 0.5}, **given).fit(X, y)
     assert model.tree_.root.sensors == {"x2"}
-    model = SensorTreeClassifier(root_sensors=["x0", "x2"]).fit(X, y)
+    model = SensorTreeClassifier(root_sensors=["x0", "x2"], **given).fit(X, y)
     assert model.tree_.root.sensors == {"x0", "x2"}
 
 
-def test_above_four_sensors_the_default_is_the_cheapest_first_cascade():
+def test_a_cascade_buys_the_cheapest_first():
     X, y = load_breast_cancer(return_X_y=True)
     costs = {"x4": 0.25, "x2": 0.5}
-    model = SensorTreeClassifier(costs=costs, classifier=GaussianNB()).fit(X[:, :6], y)
+    model = SensorTreeClassifier(
+        costs=costs, classifier=GaussianNB(), structure="cascade"
+    ).fit(X[:, :6], y)
     assert [len(leaf.sensors) for leaf in model.tree_.leaves] == [1, 2, 3, 4, 5, 6]
     assert model.tree_.leaves[1].sensors == {"x4", "x2"}
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         AlternatingTreeClassifier,
         DecisionReport,
         SensorTreeClassifier,
+        StructureReport,
     )
     from sensortree.exceptions import (
         CertificateWarning,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from sensortree.policy import Policy
     from sensortree.program import Certificate
     from sensortree.sensors import Sensor, SensorSet
-    from sensortree.structure import cascade_tree, exhaustive_tree
+    from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree import Leaf, Node, SensorTree
 
 __all__ = [
@@ -62,9 +63,11 @@ __all__ = [
     "SensorTreeClassifier",
     "SensorTreeError",
     "SolverError",
+    "StructureReport",
     "TreeError",
     "__version__",
     "cascade_tree",
+    "cluster_subsets",
     "exhaustive_tree",
 ]
 
@@ -80,7 +83,9 @@ _HOME = {
     "SensorSet": "sensors",
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
+    "StructureReport": "estimators",
     "cascade_tree": "structure",
+    "cluster_subsets": "structure",
     "exhaustive_tree": "structure",
 }
 

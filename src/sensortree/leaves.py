@@ -279,16 +279,12 @@ def fit_leaf_classifiers(
     tasks = [(subset, -1) for subset in features]
     tasks += [(s, f) for s, X in features.items() for f in folds if X.shape[1]]
 
-    def fit_task(subset: Subset, held_out: int) -> tuple[Any, Array]:
-        X = features[subset]
-        train = (fold != held_out) | (held_out == -1)
-        judged = (fold == held_out) | (X.shape[1] == 0)
-        weight = None if sample_weight is None else sample_weight[train]
-        fitted = _fit_one(classifier, X[train], y[train], weight)
-        said = posterior(fitted, X[judged], n_classes)
-        return (fitted if held_out == -1 else None), said
-
-    results = Parallel(n_jobs=n_jobs)(delayed(fit_task)(*task) for task in tasks)
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_judge)(
+            classifier, features[subset], y, n_classes, sample_weight, fold, held_out
+        )
+        for subset, held_out in tasks
+    )
     classifiers, posteriors = {}, {}
     for (subset, held_out), (fitted, said) in zip(tasks, results, strict=True):
         if held_out == -1:
@@ -297,6 +293,24 @@ def fit_leaf_classifiers(
         rows = (fold == held_out) | (features[subset].shape[1] == 0)
         posteriors[subset][rows] = said
     return classifiers, posteriors
+
+
+def _fit_and_judge(
+    classifier: Any,
+    X: Array,
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    fold: NDArray[np.intp],
+    held_out: int,
+) -> tuple[Any, Array]:
+    """Fit without a fold, -1 for none; the posterior is of the rows of that fold."""
+    train = (fold != held_out) | (held_out == -1)
+    judged = (fold == held_out) | (X.shape[1] == 0)
+    weight = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(classifier, X[train], y[train], weight)
+    said = posterior(fitted, X[judged], n_classes)
+    return (fitted if held_out == -1 else None), said
 
 
 def posterior(classifier: Any, X: Array, n_classes: int) -> Array:

@@ -32,8 +32,8 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, structure, root_sensors, classifier, calibration, cv, \
-            errors, decision_features, l2, n_jobs
+    sensors, costs, cost_weight, structure, n_leaves, n_exact, max_time, root_sensors, \
+            classifier, calibration, cv, errors, decision_features, l2, n_jobs
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty.
@@ -74,6 +74,9 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         costs: Any = None,
         cost_weight: float = 0.01,
         structure: Any = "auto",
+        n_leaves: int = 16,
+        n_exact: int | str = 3,
+        max_time: float | None = None,
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
         calibration: str | None = None,
@@ -89,6 +92,9 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.costs = costs
         self.cost_weight = cost_weight
         self.structure = structure
+        self.n_leaves = n_leaves
+        self.n_exact = n_exact
+        self.max_time = max_time
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration

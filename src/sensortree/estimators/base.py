@@ -1,24 +1,19 @@
-"""`BaseSensorTreeClassifier`: `fit` as a story with one hole, `_fit_decisions`.
-
-The only file that imports private parts of scikit-learn.
-"""
+"""`BaseSensorTreeClassifier`: `fit` as a story with one hole, `_fit_decisions`."""
 
 from __future__ import annotations
 
+import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import (
-    assert_all_finite,
-    check_consistent_length,
     check_random_state,
     get_tags,
 )
@@ -28,12 +23,6 @@ from sklearn.utils._param_validation import (
     InvalidParameterError,
     StrOptions,
     validate_parameter_constraints,
-)
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    column_or_1d,
-    validate_data,
 )
 
 from sensortree.decision import (
@@ -46,13 +35,17 @@ from sensortree.decision import (
     fit_decision_features,
 )
 from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.reading import TrainingReader
+from sensortree.estimators.search import (
+    SEARCHES,
+    StructureReport,
+    StructureSearch,
+)
 from sensortree.estimators.training import (
     Judges,
     TrainingData,
-    assign_folds,
-    folds_of_splits,
 )
-from sensortree.exceptions import DataError, ParameterError, SensorError
+from sensortree.exceptions import ParameterError, SensorError
 from sensortree.leaves import (
     CALIBRATIONS,
     accepts_nan,
@@ -61,19 +54,22 @@ from sensortree.leaves import (
 )
 from sensortree.policy import Policy
 from sensortree.program.routing import RoutingProblem
-from sensortree.readings import fit_reader
 from sensortree.risk import leaf_risk, max_risk
-from sensortree.sensors import Sensor, SensorSet, resolve_sensors
+from sensortree.sensors import SensorSet
 from sensortree.structure import (
     cascade_tree,
     check_tree_fits,
+    exhaustive_leaves,
     exhaustive_tree,
+    prune,
 )
-from sensortree.table import Table
 from sensortree.tree import Leaf, Node, SensorTree
 
 Array = NDArray[np.float64]
 
+LEARNED = ("auto", *SEARCHES)
+# structure="auto" is exhaustive up to this many leaves.
+EXHAUSTIVE = 16
 # l2="auto", as a multiple of the mean spread of an example's leaf risks.
 RIDGE = 30.0
 
@@ -87,7 +83,7 @@ __all__ = [
 
 
 class BaseSensorTreeClassifier(
-    PolicyPredictor, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+    TrainingReader, PolicyPredictor, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
 ):
     """Classifiers that buy sensors along a tree; a method fills `_fit_decisions`."""
 
@@ -95,6 +91,9 @@ class BaseSensorTreeClassifier(
     costs: Any
     cost_weight: float
     structure: Any
+    n_leaves: int
+    n_exact: int | str
+    max_time: float | None
     root_sensors: Any
     classifier: Any
     calibration: str | None
@@ -103,14 +102,18 @@ class BaseSensorTreeClassifier(
     decision_features: Any
     n_jobs: int | None
     random_state: Any
+    fallback_leaf_: int | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cost_weight": [Interval(Real, 0, None, closed="left")],
         "structure": [
-            StrOptions({"auto", "exhaustive", "cascade"}),
+            StrOptions({"exhaustive", "cascade", *LEARNED}),
             SensorTree,
             Mapping,
         ],
+        "n_leaves": [Interval(Integral, 1, None, closed="left")],
+        "n_exact": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
+        "max_time": [None, Interval(Real, 0, None, closed="neither")],
         "root_sensors": [StrOptions({"auto"}), list, tuple, set, frozenset],
         "classifier": [str, HasMethods(["fit", "predict"])],
         "calibration": [None, StrOptions(set(CALIBRATIONS))],
@@ -144,7 +147,8 @@ class BaseSensorTreeClassifier(
         """
         with _all_or_nothing(self):
             self._check_parameters()
-            self._fit(self._judges(self._read(X, y, sample_weight)))
+            judges = self._judges(self._read(X, y, sample_weight))
+            self._fit(judges, self._search(judges))
         return self
 
     def fit_path(
@@ -183,6 +187,7 @@ class BaseSensorTreeClassifier(
             model._check_parameters()
         reader = clone(self)
         judges = reader._judges(reader._read(X, y, sample_weight))
+        search = reader._search(judges)
         seen = {
             name: value
             for name, value in vars(reader).items()
@@ -190,29 +195,39 @@ class BaseSensorTreeClassifier(
         }
         for model in models:
             vars(model).update(seen)
-            model._fit(judges)
+            model._fit(judges, search)
         return models
 
     def _judges(self, data: TrainingData) -> Judges:
         classifier = resolve_classifier(self.classifier, self.calibration)
         return Judges(data, classifier, self.n_jobs)
 
-    def _fit(self, judges: Judges) -> None:
+    def _search(self, judges: Judges) -> StructureSearch:
+        deadline = None if self.max_time is None else time.monotonic() + self.max_time
+        n_exact = None if self.n_exact == "all" else int(self.n_exact)
+        return StructureSearch(judges, self.n_leaves, n_exact, deadline)
+
+    def _fit(self, judges: Judges, search: StructureSearch) -> None:
         """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
         data = judges.data
-        tree = self._choose_structure(data.sensors)
-        judges.fit(self._judged_subsets(tree))
-        risk, observed = self._leaf_risk(tree, judges)
-        features, problem, rows = self._pose(tree, judges, risk)
-        coef = self._fit_decisions(problem, problem.with_risk(observed[rows]))
+        tree, report = self._choose_structure(judges, search)
+        features, problem, observed = self._pose(tree, judges)
+        coef = self._fit_decisions(problem, observed)
+        if self._learns_structure():
+            leaf = tree.route(problem.margins(coef))
+            visits = np.bincount(leaf, minlength=tree.n_leaves)
+            tree, nodes = prune(tree, visits)
+            features, coef = [features[j] for j in nodes], [coef[j] for j in nodes]
+            report = replace(report, pruned=int((visits == 0).sum()))
+            if getattr(self, "fallback_leaf_", None) is not None:
+                self.fallback_leaf_ = 0  # the only leaf that is left
         decisions = tuple(map(DecisionFunction, features, coef))
-        used = {
-            subset: judges.classifiers[subset] for subset in self._judged_subsets(tree)
-        }
+        used = {s: judges.classifiers[s] for s in self._judged_subsets(tree)}
         self.policy_ = Policy(data.reader, tree, decisions, used, data.classes)
         self.classes_ = data.classes
         self.sensors_ = data.sensors
         self.tree_ = tree
+        self.structure_report_ = report
 
     @abstractmethod
     def _fit_decisions(
@@ -243,92 +258,27 @@ class BaseSensorTreeClassifier(
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from error
 
-    def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
-        """Validate the data once and for all, and read every sensor."""
-        table, sensors, transformers = self._resolve(X)
-        target = self._check_target(y, table)
-        weight = _check_sample_weight(
-            sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
-        )
-        rows = np.flatnonzero(weight > 0)
-        y, weight = target[rows], weight[rows]
-        classes, codes = _encode(y)
-        weighted = sample_weight is not None
-        reader, blocks = fit_reader(
-            sensors,
-            {name: clone(transformer) for name, transformer in transformers.items()},
-            table,
-            rows,
-            y,
-            weight if weighted else None,
-            accepts_nan(resolve_classifier(self.classifier)),
-        )
-        fold = self._split(table, target, rows)
-        values = np.hstack([*blocks, codes[:, None], fold[:, None]])
-        order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
-        blocks = [block[order] for block in blocks]
-        codes, fold = codes[order], fold[order]
-        if isinstance(self.cv, Integral):
-            fold = assign_folds(np.hstack(blocks), codes, int(self.cv), classes)
-        return TrainingData(
-            reader, blocks, codes, classes, weight[order], weighted, fold
-        )
-
-    def _split(
-        self, table: Table, y: NDArray[Any], rows: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """Fold of each row by the user's splitter; -1 where there is none."""
-        if self.cv is None or isinstance(self.cv, Integral):
-            return np.full(len(rows), -1)
-        splits = check_cv(self.cv, y, classifier=True).split(table.data, y)
-        return folds_of_splits(splits, len(y))[rows]
-
-    def _check_target(self, y: Any, table: Table) -> NDArray[Any]:
-        """Give y as one class per row."""
-        if y is None:
-            raise DataError(
-                f"requires y to be passed, but the target y is None; "
-                f"{type(self).__name__} learns from labelled data."
-            )
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_consistent_length(table.data, y)
-        check_classification_targets(y)
-        return np.asarray(y)
-
-    def _resolve(self, X: Any) -> tuple[Table, SensorSet, dict[str, Any]]:
-        """Check X and the declaration of sensors against each other."""
-        declared = self.sensors.values() if isinstance(self.sensors, Mapping) else ()
-        own_types = any(
-            isinstance(s, Sensor) and s.transformer is not None for s in declared
-        )
-        if own_types and Table.holds(X):
-            validate_data(self, X, skip_check_array=True)
-            table = Table(X)
-            if 0 in table.shape:
-                raise DataError(
-                    f"X has {table.shape[0]} rows and {table.shape[1]} columns; give at "
-                    f"least one of each."
-                )
-            return table, *resolve_sensors(self.sensors, self.costs, table)
-        named = Table(X) if Table.holds(X) and Table(X).is_frame else None
-        if named is not None:
-            sensors, transformers = resolve_sensors(self.sensors, self.costs, named)
-            _check_numeric(named, sensors)
-        array = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
-        table = Table(array)
-        if named is None:
-            sensors, transformers = resolve_sensors(self.sensors, self.costs, table)
-        return table, sensors, transformers
-
-    def _choose_structure(self, sensors: SensorSet) -> SensorTree:
+    def _choose_structure(
+        self, judges: Judges, search: StructureSearch
+    ) -> tuple[SensorTree, StructureReport]:
         """Give the tree that `structure` and `root_sensors` stand for."""
-        if isinstance(self.structure, SensorTree):
-            tree = self.structure
-        elif isinstance(self.structure, Mapping):
-            tree = SensorTree.from_dict(self.structure)
+        sensors = judges.data.sensors
+        if self._learns_structure():
+            return self._learn_structure(judges, search)
+        if isinstance(self.structure, str):
+            tree = self._build_structure(sensors)
         else:
-            return self._build_structure(sensors)
+            tree = self._given_structure(sensors)
+        leaves = [list(sensors.in_order(leaf.sensors)) for leaf in tree.leaves]
+        name = self.structure if isinstance(self.structure, str) else "given"
+        return tree, StructureReport(name, leaves)
+
+    def _learns_structure(self) -> bool:
+        return isinstance(self.structure, str) and self.structure in LEARNED
+
+    def _given_structure(self, sensors: SensorSet) -> SensorTree:
+        given = isinstance(self.structure, SensorTree)
+        tree = self.structure if given else SensorTree.from_dict(self.structure)
         check_tree_fits(tree, sensors)
         if self.root_sensors != "auto":
             raise ParameterError(
@@ -338,21 +288,20 @@ class BaseSensorTreeClassifier(
         return tree
 
     def _build_structure(self, sensors: SensorSet) -> SensorTree:
-        root = self._choose_root(sensors)
-        exhaustive = self.structure == "exhaustive" or (
-            self.structure == "auto" and len(sensors) <= 4
-        )
-        if exhaustive:
+        root = self._named_root(sensors)
+        if root is None:
+            free = [
+                n for n, c in zip(sensors.names, sensors.costs, strict=True) if not c
+            ]
+            root = tuple(free) or sensors.cheapest_first()[:1]
+        if self.structure == "exhaustive":
             return exhaustive_tree(sensors.names, root)
         return cascade_tree(sensors.cheapest_first(), root)
 
-    def _choose_root(self, sensors: SensorSet) -> tuple[str, ...]:
-        """Sensors known at the root: those named, or the free ones, or the cheapest."""
-        if isinstance(self.root_sensors, str):  # "auto"
-            free = tuple(
-                n for n, c in zip(sensors.names, sensors.costs, strict=True) if not c
-            )
-            return free or sensors.cheapest_first()[:1]
+    def _named_root(self, sensors: SensorSet) -> tuple[str, ...] | None:
+        """Sensors that the user wants known at the root; None for "auto"."""
+        if isinstance(self.root_sensors, str):
+            return None
         for name in self.root_sensors:
             if name not in sensors.names:
                 raise SensorError(
@@ -360,6 +309,43 @@ class BaseSensorTreeClassifier(
                     f"{', '.join(map(repr, sensors.names))}."
                 )
         return tuple(self.root_sensors)
+
+    def _learn_structure(
+        self, judges: Judges, search: StructureSearch
+    ) -> tuple[SensorTree, StructureReport]:
+        """Run the search asked for, or several, of which the least validated risk wins."""
+        sensors = judges.data.sensors
+        named = self._named_root(sensors)
+        root = None if named is None else frozenset(map(sensors.index, named))
+        if self.structure != "auto":
+            return search.run(self.structure, self.cost_weight, root)
+        found: dict[str, tuple[SensorTree, StructureReport]] = {}
+        if exhaustive_leaves(len(sensors) - (len(named) if named else 1)) <= EXHAUSTIVE:
+            start = search.root(self.cost_weight) if root is None else root
+            tree = exhaustive_tree(sensors.names, [sensors.names[j] for j in start])
+            leaves = [list(sensors.in_order(leaf.sensors)) for leaf in tree.leaves]
+            return tree, StructureReport("exhaustive", leaves)
+        for name in ("chain", "grown"):
+            found[name] = search.run(name, self.cost_weight, root)
+        validated = {
+            name: self._validated_risk(tree, judges)
+            for name, (tree, _) in found.items()
+        }
+        winner = min(validated, key=validated.__getitem__)
+        tree, report = found[winner]
+        return tree, replace(report, validated=validated)
+
+    def _validated_risk(self, tree: SensorTree, judges: Judges) -> float:
+        """Observed risk on two folds of decisions learned from the others."""
+        _, problem, observed = self._pose(tree, judges)
+        rows, _ = judges.data.distinct()
+        fold = judges.data.fold[rows]
+        held_out = (fold == 0) | (fold == 1)
+        if held_out.all() or not held_out.any():  # no folds: what was learned from
+            return observed.risk(self._fit_decisions(problem, observed))
+        train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        coef = self._fit_decisions(problem.take(train), observed.take(train))
+        return observed.take(test).risk(coef)
 
     def _judged_subsets(self, tree: SensorTree) -> list[frozenset[str]]:
         """Subsets that need a classifier: of leaves, and of nodes that ask a posterior."""
@@ -390,9 +376,11 @@ class BaseSensorTreeClassifier(
         )
 
     def _pose(
-        self, tree: SensorTree, judges: Judges, risk: Array
-    ) -> tuple[list[DecisionFeatures], RoutingProblem, NDArray[np.intp]]:
+        self, tree: SensorTree, judges: Judges
+    ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
         """Say what each node sees, on distinct rows, and what each leaf would cost."""
+        judges.fit(self._judged_subsets(tree))
+        risk, observed = self._leaf_risk(tree, judges)
         data, posteriors = judges.data, judges.posteriors
         rows, weight = data.distinct()
         features, values = {}, {}
@@ -409,7 +397,8 @@ class BaseSensorTreeClassifier(
             weight,
             max_risk(data.sensors.costs, self.cost_weight),
         )
-        return [features[node.sensors] for node in tree.nodes], problem, rows
+        bases = [features[node.sensors] for node in tree.nodes]
+        return bases, problem, problem.with_risk(observed[rows])
 
     def _parts(self, readings: Array, y: NDArray[np.intp]) -> tuple[Part, ...]:
         """Parts of the decision features; a transformer is fitted on its own copy."""
@@ -439,17 +428,6 @@ class BaseSensorTreeClassifier(
         )
 
 
-def _encode(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Give the classes, and y as positions among them."""
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise DataError(
-            f"y has one class only, {classes.tolist()[0]!r}; a classifier needs rows of "
-            f"at least two classes (with a weight above 0)."
-        )
-    return classes, codes
-
-
 @contextmanager
 def _all_or_nothing(model: Any) -> Iterator[None]:
     """Keep a model as it was if fitting it ends in an error or is interrupted."""
@@ -471,17 +449,3 @@ def automatic_ridge(problem: RoutingProblem) -> float:
 def leaf_costs(tree: SensorTree, sensors: SensorSet) -> Array:
     """Price of the sensors known at each leaf, (n_leaves,)."""
     return np.array([sensors.cost_of(leaf.sensors) for leaf in tree.leaves])
-
-
-def _check_numeric(table: Table, sensors: SensorSet) -> None:
-    """Refuse text in a frame's column whose sensor has no transformer, by name."""
-    frame = nw.from_native(table.data, eager_only=True)
-    for name, columns in zip(sensors.names, sensors.columns, strict=True):
-        for column in columns:
-            dtype = frame[:, column].dtype
-            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
-                raise DataError(
-                    f"column {sensors.column_names[column]!r} of sensor {name!r} holds "
-                    f"{dtype} rather than numbers; give the sensor a transformer: "
-                    f"Sensor([...], transformer=OneHotEncoder())."
-                )

@@ -39,14 +39,33 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Prices of sensors that `sensors` declares by their columns alone.
     cost_weight : float, default=0.01
         Error that one unit of cost is worth (α in the paper). Larger buys less.
-    structure : {"auto", "exhaustive", "cascade"}, SensorTree or dict, default="auto"
-        The tree. "exhaustive" holds every order of buying, "cascade" buys the cheapest
-        first, "auto" is exhaustive up to 4 sensors and a cascade above; or a tree of your
-        own, also as nested dicts.
+    structure : {"auto", "chain", "grown", "greedy", "exhaustive", "cascade"}, \
+            SensorTree or dict, default="auto"
+        The tree, learned or given.
+
+        - "auto": exhaustive where that has at most 16 leaves; else a chain and a grown
+          tree are learned, and the one of the lower validated risk is taken.
+        - "chain": sensors in the order of the error they save per unit of cost, with an
+          exit after each.
+        - "grown": grown from the root, counting only gains that can be predicted from
+          what is known there; branches where different purchases suit different examples.
+        - "greedy": the paper's Algorithm 1, then clustering by common sensors.
+        - "exhaustive": every order of buying. "cascade": the cheapest first.
+        - a tree of your own, also as nested dicts.
+
+        Leaves that no training example reaches are pruned from the first four.
+    n_leaves : int, default=16
+        Leaves of a learned structure at most (K in the paper).
+    n_exact : int or "all", default=3
+        Extensions of a subset that "chain" and "greedy" compare by training their leaf
+        classifier; a least-squares screen picks them. "all" trains them all, as published.
+    max_time : float, default=None
+        Seconds after which a search for a structure ends with what it has.
     root_sensors : "auto" or list of str, default="auto"
-        Sensors that every example acquires before the first decision, in the structures
-        that are built. "auto" takes the free ones, or else the cheapest. An empty list
-        starts from nothing: the first decisions are then the same for all examples.
+        Sensors that every example acquires before the first decision. "auto" takes the
+        free ones, and for a learned structure the one more that lowers the risk most, if
+        one does; for "exhaustive" and "cascade" the cheapest if none is free. An empty
+        list starts from nothing: the first decisions are then the same for all examples.
     classifier : {"logistic2", "boosted"} or scikit-learn classifier, default="logistic2"
         Leaf classifier, fitted once per distinct set of sensors. "logistic2" is the
         paper's: logistic regression on the degree-2 polynomial basis. "boosted" is
@@ -106,6 +125,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     decision_report_ : DecisionReport
         Training risk of the linear program, of its refinement and of the best single
         leaf, and which was kept.
+    structure_report_ : StructureReport
+        How the structure was found: subsets, steps, why the search stopped, what was
+        compared and pruned.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     sensors_ : SensorSet
@@ -154,6 +176,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         costs: Any = None,
         cost_weight: float = 0.01,
         structure: Any = "auto",
+        n_leaves: int = 16,
+        n_exact: int | str = 3,
+        max_time: float | None = None,
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
         calibration: str | None = None,
@@ -173,6 +198,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.costs = costs
         self.cost_weight = cost_weight
         self.structure = structure
+        self.n_leaves = n_leaves
+        self.n_exact = n_exact
+        self.max_time = max_time
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration
@@ -205,6 +233,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         False
         """
         published: dict[str, Any] = {
+            "n_exact": "all",
             "classifier": "logistic2",
             "cv": None,
             "savings": "published",
@@ -246,8 +275,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         if self.fallback and risk["one leaf"] < risk[kept]:
             kept = "one leaf"
         self.fallback_leaf_ = leaf if kept == "one leaf" else None
+        names = tuple(sorted(problem.tree.leaves[leaf].sensors))
+        stops = names if kept == "one leaf" else None
         self.decision_report_ = DecisionReport(
-            kept, risk, self.fallback_leaf_, l2, problem.risk(learned[kept])
+            kept, risk, stops, l2, problem.risk(learned[kept])
         )
         return learned[kept]
 
@@ -269,8 +300,8 @@ class DecisionReport:
     risk : dict of str to float
         Mean training risk of each: error, out of fold if ``cv`` is set, plus weighted
         cost.
-    fallback_leaf : int or None
-        The leaf that every example goes to, if that was kept.
+    fallback_sensors : tuple of str or None
+        The sensors that every example buys, if that was kept.
     l2 : float
         The ridge penalty that was used.
     learned_risk : float
@@ -289,15 +320,16 @@ class DecisionReport:
 
     kept: str
     risk: dict[str, float]
-    fallback_leaf: int | None
+    fallback_sensors: tuple[str, ...] | None
     l2: float
     learned_risk: float
 
     def __str__(self) -> str:
+        stops = self.fallback_sensors or ()
         said = {
             "linear program": "decisions of the linear program",
             "refined": "decisions of the linear program, refined",
-            "one leaf": f"every example goes to leaf {self.fallback_leaf}",
+            "one leaf": f"every example stops with {', '.join(stops) or 'nothing'}",
         }[self.kept]
         risks = ", ".join(f"{name} {risk:.4f}" for name, risk in self.risk.items())
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,16 @@ class TrainingData:
     def sensors(self) -> SensorSet:
         """The sensors that were read."""
         return self.reader.sensors
+
+    def take(self, rows: Rows) -> TrainingData:
+        """Give some of the rows, in their order."""
+        return replace(
+            self,
+            blocks=[block[rows] for block in self.blocks],
+            y=self.y[rows],
+            weight=self.weight[rows],
+            fold=self.fold[rows],
+        )
 
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_samples, width)."""

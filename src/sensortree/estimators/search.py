@@ -1,0 +1,273 @@
+"""Learning the structure: the named searches, and what they report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.estimators.training import Judges
+from sensortree.structure import (
+    Evidence,
+    Growth,
+    LeastSquaresScreen,
+    Search,
+    Vertex,
+    cascade_tree,
+    cluster_subsets,
+    forward_chain,
+    greedy_subsets,
+    grow_tree,
+)
+from sensortree.tree import Leaf, Node, SensorTree
+
+Array = NDArray[np.float64]
+Subset = frozenset[int]
+
+# A search looks at this many rows at most; leaf classifiers are fitted on all.
+SEARCH_ROWS = 12_000
+
+
+@dataclass(frozen=True)
+class StructureReport:
+    """How the structure of a tree was found.
+
+    Attributes
+    ----------
+    structure : str
+        The search whose tree was taken.
+    subsets : list of list of str
+        Sensors of each leaf, before pruning.
+    steps : list of dict
+        What was added in each step, to which sensors, and the search's loss after it.
+    stopped : str
+        Why the search ended.
+    n_classifiers, n_screened : int
+        Subsets whose classifier was trained during the search, and subsets that were
+        screened by least squares.
+    n_rows : int
+        Rows that the search looked at.
+    validated : dict of str to float
+        Risk of each candidate on rows that its decisions were not learned from, where
+        several were compared.
+    pruned : int
+        Leaves that no training example reached, and that were taken out.
+    """
+
+    structure: str
+    subsets: list[list[str]]
+    steps: list[dict[str, object]] = field(default_factory=list)
+    stopped: str = "the tree is given"
+    n_classifiers: int = 0
+    n_screened: int = 0
+    n_rows: int = 0
+    validated: dict[str, float] = field(default_factory=dict)
+    pruned: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
+        if self.pruned:
+            lines[0] += f", {self.pruned} of them pruned since no example reached them"
+        if self.validated:
+            ranked = sorted(self.validated.items(), key=lambda item: item[1])
+            shown = ", ".join(f"{name} {risk:.4f}" for name, risk in ranked)
+            lines.append(f"validated risk: {shown}")
+        lines += [
+            f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "  # type: ignore[arg-type]
+            f"loss {step['loss']:.4f}"
+            for number, step in enumerate(self.steps, 1)
+        ]
+        if self.n_rows:
+            lines.append(
+                f"searched on {self.n_rows} rows: {self.n_screened} subsets screened, "
+                f"{self.n_classifiers} with their classifier; {self.stopped}"
+            )
+        return "\n".join(lines)
+
+
+class StructureSearch:
+    """The searches for a structure on one data set, sharing what they computed.
+
+    Parameters
+    ----------
+    judges : Judges
+        Classifiers of subsets, on all rows.
+    n_leaves : int
+    n_exact : int or None
+        Extensions compared with their own classifier at each step; None for all.
+    deadline : float or None
+        Value of ``time.monotonic`` at which a search must end.
+    """
+
+    def __init__(
+        self, judges: Judges, n_leaves: int, n_exact: int | None, deadline: float | None
+    ):
+        rows = len(judges.data.y)
+        self.judges = judges
+        if rows > SEARCH_ROWS:
+            chosen = np.random.default_rng(0).permutation(rows)[:SEARCH_ROWS]
+            self.judges = replace(
+                judges,
+                data=judges.data.take(np.sort(chosen)),
+                classifiers={},
+                posteriors={},
+            )
+        self.n_leaves, self.n_exact, self.deadline = n_leaves, n_exact, deadline
+        self.data = self.judges.data
+        self.names = self.data.sensors.names
+        self.costs = np.asarray(self.data.sensors.costs, float)
+        self._screen: LeastSquaresScreen | None = None
+        self._screened: dict[Subset, NDArray[np.bool_]] = {}
+
+    def out_of_time(self) -> bool:
+        """Whether the time that the user gave is over."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def scores(self, subset: Subset) -> Array:
+        """Class scores of the least-squares screen, out of fold, (n_rows, n_classes)."""
+        if self._screen is None:
+            data = self.data
+            self._screen = LeastSquaresScreen(
+                data.blocks, data.y, data.weight, data.fold
+            )
+        return self._screen.scores(sorted(subset))
+
+    def screened(self, subset: Subset) -> NDArray[np.bool_]:
+        """Errors of the least-squares screen; each subset is screened once."""
+        if subset not in self._screened:
+            answers = self.scores(subset).argmax(axis=1)
+            self._screened[subset] = answers != self.data.y
+        return self._screened[subset]
+
+    def exact_errors(self, subsets: Sequence[Subset]) -> Array:
+        """Errors of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
+        named = [frozenset(self.names[j] for j in subset) for subset in subsets]
+        self.judges.fit(named)
+        answers = [self.judges.posteriors[s].argmax(axis=1) for s in named]
+        return np.column_stack([a != self.data.y for a in answers]).astype(float)
+
+    def search(self, cost_weight: float) -> Search:
+        """How extensions are compared when a unit of cost is worth this much error."""
+
+        def priced(errors: Array, subsets: Sequence[Subset]) -> Array:
+            cost = [self.costs[list(subset)].sum() for subset in subsets]
+            return errors + cost_weight * np.array(cost)
+
+        def screen(subsets: Sequence[Subset]) -> Array:
+            errors = np.column_stack([self.screened(subset) for subset in subsets])
+            return priced(errors.astype(float), subsets)
+
+        return Search(
+            len(self.names),
+            lambda subsets: priced(self.exact_errors(subsets), subsets),
+            screen,
+            self.n_exact,
+            self.data.weight,
+            self.out_of_time,
+        )
+
+    def root(self, cost_weight: float) -> Subset:
+        """The free sensors, and one more if that lowers the risk of everybody."""
+        free = frozenset(np.flatnonzero(self.costs == 0).tolist())
+        search = self.search(cost_weight)
+        found = search.best_extension(free, lambda risk, _: search.mean(risk))
+        if found is None:
+            return free
+        nothing = float(search.mean(search.exact([free]))[0])
+        return free | {found[0]} if found[1] < nothing else free
+
+    def greedy(
+        self, cost_weight: float, root: Subset
+    ) -> tuple[SensorTree, list[Growth]]:
+        """Algorithm 1, then clustering by common sensors."""
+        subsets, steps = greedy_subsets(self.search(cost_weight), self.n_leaves, root)
+        return cluster_subsets(self._named(s) for s in subsets), steps
+
+    def chain(
+        self, cost_weight: float, root: Subset
+    ) -> tuple[SensorTree, list[Growth]]:
+        """Forward selection per unit of cost, with an exit after each sensor."""
+        steps = forward_chain(self.search(0.0), self.costs, self.n_leaves - 1, root)
+        order = [self.names[step.added] for step in steps]
+        return cascade_tree(order, root=self._named(root)), steps
+
+    def grown(
+        self, cost_weight: float, root: Subset
+    ) -> tuple[SensorTree, list[Growth]]:
+        """Top-down growth by the gain that can be predicted from what is known."""
+        evidence = Evidence(
+            lambda subset: self.screened(subset).astype(float),
+            self._features,
+            self.costs,
+            self.data.weight,
+            self.data.fold,
+            self.out_of_time,
+        )
+        vertex, steps = grow_tree(evidence, cost_weight, self.n_leaves, root)
+        return SensorTree(self._build(vertex)), steps
+
+    def _features(self, subset: Subset) -> Array:
+        """Class scores, how far the largest leads, and the readings; NaN is the mean."""
+        scores = self.scores(subset)
+        ordered = np.sort(scores, axis=1)
+        readings = [self.data.blocks[j] for j in sorted(subset)]
+        columns = np.hstack(
+            [scores, ordered[:, -1:], ordered[:, -1:] - ordered[:, -2:-1], *readings]
+        )
+        mean = np.nan_to_num(np.nanmean(columns, axis=0))
+        return np.where(np.isnan(columns), mean, columns)
+
+    def _named(self, subset: Iterable[int]) -> frozenset[str]:
+        return frozenset(self.names[j] for j in subset)
+
+    def _build(self, vertex: Vertex) -> Leaf | Node:
+        known = self._named(vertex.subset)
+        if not vertex.children:
+            return Leaf(known)
+        bought = [self._build(child) for child in vertex.children]
+        onward = bought[0] if len(bought) == 1 else Node(known, bought[0], bought[1])
+        return Node(known, Leaf(known), onward)
+
+    def run(
+        self, name: str, cost_weight: float, root: Subset | None
+    ) -> tuple[SensorTree, StructureReport]:
+        """Run one search by name, from a root that is given or found."""
+        start = self.root(cost_weight) if root is None else root
+        tree, steps = SEARCHES[name](self, cost_weight, start)
+        if self.out_of_time():
+            stopped = "max_time was over"
+        elif tree.n_leaves >= self.n_leaves:
+            stopped = f"n_leaves={self.n_leaves} were reached"
+        else:
+            stopped = "nothing more lowered the loss"
+        order = self.data.sensors.in_order
+        shown = [
+            {
+                "added": self.names[step.added],
+                "subset": order(self._named(step.subset)),
+                "loss": step.loss,
+            }
+            for step in steps
+        ]
+        report = StructureReport(
+            name,
+            [list(order(leaf.sensors)) for leaf in tree.leaves],
+            shown,
+            stopped,
+            len(self.judges.classifiers),
+            len(self._screened),
+            len(self.data.y),
+        )
+        return tree, report
+
+
+SEARCHES: dict[
+    str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
+] = {
+    "chain": StructureSearch.chain,
+    "grown": StructureSearch.grown,
+    "greedy": StructureSearch.greedy,
+}

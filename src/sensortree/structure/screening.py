@@ -1,0 +1,106 @@
+"""`LeastSquaresScreen`: what any subset of sensors could predict, from one Gram matrix.
+
+The classes are regressed, as indicators, on a polynomial basis of the readings. With the
+Gram matrix of the whole basis at hand, a subset costs one small linear system per fold;
+each row is answered by the coefficients fitted without its fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# Columns up to which all products of two are in the basis; beyond it only squares are.
+PRODUCTS = 60
+# Ridge penalty, as a share of the number of rows; columns are standardised.
+RIDGE = 1e-3
+
+
+class LeastSquaresScreen:
+    """Errors of a least-squares classifier on any subset of sensors, out of fold.
+
+    Parameters
+    ----------
+    blocks : list of n_sensors arrays of shape (n_samples, width)
+        Readings of each sensor; NaN counts as the mean.
+    y : ndarray of shape (n_samples,)
+        Classes as integers.
+    weight : ndarray of shape (n_samples,)
+    fold : ndarray of shape (n_samples,)
+        Rows of fold -1 are answered by coefficients that have seen them.
+    """
+
+    def __init__(self, blocks: Sequence[Array], y: Rows, weight: Array, fold: Rows):
+        self.y, self.fold = y, fold
+        self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
+        columns = _standardised(np.hstack(blocks), weight)
+        first, second = _products(columns.shape[1])
+        one = np.full(columns.shape[1], -1)
+        # Column c of the basis is a product of readings first[c] and second[c]; -1 is 1.
+        self.first = np.r_[-1, np.arange(columns.shape[1]), first]
+        self.second = np.r_[-1, one, second]
+        ones = np.ones((len(y), 1))
+        self.basis = np.asfortranarray(
+            np.hstack([ones, columns, columns[:, first] * columns[:, second]])
+        )
+        self.target = np.eye(int(y.max()) + 1)[y]
+        self.folds = [int(f) for f in np.unique(fold)]
+        grams, moments = [], []
+        for held_out in self.folds:
+            rows = np.flatnonzero(fold == held_out)
+            weighted = self.basis[rows] * weight[rows, None]
+            grams.append(weighted.T @ self.basis[rows])
+            moments.append(weighted.T @ self.target[rows])
+        gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
+        # What a row's coefficients are fitted on: all folds but its own.
+        self.grams = [
+            gram - g if f >= 0 else gram for f, g in zip(self.folds, grams, strict=True)
+        ]
+        self.moments = [
+            moment - m if f >= 0 else moment
+            for f, m in zip(self.folds, moments, strict=True)
+        ]
+        self.ridge = RIDGE * float(weight.sum())
+
+    def scores(self, subset: Sequence[int]) -> Array:
+        """Regressed indicators of every class, (n_samples, n_classes)."""
+        known = np.zeros(len(self.owner) + 1, dtype=bool)
+        known[:-1] = np.isin(self.owner, list(subset))
+        known[-1] = True  # the reading -1 is the constant
+        used = np.flatnonzero(known[self.first] & known[self.second])
+        columns = self.basis[:, used]
+        scores = np.empty(self.target.shape)
+        for held_out, gram, moment in zip(
+            self.folds, self.grams, self.moments, strict=True
+        ):
+            system = gram[np.ix_(used, used)]
+            system.flat[:: len(used) + 1] += self.ridge
+            coef = solve(system, moment[used], assume_a="pos", check_finite=False)
+            rows = self.fold == held_out
+            scores[rows] = columns[rows] @ coef
+        return scores
+
+
+def _standardised(columns: Array, weight: Array) -> Array:
+    missing = np.isnan(columns)
+    share = np.where(missing, 0.0, weight[:, None])
+    share = share / np.maximum(share.sum(axis=0), np.finfo(float).tiny)
+    known = np.where(missing, 0.0, columns)
+    center = (share * known).sum(axis=0)
+    spread = np.sqrt((share * (known - center) ** 2).sum(axis=0))
+    scale = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
+    return np.where(missing, 0.0, (columns - center) / scale)
+
+
+def _products(n_columns: int) -> tuple[Rows, Rows]:
+    if n_columns <= PRODUCTS:
+        first, second = np.triu_indices(n_columns)
+        return first, second
+    squares = np.arange(n_columns)
+    return squares, squares
