@@ -51,7 +51,7 @@ def table(name: str) -> str:
         ["method"]
         + [f"share at {100 * target:.1f} % error" for target in targets]
         + [f"error at cost {budget:.3g}" for budget in budgets]
-        + ["seconds"]
+        + ["seconds a fit"]
     ]
     for method in dict.fromkeys(line["method"] for line in lines):
         ours = [line for line in lines if line["method"] == method]
@@ -82,7 +82,8 @@ def table(name: str) -> str:
 def mean_curve(lines: list[dict[str, Any]]) -> list[tuple[float, float]]:
     """Mean over splits of cost and error at each setting; splits list them in one order."""
     splits = max(line["split"] for line in lines) + 1
-    both = np.array([(line["cost"], line["error"]) for line in lines])
+    ordered = sorted(lines, key=lambda i: (i["split"], -i.get("cost_weight", 0)))
+    both = np.array([(line["cost"], line["error"]) for line in ordered])
     return [tuple(p) for p in both.reshape(splits, -1, 2).mean(axis=0).tolist()]
 
 
@@ -96,11 +97,11 @@ def _figures(
     curve = mean_curve(lines)
     shares = [budget_share(cost_at_error(curve, t), first, everything) for t in targets]
     errors = [error_at_cost(curve, b) for b in budgets]
-    seconds = {line["split"]: line.get("path_seconds", np.nan) for line in lines}
+    seconds = [line.get("seconds", np.nan) for line in lines]
     return [
         *("never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares),
         *("-" if np.isnan(e) else f"{e:.4f}" for e in errors),
-        "-" if np.isnan(seconds[0]) else f"{np.mean(list(seconds.values())):.1f}",
+        "-" if np.isnan(seconds[0]) else f"{np.mean(seconds):.1f}",
     ]
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -42,7 +42,7 @@ SETTINGS = [
     SensorTreeClassifier(
         classifier=LogisticRegression(tol=1e-10, max_iter=5000),
         l2=0.1,
-        structure="exhaustive",
+        structure="cascade",
         solver="clarabel",
         cost_weight=0.001,
     ),
@@ -142,8 +142,8 @@ def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_we
 
 
 def test_the_fallback_says_which_leaf_it_used():
-    X, y = load_iris(return_X_y=True)
-    given = {"structure": "exhaustive"}
+    X, y = load_wine(return_X_y=True)
+    X, given = X[:, :4], {"structure": "exhaustive"}
     literal = SensorTreeClassifier.as_published(**given).fit(X, y)
     guarded = SensorTreeClassifier.as_published(fallback=True, **given).fit(X, y)
     assert literal.fallback_leaf_ is None

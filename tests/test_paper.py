@@ -306,7 +306,7 @@ def test_no_random_coefficients_beat_the_linear_program(seed):
 def test_the_fitted_surrogate_bounds_the_training_risk(two_sensors):
     X, y, sensors, costs = two_sensors
     model = SensorTreeClassifier.as_published(
-        sensors, costs=costs, cost_weight=0.02
+        sensors, costs=costs, cost_weight=0.02, structure="exhaustive"
     ).fit(X, y)
     risk = np.mean((model.predict(X) != y) + 0.02 * model.acquisition_cost(X))
     R_max = 1 + 0.02 * 10

@@ -297,13 +297,14 @@ def test_the_default_learns_a_structure_and_names_the_margin():
     X, y = load_breast_cancer(return_X_y=True)
     model = SensorTreeClassifier(cost_weight=0.005).fit(X[:, :8], y)
     report = model.structure_report_
-    assert set(report.validated) == {"chain", "grown"}
-    assert report.structure == min(report.validated, key=report.validated.get)
+    assert set(report.validated) == {"chain", "grown", "cascade"}
+    best = min(report.validated, key=report.validated.get)
+    assert report.structure in (best, "cascade")  # left only for what is clearly better
     text = str(report)
     assert "validated risk: " in text
     assert f"structure {report.structure!r}" in text
-    assert "subsets screened" in text
-    assert report.steps[0]["loss"] > 0
+    searched = report.structure != "cascade"
+    assert ("subsets screened" in text) == searched
 
 
 def test_the_same_tree_whatever_n_jobs():

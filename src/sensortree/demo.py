@@ -215,7 +215,10 @@ def tree_classifier(wrong_answer: float) -> SensorTreeClassifier:
         for name, (columns, price) in TESTS.items()
     }
     return SensorTreeClassifier(
-        sensors, cost_weight=1 / wrong_answer, classifier=leaf_classifier()
+        sensors,
+        cost_weight=1 / wrong_answer,
+        structure="cascade",
+        classifier=leaf_classifier(),
     )
 
 

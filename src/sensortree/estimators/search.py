@@ -170,14 +170,18 @@ class StructureSearch:
         )
 
     def root(self, cost_weight: float) -> Subset:
-        """The free sensors, and one more if that lowers the risk of everybody."""
+        """The free sensors, and of those worth their price the one worth most of it."""
         free = frozenset(np.flatnonzero(self.costs == 0).tolist())
-        search = self.search(cost_weight)
-        found = search.best_extension(free, lambda risk, _: search.mean(risk))
-        if found is None:
-            return free
+        search = self.search(0.0)
         nothing = float(search.mean(search.exact([free]))[0])
-        return free | {found[0]} if found[1] < nothing else free
+
+        def rate(risk: Array, added: Sequence[int]) -> Array:
+            """Error saved per unit of cost, as a negative number."""
+            return np.asarray((search.mean(risk) - nothing) / self.costs[list(added)])
+
+        found = search.best_extension(free, rate)
+        worth_it = found is not None and -found[1] > cost_weight
+        return free | {found[0]} if found and worth_it else free
 
     def greedy(
         self, cost_weight: float, root: Subset

@@ -63,11 +63,15 @@ class RoutingProblem:
         columns = [phi @ theta for phi, theta in zip(self.features, coef, strict=True)]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.weight), 0))
 
-    def risk(self, coef: Sequence[Array]) -> float:
-        """Mean risk of the leaves that the decision functions lead to: no surrogate."""
+    def risks(self, coef: Sequence[Array]) -> Array:
+        """Risk of each example at the leaf it is led to, times weight over mean weight."""
         leaf = self.tree.route(self.margins(coef))
         reached = np.take_along_axis(self.leaf_risk, leaf[:, None], axis=1)[:, 0]
-        return float(self.weight @ reached / self.weight.sum())
+        return np.asarray(self.weight / self.weight.mean() * reached)
+
+    def risk(self, coef: Sequence[Array]) -> float:
+        """Mean risk of the leaves that the decision functions lead to: no surrogate."""
+        return float(self.risks(coef).mean())
 
     def constant_risk(self) -> Array:
         """Mean risk of sending every example to one leaf, (n_leaves,)."""

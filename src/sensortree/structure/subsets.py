@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+# Sensors that a chain may add in a row without saving any error.
+PATIENCE = 3
 Subset = frozenset[int]
 Losses = Callable[[Sequence[Subset]], Array]
 Value = Callable[[Array, Sequence[int]], Array]
@@ -130,7 +132,7 @@ def forward_chain(
 ) -> list[Growth]:
     """Add sensors one by one: each time the one that saves most error per unit of cost.
 
-    The chain ends where no sensor saves any.
+    The chain ends where several in a row have saved none; those are left out.
 
     Parameters
     ----------
@@ -148,17 +150,22 @@ def forward_chain(
     """
     steps: list[Growth] = []
     subset = start
-    error = float(search.mean(search.exact([subset]))[0])
+    error = least = float(search.mean(search.exact([subset]))[0])
     prices = np.maximum(np.asarray(costs, float), np.finfo(float).eps)
-    while len(steps) < n_stages:
+    useful = 0
+    while len(steps) < n_stages and len(steps) - useful < PATIENCE:
 
         def rate(risk: Array, added: Sequence[int], error: float = error) -> Array:
-            return np.asarray((search.mean(risk) - error) / prices[list(added)])
+            """Error saved per unit of cost, as a negative number; lost ones unpriced."""
+            change = search.mean(risk) - error
+            return np.where(change < 0, change / prices[list(added)], change)
 
         found = search.best_extension(subset, rate)
-        if found is None or found[1] >= 0:
+        if found is None:
             break
         subset = subset | {found[0]}
-        error += found[1] * prices[found[0]]
+        error += found[1] * (prices[found[0]] if found[1] < 0 else 1.0)
         steps.append(Growth(subset, found[0], error))
-    return steps
+        if error < least:
+            least, useful = error, len(steps)
+    return steps[:useful]
