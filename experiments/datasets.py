@@ -68,12 +68,8 @@ class Dataset:
 
 
 def load(name: str) -> Dataset:
-    """Read a data set from the folder SENSORTREE_DATA; rows with missing values go."""
-    folder = Path(os.environ.get("SENSORTREE_DATA", ROOT.parent / "shared" / "data"))
-    path = folder / f"{FILES[name]}.npz"
-    if not path.exists():
-        raise SystemExit(f"{path.name} is not in {folder}; set SENSORTREE_DATA.")
-    with np.load(path) as file:
+    """Read a data set with its sensors; rows with missing values go."""
+    with np.load(path_of(FILES[name])) as file:
         X, y = file["X"].astype(np.float64), file["y"]
         owner, prices = file["sensor_of_feature"], file["sensor_costs"]
         names, official = file["sensor_names"].tolist(), file["split"]
@@ -87,3 +83,20 @@ def load(name: str) -> Dataset:
         dict(zip(names, prices.tolist(), strict=True)),
         official[complete],
     )
+
+
+def columns_of(
+    file: str,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int8]]:
+    """Rows, classes and official split of a file, without its sensors."""
+    with np.load(path_of(file)) as arrays:
+        return arrays["X"].astype(np.float64), arrays["y"], arrays["split"]
+
+
+def path_of(file: str) -> Path:
+    """Where a file of the folder SENSORTREE_DATA is."""
+    folder = Path(os.environ.get("SENSORTREE_DATA", ROOT.parent / "shared" / "data"))
+    path = folder / f"{file}.npz"
+    if not path.exists():
+        raise SystemExit(f"{path.name} is not in {folder}; set SENSORTREE_DATA.")
+    return path

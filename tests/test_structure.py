@@ -335,6 +335,18 @@ def test_boosted_leaves_take_part_in_the_search():
     assert model.score(X[:, :8], y) > 0.9
 
 
+def test_trees_are_screened_by_themselves_on_few_rows():
+    # y depends on a sine that no quadratic sees: least squares would take the linear hint.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1500, 3))
+    y = (np.sin(12 * X[:, 1]) + 0.3 * X[:, 2] > 0).astype(int)
+    boosted = HistGradientBoostingClassifier(max_iter=30, early_stopping=False)
+    chain = SensorTreeClassifier(
+        structure="chain", n_exact=1, classifier=boosted, cost_weight=0.01
+    ).fit(X, y)
+    assert chain.structure_report_.subsets[0] == ["x1"]
+
+
 def test_other_methods_learn_structures_too():
     X, y = load_breast_cancer(return_X_y=True)
     model = AlternatingTreeClassifier(structure="greedy", n_leaves=3).fit(X[:, :6], y)

@@ -12,8 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+)
 from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     check_is_fitted,
@@ -212,6 +217,13 @@ CLASSIFIERS: dict[str, Any] = {
     "logistic2": QuadraticLogisticRegression(),
     "boosted": HistGradientBoostingClassifier(early_stopping=False, random_state=0),
 }
+LINEAR = (
+    QuadraticLogisticRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+    LinearSVC,
+)
 CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
 
 
@@ -326,6 +338,27 @@ def posterior(classifier: Any, X: Array, n_classes: int) -> Array:
     else:
         said[np.arange(len(X)), np.asarray(classifier.predict(X))] = 1.0
     return said
+
+
+def is_linear(classifier: Any) -> bool:
+    """Whether least squares on a polynomial basis is a fair stand-in for a classifier."""
+    if isinstance(classifier, Pipeline):
+        return is_linear(classifier.steps[-1][1])
+    if isinstance(classifier, CalibratedClassifierCV):
+        return is_linear(classifier.estimator)
+    return isinstance(classifier, LINEAR)
+
+
+def sample_errors(
+    classifier: Any,
+    X: Array,
+    y: NDArray[np.intp],
+    n_classes: int,
+    rows: NDArray[np.intp],
+) -> NDArray[np.bool_]:
+    """Where a classifier that is fitted on some rows is wrong, (n_samples,)."""
+    fitted = _fit_one(classifier, X[rows], y[rows], None)
+    return np.asarray(posterior(fitted, X, n_classes).argmax(axis=1) != y)
 
 
 def trusted_posterior(

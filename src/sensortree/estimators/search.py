@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.estimators.training import Judges
+from sensortree.leaves import is_linear, sample_errors
 from sensortree.structure import (
     Evidence,
     Growth,
@@ -27,6 +28,8 @@ from sensortree.tree import Leaf, Node, SensorTree
 Array = NDArray[np.float64]
 Subset = frozenset[int]
 
+# Rows that a classifier is fitted on when it is screened by itself.
+SAMPLE = 2_000
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 
@@ -47,7 +50,8 @@ class StructureReport:
         Why the search ended.
     n_classifiers, n_screened : int
         Subsets whose classifier was trained during the search, and subsets that were
-        screened by least squares.
+        screened: by least squares for logistic leaves, else by the classifier itself on
+        few rows.
     n_rows : int
         Rows that the search looked at.
     validated : dict of str to float
@@ -121,6 +125,7 @@ class StructureSearch:
         self.costs = np.asarray(self.data.sensors.costs, float)
         self._screen: LeastSquaresScreen | None = None
         self._screened: dict[Subset, NDArray[np.bool_]] = {}
+        self._sampled: dict[Subset, NDArray[np.bool_]] = {}
 
     def out_of_time(self) -> bool:
         """Whether the time that the user gave is over."""
@@ -149,6 +154,18 @@ class StructureSearch:
         answers = [self.judges.posteriors[s].argmax(axis=1) for s in named]
         return np.column_stack([a != self.data.y for a in answers]).astype(float)
 
+    def sampled(self, subset: Subset) -> NDArray[np.bool_]:
+        """Errors of the classifier itself, fitted on few rows; each subset once."""
+        if subset not in self._sampled:
+            data = self.data
+            n_rows = min(SAMPLE, max(2, len(data.y) // 2))
+            rows = np.random.default_rng(1).permutation(len(data.y))[:n_rows]
+            readings = data.features(self._named(subset))
+            self._sampled[subset] = sample_errors(
+                self.judges.classifier, readings, data.y, len(data.classes), rows
+            )
+        return self._sampled[subset]
+
     def search(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
 
@@ -156,8 +173,11 @@ class StructureSearch:
             cost = [self.costs[list(subset)].sum() for subset in subsets]
             return errors + cost_weight * np.array(cost)
 
+        linear = is_linear(self.judges.classifier)
+        cheap = self.screened if linear else self.sampled
+
         def screen(subsets: Sequence[Subset]) -> Array:
-            errors = np.column_stack([self.screened(subset) for subset in subsets])
+            errors = np.column_stack([cheap(subset) for subset in subsets])
             return priced(errors.astype(float), subsets)
 
         return Search(
@@ -262,7 +282,7 @@ class StructureSearch:
             shown,
             stopped,
             len(self.judges.classifiers),
-            len(self._screened),
+            len(self._screened) + len(self._sampled),
             len(self.data.y),
         )
         return tree, report

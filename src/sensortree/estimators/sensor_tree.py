@@ -267,7 +267,12 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.certificate_ = solution.certificate
         learned = {"linear program": solution.coef}
         if self.refine:
-            learned["refined"] = alternate(problem, solution.coef, l2, best_cut)
+            single = problem.constant_coef(int(np.argmin(problem.constant_risk())))
+            ends = [
+                alternate(problem, start, l2, best_cut)
+                for start in (solution.coef, single)
+            ]
+            learned["refined"] = min(ends, key=problem.risk)
         kept = list(learned)[-1]
         leaf = int(np.argmin(observed.constant_risk()))
         learned["one leaf"] = observed.constant_coef(leaf)
