@@ -325,6 +325,61 @@ def test_no_time_ends_with_a_tree_that_works():
     assert model.predict(X).shape == y.shape
 
 
+class Listener:
+    """A callback of scikit-learn's protocol that counts steps, and may say stop."""
+
+    def __init__(self, stop_after: int | None = None):
+        self.steps, self.stop_after, self.torn_down = [], stop_after, False
+
+    def setup(self, estimator, context):
+        self.steps.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.steps.append(context.task_name)
+        return self.stop_after is not None and len(self.steps) > self.stop_after
+
+    def teardown(self, estimator, context):
+        self.torn_down = True
+
+
+def test_callbacks_hear_of_each_step_and_can_end_the_search():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, listener = X[:, :8], Listener()
+    chain = SensorTreeClassifier(structure="chain", n_leaves=5)
+    chain.set_callbacks(listener).fit(X, y)
+    assert listener.steps.count("structure") >= 4
+    assert listener.steps[-3:] == ["leaf classifiers", "decisions", "fit"]
+    assert listener.torn_down
+    hasty = Listener(stop_after=3)
+    chain = SensorTreeClassifier(structure="chain", n_leaves=5).set_callbacks(hasty)
+    chain.fit(X, y)
+    assert chain.structure_report_.stopped == "a callback said stop"
+    assert hasty.steps.count("structure") <= 4
+    assert chain.predict(X).shape == y.shape
+
+
+class Interrupting(LogisticRegression):
+    def fit(self, X, y, sample_weight=None):
+        if X.shape[1] > 2:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+def test_an_interrupted_search_leaves_the_model_as_it_was():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, listener = X[:, :6], Listener()
+    model = SensorTreeClassifier(structure="cascade", n_leaves=2).fit(X, y)
+    before = model.tree_
+    model.set_params(structure="chain", classifier=Interrupting(), n_leaves=6)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(listener).fit(X, y)
+    assert model.tree_ is before
+    assert listener.torn_down
+
+
 def test_boosted_leaves_take_part_in_the_search():
     X, y = load_breast_cancer(return_X_y=True)
     boosted = HistGradientBoostingClassifier(max_iter=10, early_stopping=False)

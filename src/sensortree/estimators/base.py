@@ -35,6 +35,11 @@ from sensortree.decision import (
     fit_decision_features,
 )
 from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.progress import (
+    CallbackSupportMixin,
+    Progress,
+    with_callbacks,
+)
 from sensortree.estimators.reading import TrainingReader
 from sensortree.estimators.search import (
     SEARCHES,
@@ -85,7 +90,12 @@ __all__ = [
 
 
 class BaseSensorTreeClassifier(
-    TrainingReader, PolicyPredictor, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+    CallbackSupportMixin,
+    TrainingReader,
+    PolicyPredictor,
+    ClassifierMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
 ):
     """Classifiers that buy sensors along a tree; a method fills `_fit_decisions`."""
 
@@ -131,6 +141,7 @@ class BaseSensorTreeClassifier(
         "n_jobs": [None, Integral],
     }
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learn the decision functions and the leaf classifiers.
 
@@ -147,10 +158,12 @@ class BaseSensorTreeClassifier(
         -------
         self
         """
+        progress = Progress(self)
         with _all_or_nothing(self):
             self._check_parameters()
             judges = self._judges(self._read(X, y, sample_weight))
-            self._fit(judges, self._search(judges))
+            self._fit(judges, self._search(judges, progress), progress)
+        progress.end()
         return self
 
     def fit_path(
@@ -189,7 +202,7 @@ class BaseSensorTreeClassifier(
             model._check_parameters()
         reader = clone(self)
         judges = reader._judges(reader._read(X, y, sample_weight))
-        search = reader._search(judges)
+        search = reader._search(judges, None)
         seen = {
             name: value
             for name, value in vars(reader).items()
@@ -197,24 +210,30 @@ class BaseSensorTreeClassifier(
         }
         for model in models:
             vars(model).update(seen)
-            model._fit(judges, search)
+            model._fit(judges, search, None)
         return models
 
     def _judges(self, data: TrainingData) -> Judges:
         classifier = resolve_classifier(self.classifier, self.calibration)
         return Judges(data, classifier, self.n_jobs)
 
-    def _search(self, judges: Judges) -> StructureSearch:
+    def _search(self, judges: Judges, progress: Progress | None) -> StructureSearch:
         deadline = None if self.max_time is None else time.monotonic() + self.max_time
         n_exact = None if self.n_exact == "all" else int(self.n_exact)
-        return StructureSearch(judges, self.n_leaves, n_exact, deadline)
+        return StructureSearch(judges, self.n_leaves, n_exact, deadline, progress)
 
-    def _fit(self, judges: Judges, search: StructureSearch) -> None:
+    def _fit(
+        self, judges: Judges, search: StructureSearch, progress: Progress | None
+    ) -> None:
         """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
         data = judges.data
         tree, report = self._choose_structure(judges, search)
         features, problem, observed = self._pose(tree, judges)
+        if progress is not None:
+            progress.step("leaf classifiers")
         coef = self._fit_decisions(problem, observed)
+        if progress is not None:
+            progress.step("decisions")
         if self._learns_structure():
             leaf = tree.route(problem.margins(coef))
             visits = np.bincount(leaf, minlength=tree.n_leaves)

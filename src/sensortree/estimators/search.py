@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.estimators.progress import Progress
 from sensortree.estimators.training import Judges
 from sensortree.leaves import is_linear, sample_errors
 from sensortree.structure import (
@@ -104,10 +105,17 @@ class StructureSearch:
         Extensions compared with their own classifier at each step; None for all.
     deadline : float or None
         Value of ``time.monotonic`` at which a search must end.
+    progress : Progress or None
+        Is told of each step, and may say stop.
     """
 
     def __init__(
-        self, judges: Judges, n_leaves: int, n_exact: int | None, deadline: float | None
+        self,
+        judges: Judges,
+        n_leaves: int,
+        n_exact: int | None,
+        deadline: float | None,
+        progress: Progress | None,
     ):
         rows = len(judges.data.y)
         self.judges = judges
@@ -120,6 +128,7 @@ class StructureSearch:
                 posteriors={},
             )
         self.n_leaves, self.n_exact, self.deadline = n_leaves, n_exact, deadline
+        self.progress = progress
         self.data = self.judges.data
         self.names = self.data.sensors.names
         self.costs = np.asarray(self.data.sensors.costs, float)
@@ -128,8 +137,19 @@ class StructureSearch:
         self._sampled: dict[Subset, NDArray[np.bool_]] = {}
 
     def out_of_time(self) -> bool:
-        """Whether the time that the user gave is over."""
-        return self.deadline is not None and time.monotonic() > self.deadline
+        """Tell of a step; whether the user's time is over, or a callback says stop."""
+        if self.progress is not None and not self.progress.stopped:
+            self.progress.step("structure")
+        return self.stopped is not None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why a search must end with what it has; None if it need not."""
+        if self.progress is not None and self.progress.stopped:
+            return "a callback said stop"
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            return "max_time was over"
+        return None
 
     def scores(self, subset: Subset) -> Array:
         """Class scores of the least-squares screen, out of fold, (n_rows, n_classes)."""
@@ -261,8 +281,8 @@ class StructureSearch:
         """Run one search by name, from a root that is given or found."""
         start = self.root(cost_weight) if root is None else root
         tree, steps = SEARCHES[name](self, cost_weight, start)
-        if self.out_of_time():
-            stopped = "max_time was over"
+        if self.stopped is not None:
+            stopped = self.stopped
         elif tree.n_leaves >= self.n_leaves:
             stopped = f"n_leaves={self.n_leaves} were reached"
         else:
