@@ -12,15 +12,14 @@ tables and pictures.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import FILES, Dataset, load
+from lines import FOLDER, append, read
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sensortree import (
@@ -29,7 +28,7 @@ from sensortree import (
     SensorTreeClassifier,
 )
 
-RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results" / "ablation.jsonl"
+RESULTS = FOLDER / "ablation.jsonl"
 # Error that buying everything is worth, from "buy nothing" to "buy everything".
 SHARES = (
     *(3.4, 2.6, 2.0, 1.7, 1.4, 1.2, 1.0, 0.85, 0.7, 0.5),
@@ -210,7 +209,7 @@ def tasks() -> dict[str, Any]:
 
 def run(names: list[str]) -> None:
     """Run what is not among the results yet, and append it."""
-    done = {(i["data"], i["method"], i.get("cost_weight")) for i in read()}
+    done = {(i["data"], i["method"], i.get("cost_weight")) for i in read(RESULTS)}
     for name in names:
         data = load(name)
         for method, task in tasks().items():
@@ -221,18 +220,10 @@ def run(names: list[str]) -> None:
             lines = [
                 {"data": name, "method": method, **line} for line in task(data, weights)
             ]
-            with RESULTS.open("a") as file:
-                file.writelines(json.dumps(line) + "\n" for line in lines)
+            append(RESULTS, lines)
             print(
                 f"{name}, {method}: {time.perf_counter() - started:.0f} s", flush=True
             )
-
-
-def read() -> list[dict[str, Any]]:
-    """Lines of the results so far."""
-    if not RESULTS.exists():
-        return []
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
 if __name__ == "__main__":

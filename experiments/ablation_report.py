@@ -9,8 +9,9 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from ablation import RESULTS, read
+from ablation import RESULTS
 from datasets import FILES
+from lines import read
 from measures import budget_share, cost_at_error, error_at_cost, hull
 
 matplotlib.use("svg")
@@ -31,7 +32,7 @@ DRAWN = {
 
 def table(name: str) -> str:
     """Budget shares at target errors, as Markdown; the mean over splits."""
-    lines = [line for line in read() if line["data"] == name]
+    lines = [line for line in read(RESULTS) if line["data"] == name]
     static = [line for line in lines if line["method"] == "static"]
     if not static:
         return f"{name}: nothing was run.\n"
@@ -109,7 +110,7 @@ def against_alternating() -> str:
     """How often the default's training risk is at most that of five random starts."""
     ours, theirs = "all", "AM x 5, inputs of all"
     risks: dict[tuple[str, float], dict[str, list[float]]] = {}
-    for line in read():
+    for line in read(RESULTS):
         if line["method"] in (ours, theirs):
             pair = risks.setdefault((line["data"], line["cost_weight"]), {})
             pair.setdefault(line["method"], []).append(line["training_risk"])
@@ -129,7 +130,7 @@ def against_alternating() -> str:
 def picture(name: str) -> None:
     """Draw the lower hulls of the main methods, error against mean cost."""
     figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    lines = [line for line in read() if line["data"] == name]
+    lines = [line for line in read(RESULTS) if line["data"] == name]
     for method, colour in DRAWN.items():
         source = method.removesuffix(" subset")
         ours = [

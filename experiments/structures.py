@@ -11,21 +11,18 @@ weight; those that are there already are not run again.
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import columns_of
+from lines import append, read
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from sensortree import SensorTreeClassifier
 
-RESULTS = (
-    Path(__file__).resolve().parent.parent / "docs" / "results" / "structures.jsonl"
-)
+RESULTS = FOLDER / "structures.jsonl"
 WEIGHTS = {
     "forest": (0.02, 0.01, 0.005, 0.002),
     "letter": (0.05, 0.02, 0.01, 0.005),
@@ -117,25 +114,17 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def read() -> list[dict[str, Any]]:
-    """Lines of the results so far."""
-    if not RESULTS.exists():
-        return []
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "data", nargs="*", choices=[*WEIGHTS, []], default=list(WEIGHTS)
     )
-    done = {(line["data"], line["structure"]) for line in read()}
+    done = {(line["data"], line["structure"]) for line in read(RESULTS)}
     for data in parser.parse_args().data:
         for kind in STRUCTURES:
             if (data, kind) not in done:
                 new = lines(data, kind)
-                with RESULTS.open("a") as file:
-                    file.writelines(json.dumps(line) + "\n" for line in new)
+                append(RESULTS, new)
                 print(f"{data}, {kind}: {new[0]['path_seconds']:.0f} s", flush=True)
-    RESULTS.with_suffix(".md").write_text(table(read()), encoding="utf-8")
-    print(table(read()))
+    RESULTS.with_suffix(".md").write_text(table(read(RESULTS)), encoding="utf-8")
+    print(table(read(RESULTS)))

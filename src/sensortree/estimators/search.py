@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class StructureReport:
 
     structure: str
     subsets: list[list[str]]
-    steps: list[dict[str, object]] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
     stopped: str = "the tree is given"
     n_classifiers: int = 0
     n_screened: int = 0
@@ -81,7 +82,7 @@ class StructureReport:
             shown = ", ".join(f"{name} {risk:.4f}" for name, risk in ranked)
             lines.append(f"validated risk: {shown}")
         lines += [
-            f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "  # type: ignore[arg-type]
+            f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "
             f"loss {step['loss']:.4f}"
             for number, step in enumerate(self.steps, 1)
         ]
