@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from datasets import columns_of
-from lines import append, read
+from lines import FOLDER, append, read
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
