@@ -34,6 +34,8 @@ Array = NDArray[np.float64]
 NEWTON = 600
 ENOUGH = 20
 POWERS = range(-5, 2)
+# How often a batch of fits is handed to a cluster that loses workers.
+MAX_ATTEMPTS = 3
 
 Subset = frozenset[str]
 
@@ -291,11 +293,12 @@ def fit_leaf_classifiers(
     tasks = [(subset, -1) for subset in features]
     tasks += [(s, f) for s, X in features.items() for f in folds if X.shape[1]]
 
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_judge)(
-            classifier, features[subset], y, n_classes, sample_weight, fold, held_out
-        )
-        for subset, held_out in tasks
+    results = _in_parallel(
+        n_jobs,
+        [
+            (classifier, features[subset], y, n_classes, sample_weight, fold, held_out)
+            for subset, held_out in tasks
+        ],
     )
     classifiers, posteriors = {}, {}
     for (subset, held_out), (fitted, said) in zip(tasks, results, strict=True):
@@ -305,6 +308,22 @@ def fit_leaf_classifiers(
         rows = (fold == held_out) | (features[subset].shape[1] == 0)
         posteriors[subset][rows] = said
     return classifiers, posteriors
+
+
+def _in_parallel(
+    n_jobs: int | None, tasks: list[tuple[Any, ...]]
+) -> list[tuple[Any, Array]]:
+    """Fit through joblib; a cluster that lost a worker and its data is asked again."""
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            return list(
+                Parallel(n_jobs=n_jobs)(delayed(_fit_and_judge)(*t) for t in tasks)
+            )
+        except Exception as error:
+            lost = type(error).__module__.partition(".")[0] == "distributed"
+            if not lost or attempt == MAX_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _fit_and_judge(
