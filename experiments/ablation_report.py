@@ -9,7 +9,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from ablation import RESULTS
+from ablation import RESULTS, tasks
 from datasets import FILES
 from lines import read
 from measures import budget_share, cost_at_error, error_at_cost, hull
@@ -54,8 +54,10 @@ def table(name: str) -> str:
         + [f"error at cost {budget:.3g}" for budget in budgets]
         + ["seconds a fit"]
     ]
-    for method in dict.fromkeys(line["method"] for line in lines):
+    for method in tasks():
         ours = [line for line in lines if line["method"] == method]
+        if not ours:
+            continue
         groups = {method: ours}
         if method.startswith("static"):
             groups = {
