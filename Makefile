@@ -28,7 +28,7 @@ $(VENV)/all.stamp: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/demo.stamp  ## heart disease, priced in dollars: fit, report, two pictures
 	$(BIN)/python -m sensortree.demo --output demo_output
 
-test: $(VENV)/all.stamp  ## the default tests (about a minute on two cores)
+test: $(VENV)/all.stamp  ## the default tests (a few minutes on two cores)
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report term:skip-covered
 
 slow: $(VENV)/all.stamp  ## the long tests

@@ -419,6 +419,19 @@ def test_a_path_gives_each_cost_weight_its_own_structure():
         np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
+def test_what_else_was_judged_does_not_matter():
+    # "auto" judges the subsets of several trees; the tree it takes must come out as if it
+    # had been the only one.
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :8]
+    auto = SensorTreeClassifier(cost_weight=0.02).fit(X, y)
+    alone = SensorTreeClassifier(cost_weight=0.02, structure="grown").fit(X, y)
+    assert auto.structure_report_.structure == "grown"
+    assert auto.tree_ == alone.tree_
+    assert auto.certificate_ == alone.certificate_
+    np.testing.assert_array_equal(auto.predict_proba(X), alone.predict_proba(X))
+
+
 @pytest.mark.slow
 def test_a_cluster_of_two_processes_finds_the_same_tree_even_if_one_dies():
     distributed = pytest.importorskip(

@@ -396,7 +396,9 @@ class BaseSensorTreeClassifier(
 
     def _leaf_risk(self, tree: SensorTree, judges: Judges) -> tuple[Array, Array]:
         """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
-        data, posteriors = judges.data, judges.posteriors
+        data = judges.data
+        # Only of this tree: what else was judged on the way must not matter.
+        posteriors = {s: judges.posteriors[s] for s in self._judged_subsets(tree)}
         answers_at = np.column_stack(
             [posteriors[leaf.sensors].argmax(axis=1) for leaf in tree.leaves]
         )
