@@ -45,6 +45,7 @@ from sensortree.estimators.search import (
     SEARCHES,
     StructureReport,
     StructureSearch,
+    built,
 )
 from sensortree.estimators.training import (
     Judges,
@@ -394,11 +395,16 @@ class BaseSensorTreeClassifier(
         vertices += tree.nodes if self._asks_posterior() else ()
         return list(dict.fromkeys(vertex.sensors for vertex in vertices))
 
+    def _believed_subsets(self, tree: SensorTree) -> list[frozenset[str]]:
+        """Those, and for smoothed errors all that the tree may buy, which knows most."""
+        subsets = self._judged_subsets(tree)
+        return subsets if self.errors == "observed" else [*subsets, tree.sensors]
+
     def _leaf_risk(self, tree: SensorTree, judges: Judges) -> tuple[Array, Array]:
         """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
         data = judges.data
         # Only of this tree: what else was judged on the way must not matter.
-        posteriors = {s: judges.posteriors[s] for s in self._judged_subsets(tree)}
+        posteriors = {s: judges.posteriors[s] for s in self._believed_subsets(tree)}
         answers_at = np.column_stack(
             [posteriors[leaf.sensors].argmax(axis=1) for leaf in tree.leaves]
         )
@@ -422,7 +428,7 @@ class BaseSensorTreeClassifier(
         self, tree: SensorTree, judges: Judges
     ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
         """Say what each node sees, on distinct rows, and what each leaf would cost."""
-        judges.fit(self._judged_subsets(tree))
+        judges.fit(self._believed_subsets(tree))
         risk, observed = self._leaf_risk(tree, judges)
         data, posteriors = judges.data, judges.posteriors
         rows, weight = data.distinct()
@@ -481,12 +487,6 @@ def _all_or_nothing(model: Any) -> Iterator[None]:
         vars(model).clear()
         vars(model).update(before)
         raise
-
-
-def built(name: str, tree: SensorTree, sensors: SensorSet) -> StructureReport:
-    """Report of a tree that was not searched for."""
-    leaves = [list(sensors.in_order(leaf.sensors)) for leaf in tree.leaves]
-    return StructureReport(name, leaves)
 
 
 def automatic_ridge(problem: RoutingProblem) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sensortree.estimators.progress import Progress
 from sensortree.estimators.training import Judges
 from sensortree.leaves import is_linear, sample_errors
+from sensortree.sensors import SensorSet
 from sensortree.structure import (
     Evidence,
     Growth,
@@ -92,6 +93,12 @@ class StructureReport:
                 f"{self.n_classifiers} with their classifier; {self.stopped}"
             )
         return "\n".join(lines)
+
+
+def built(name: str, tree: SensorTree, sensors: SensorSet) -> StructureReport:
+    """Report of a tree that was not searched for."""
+    leaves = [list(sensors.in_order(leaf.sensors)) for leaf in tree.leaves]
+    return StructureReport(name, leaves)
 
 
 class StructureSearch:
