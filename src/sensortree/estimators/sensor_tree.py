@@ -319,8 +319,8 @@ class DecisionReport:
     >>> from sensortree import SensorTreeClassifier
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
     >>> print(SensorTreeClassifier(cost_weight=2).fit(X, X[:, 0] > 0).decision_report_)
-    decisions of the linear program, refined: training risk 2.0250
-    linear program 2.0250, refined 2.0250, one leaf 2.0250 (l2 = 60.1)
+    decisions of the linear program, refined: training risk 0.4750
+    linear program 0.4750, refined 0.4750, one leaf 0.4750 (l2 = 109)
     """
 
     kept: str
