@@ -4,9 +4,9 @@
     python experiments/ablation.py landsat pima     some
 
 Every method sees the same training rows, tree and leaf classifiers, and is fitted at the
-same cost weights. Lines go to docs/results/ablation.jsonl, one per method, split and cost
-weight; those that are there already are not run again. `ablation_report.py` makes the
-tables and pictures.
+same cost weights. Lines go to docs/results/ablation.jsonl, one per method and cost weight,
+means over splits; those that are there already are not run again. `ablation_report.py`
+makes the tables and pictures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from datasets import FILES, Dataset, load
-from lines import FOLDER, append, read
+from lines import FOLDER, append, over_splits, read
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sensortree import (
@@ -93,14 +93,12 @@ def tree_lines(
         path = model.fit_path(data.X[train], data.y[train], weights)
         seconds = time.perf_counter() - started
         for weight, fitted in zip(weights, path, strict=True):
-            report = getattr(fitted, "decision_report_", None)
             yield {
                 "split": split,
                 "cost_weight": weight,
                 "cost": float(fitted.acquisition_cost(data.X[test]).mean()),
                 "error": float(np.mean(fitted.predict(data.X[test]) != data.y[test])),
                 "training_risk": training_risk(fitted),
-                "kept": report.kept if report else None,
                 "seconds": seconds / len(weights),
             }
 
@@ -220,7 +218,7 @@ def run(names: list[str]) -> None:
             lines = [
                 {"data": name, "method": method, **line} for line in task(data, weights)
             ]
-            append(RESULTS, lines)
+            append(RESULTS, over_splits(lines))
             print(
                 f"{name}, {method}: {time.perf_counter() - started:.0f} s", flush=True
             )
