@@ -1,6 +1,6 @@
 """What each improvement on the published method is worth: test error against mean cost.
 
-    python experiments/ablation.py                  all data sets, about half an hour
+    python experiments/ablation.py                  all data sets, about an hour on one core
     python experiments/ablation.py landsat pima     some
 
 Every method sees the same training rows, tree and leaf classifiers, and is fitted at the

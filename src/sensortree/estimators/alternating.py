@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
@@ -110,7 +111,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self, problem: RoutingProblem, observed: RoutingProblem
     ) -> list[Array]:
         """Alternate from random normal coefficients; keep the least training risk."""
-        rng = self._random_state()
+        rng = check_random_state(self.random_state)
         l2 = automatic_ridge(problem) if self.l2 == "auto" else float(self.l2)
         ends = []
         for _ in range(self.n_starts):

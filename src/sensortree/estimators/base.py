@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import (
-    check_random_state,
     get_tags,
 )
 from sklearn.utils._param_validation import (
@@ -114,7 +113,6 @@ class BaseSensorTreeClassifier(
     errors: str
     decision_features: Any
     n_jobs: int | None
-    random_state: Any
     fallback_leaf_: int | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -260,10 +258,6 @@ class BaseSensorTreeClassifier(
         `observed` is the same problem with the errors that were made, where `problem` may
         hold smoothed ones.
         """
-
-    def _random_state(self) -> np.random.RandomState:
-        random_state: np.random.RandomState = check_random_state(self.random_state)
-        return random_state
 
     def _check_parameters(self) -> None:
         parameters = self.get_params(deep=False)
