@@ -148,7 +148,8 @@ CASES = {
     "string cost": (
         fit(TWO, costs={"b": "12"}),
         SensorError,
-        "the cost of sensor 'b' must be a number, got '12'; write it as 12.5.",
+        "the price of sensor 'b' is column '12', which X does not have; its columns are "
+        "'age', 'crp', 'xray'. A price is a number or the name of a column.",
     ),
     "boolean cost": (
         lambda: Sensor(["age"], cost=True),

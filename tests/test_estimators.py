@@ -359,7 +359,7 @@ def test_leaves_with_equal_sensors_share_one_classifier():
     X, y = load_iris(return_X_y=True)
     model = SensorTreeClassifier(structure="exhaustive").fit(X, y)
     assert model.tree_.n_leaves == 16
-    assert len(model.policy_.classifiers) == 8  # subsets that hold the root's sensor
+    assert len(model.policy_.classifiers) == 9  # with the root's sensor, and nothing
 
 
 def test_a_tree_of_ones_own_as_an_object_or_as_dicts(two_sensors):

@@ -11,7 +11,7 @@ import pytest
 from sklearn.compose import make_column_selector
 
 from sensortree import Sensor, SensorSet
-from sensortree.sensors import resolve_sensors
+from sensortree.declaration import resolve_sensors
 from sensortree.table import Table
 
 FRAME = pd.DataFrame(

@@ -128,14 +128,24 @@ def test_a_chain_takes_what_saves_most_error_per_unit_of_cost():
         (1,): [0, 0, 1, 1],
         (0, 1): [0, 0, 0, 0],
     }
-    steps = forward_chain(table_search(errors, [3, 1], 0.0), [3, 1], 5, frozenset())
+    steps = forward_chain(
+        table_search(errors, [3, 1], 0.0),
+        lambda more, known: sum([3, 1][j] for j in more - known),
+        5,
+        frozenset(),
+    )
     assert [step.added for step in steps] == [1, 0]
     assert [step.loss for step in steps] == pytest.approx([0.5, 0.0])
 
 
 def test_a_chain_ends_where_nothing_is_saved():
     errors = {(): [1, 1], (0,): [0, 1], (0, 1): [0, 1], (1,): [1, 1]}
-    steps = forward_chain(table_search(errors, [1, 1], 0.0), [1, 1], 5, frozenset())
+    steps = forward_chain(
+        table_search(errors, [1, 1], 0.0),
+        lambda more, known: len(more - known),
+        5,
+        frozenset(),
+    )
     assert [step.added for step in steps] == [0]
 
 
@@ -158,7 +168,19 @@ def sided(n: int = 400):
         return np.sign(side)[:, None] if 0 in subset else np.zeros((n, 1))
 
     fold = np.arange(n) % 5
-    return Evidence(errors, features, np.ones(3), np.ones(n), fold), side
+    return (
+        Evidence(
+            errors,
+            features,
+            3,
+            lambda more, known: float(len(more - known)),
+            lambda subset, j: subset | {j},
+            lambda subset: True,
+            np.ones(n),
+            fold,
+        ),
+        side,
+    )
 
 
 def test_growth_branches_where_different_purchases_suit_different_examples():

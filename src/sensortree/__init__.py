@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         SolverError,
         TreeError,
     )
-    from sensortree.leaves import QuadraticLogisticRegression
+    from sensortree.logistic import QuadraticLogisticRegression
     from sensortree.policy import Policy
     from sensortree.program import Certificate
     from sensortree.sensors import Sensor, SensorSet
@@ -78,7 +78,7 @@ _HOME = {
     "Leaf": "tree",
     "Node": "tree",
     "Policy": "policy",
-    "QuadraticLogisticRegression": "leaves",
+    "QuadraticLogisticRegression": "logistic",
     "Sensor": "sensors",
     "SensorSet": "sensors",
     "SensorTree": "tree",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sensortree.exceptions import DataError
 
 Array = NDArray[np.float64]
+TINY = float(np.finfo(float).tiny)
 
 
 class Part(Protocol):
@@ -54,12 +55,16 @@ class Posterior:
     def __call__(self, readings: Array, posterior: Array | None) -> Array:
         """Columns of some rows, (n_rows, n_classes + 2), or 3 for two classes."""
         assert posterior is not None  # whoever holds this part gives one
-        ordered = np.sort(posterior, axis=1)
-        largest, next_one = ordered[:, -1:], ordered[:, -2:-1]
-        logs = np.log(np.maximum(posterior, np.finfo(float).tiny))
-        entropy = -(posterior * logs).sum(axis=1, keepdims=True)
-        lead = [largest - next_one] if posterior.shape[1] > 2 else []
-        return np.hstack([posterior[:, 1:], largest, *lead, entropy])
+        n_classes = posterior.shape[1]
+        leading = np.partition(posterior, n_classes - 2, axis=1)[:, -2:]
+        logs = np.log(np.maximum(posterior, TINY))
+        columns = np.empty((len(posterior), n_classes + (2 if n_classes > 2 else 1)))
+        columns[:, : n_classes - 1] = posterior[:, 1:]
+        columns[:, n_classes - 1] = leading[:, 1]
+        if n_classes > 2:
+            columns[:, n_classes] = leading[:, 1] - leading[:, 0]
+        columns[:, -1] = -(posterior * logs).sum(axis=1)
+        return columns
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,13 @@ class Transformed:
         """Columns of some rows, as the transformer gives them."""
         columns = self.transformer.transform(readings)
         columns = columns.toarray() if hasattr(columns, "toarray") else columns
-        return np.asarray(columns, dtype=float).reshape(len(readings), -1)
+        columns = np.asarray(columns, dtype=float).reshape(len(readings), -1)
+        if np.isinf(columns).any():
+            raise DataError(
+                "the transformer given as decision_features makes infinities of readings; "
+                "use one that returns finite numbers."
+            )
+        return columns
 
 
 PARTS: dict[str, tuple[Part, ...]] = {
@@ -121,14 +132,24 @@ class DecisionFeatures:
     scale: Array
     may_miss: NDArray[np.bool_]
 
-    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+    def __call__(
+        self, readings: Array, posterior: Array | None, prices: Array
+    ) -> Array:
         """Features of some rows, (n_rows, width + number that may miss + 1)."""
-        columns = _columns(self.parts, readings, posterior)
+        standardised, missing = self.standardised(readings, posterior, prices)
+        said = missing[:, self.may_miss]
+        return np.hstack([standardised, said, np.ones((len(standardised), 1))])
+
+    def standardised(
+        self, readings: Array, posterior: Array | None, prices: Array
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Standardised columns, 0 where missing, and where that is."""
+        columns = _columns(self.parts, readings, posterior, prices)
         missing = np.isnan(columns)
-        standardised = np.where(missing, 0.0, (columns - self.center) / self.scale)
-        return np.hstack(
-            [standardised, missing[:, self.may_miss], np.ones((len(columns), 1))]
-        )
+        standardised = (columns - self.center) / self.scale
+        if missing.any():
+            standardised[missing] = 0.0
+        return standardised, missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,19 +171,31 @@ class DecisionFunction:
         """Whether the posterior of the node's classifier is looked at."""
         return any(part.needs_posterior for part in self.features.parts)
 
-    def __call__(self, readings: Array, posterior: Array | None) -> Array:
-        """Values of g_j for some rows, (n_rows,)."""
-        return self.features(readings, posterior) @ self.coef
+    def __call__(
+        self, readings: Array, posterior: Array | None, prices: Array
+    ) -> Array:
+        """Values of g_j for some rows, (n_rows,).
+
+        Sums go along each row, so that a row's value does not depend on those beside it.
+        """
+        columns, missing = self.features.standardised(readings, posterior, prices)
+        width = columns.shape[1]
+        value = (columns * self.coef[:width]).sum(axis=1) + self.coef[-1]
+        if len(self.coef) > width + 1:
+            said = missing[:, self.features.may_miss] * self.coef[width:-1]
+            value += said.sum(axis=1)
+        return np.asarray(value)
 
 
 def fit_decision_features(
     parts: tuple[Part, ...],
     readings: Array,
     posterior: Array | None,
+    prices: Array,
     sample_weight: Array,
 ) -> DecisionFeatures:
     """Learn centre, scale and missingness from training rows, NaN left out."""
-    columns = _columns(parts, readings, posterior)
+    columns = _columns(parts, readings, posterior, prices)
     missing = np.isnan(columns)
     weight = np.where(missing, 0.0, sample_weight[:, None])
     total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
@@ -176,12 +209,8 @@ def fit_decision_features(
 
 
 def _columns(
-    parts: tuple[Part, ...], readings: Array, posterior: Array | None
+    parts: tuple[Part, ...], readings: Array, posterior: Array | None, prices: Array
 ) -> Array:
-    columns = np.hstack([part(readings, posterior) for part in parts])
-    if np.isinf(columns).any():
-        raise DataError(
-            "the transformer given as decision_features makes infinities of readings; use "
-            "one that returns finite numbers."
-        )
-    return columns
+    """Columns of the parts, then the prices of the examples that have their own."""
+    columns = [part(readings, posterior) for part in parts]
+    return np.concatenate([*columns, prices], axis=1)

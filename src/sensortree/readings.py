@@ -36,6 +36,10 @@ class SensorReader:
     widths: tuple[int, ...]
     allow_nan: bool
 
+    def prices(self, table: Table) -> Array | None:
+        """Prices of each row, (n_rows, n_sensors); None if all rows pay the same."""
+        return read_prices(table, self.sensors)
+
     def read(self, table: Table, sensor: int, rows: NDArray[np.intp]) -> Array:
         """Read one sensor for some rows, shape (n_rows, width)."""
         values = self.transform(table.take(rows, self.sensors.columns[sensor]), sensor)
@@ -144,3 +148,75 @@ def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
     if width != len(columns):
         return " after its transformer"
     return f", column {sensors.column_names[columns[column]]!r}"
+
+
+def read_prices(table: Table, sensors: SensorSet) -> Array | None:
+    """Prices of each row from price columns, or as given with the table.
+
+    Returns
+    -------
+    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
+    """
+    if not sensors.varying.size:
+        return None
+    prices = np.tile(sensors.costs, (table.shape[0], 1))
+    for sensor in map(int, sensors.varying):
+        terms = sensors.terms[sensor]
+        if terms.price_column is not None:
+            column = table.take(slice(None), [terms.price_column])
+            prices[:, sensor] = _price_numbers(column, sensors, sensor)
+            prices[:, sensor] += terms.surcharge
+        elif table.prices is None:
+            raise DataError(
+                f"the price of sensor {sensors.names[sensor]!r} is different for every "
+                f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
+            )
+        else:
+            given = table.prices[:, sensor]
+            prices[:, sensor] = np.where(np.isnan(given), prices[:, sensor], given)
+    return prices
+
+
+def _price_numbers(column: Any, sensors: SensorSet, sensor: int) -> Array:
+    """Prices of one sensor as numbers, finite and at least 0."""
+    terms = sensors.terms[sensor]
+    assert terms.price_column is not None
+    where = f"column {sensors.column_names[terms.price_column]!r}"
+    try:
+        values = np.asarray(column, dtype=np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
+            f"are numbers ({error})."
+        ) from error
+    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if bad.size:
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
+            f"{values[bad[0]]}; a price is finite and at least 0."
+        )
+    return values
+
+
+def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
+    """Prices that were given beside X, (n_rows, n_sensors); NaN for a sensor's own."""
+    try:
+        values = np.asarray(prices, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"prices must be an array of numbers ({error}).") from error
+    if values.shape != (n_rows, len(sensors)):
+        raise DataError(
+            f"prices has shape {values.shape}, expected ({n_rows}, {len(sensors)}): one "
+            f"row per example, one column per sensor in the order "
+            f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
+        )
+    least = np.array([terms.surcharge for terms in sensors.terms])
+    bad = np.argwhere(np.isinf(values) | (values < least))
+    if bad.size:
+        row, sensor = bad[0]
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
+            f"{values[row, sensor]}; a price is finite and at least "
+            f"{least[sensor]:g}{', its surcharge' if least[sensor] else ''}."
+        )
+    return values

@@ -25,8 +25,8 @@ def leaf_risk(error: ArrayLike, leaf_cost: ArrayLike, cost_weight: float) -> Arr
     Parameters
     ----------
     error : array-like of shape (n_samples, n_leaves)
-        1 where the leaf's classifier is wrong, 0 where it is right.
-    leaf_cost : array-like of shape (n_leaves,)
+        1 where the leaf's classifier is wrong, 0 where it is right; or a loss in money.
+    leaf_cost : array-like of shape (n_leaves,) or (n_samples, n_leaves)
         Price of the sensors known at each leaf.
     cost_weight : float
         Error per unit of cost (α in the paper).
@@ -39,7 +39,7 @@ def leaf_risk(error: ArrayLike, leaf_cost: ArrayLike, cost_weight: float) -> Arr
     return np.asarray(error, float) + cost_weight * np.asarray(leaf_cost, float)
 
 
-def max_risk(costs: ArrayLike, cost_weight: float) -> float:
+def max_risk(costs: ArrayLike, cost_weight: float, loss: float = 1.0) -> float:
     """Maximal risk (R_max): all sensors are bought and the answer is wrong.
 
     Examples
@@ -47,7 +47,7 @@ def max_risk(costs: ArrayLike, cost_weight: float) -> float:
     >>> max_risk([1.0, 3.0], cost_weight=0.1)
     1.4
     """
-    return 1.0 + cost_weight * float(np.sum(costs))
+    return loss + cost_weight * float(np.sum(costs))
 
 
 def savings(leaf_risk: ArrayLike, max_risk: ArrayLike) -> Array:

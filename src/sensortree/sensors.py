@@ -7,16 +7,16 @@ one table: names, column positions and prices, checked and in a fixed order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from numbers import Integral, Real
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import SensorError
-from sensortree.table import Table
 
 
 @dataclass(frozen=True)
@@ -29,30 +29,140 @@ class Sensor:
         The columns this sensor reads: by name, by position, by slice of either, by a
         callable that is given the table and returns one of these, or by a selector
         (scikit-learn's ``make_column_selector``, polars, narwhals, skrub).
-    cost : float, default=1.0
-        Price of one reading (c_m in the paper), in any unit; finite, at least 0.
+    cost : float or str, default=1.0
+        Price of one reading (c_m in the paper), in any unit; finite, at least 0. A string
+        names the column of X that holds the price of each example; that column belongs
+        to no sensor, is known from the start, and decisions may look at it.
     transformer : scikit-learn transformer, default=None
         Turns this sensor's columns into numbers. It never sees another sensor's
         columns, and at prediction it runs only on rows that acquired the sensor.
+    group : str, default=None
+        Sensors of one group share what has to be paid once: blood is drawn once.
+    discounted_cost : float, default=None
+        Price when another sensor of the group has been acquired before; `cost` is then
+        the price of the first.
+    fee : float, default=None
+        The other way to say it: paid once, on top of `cost`, by the first sensor of the
+        group.
+    after : iterable of str, default=()
+        Sensors that must be known before this one may be acquired.
+    one_of : str, default=None
+        At most one of the sensors that carry the same label is acquired.
 
     Examples
     --------
     >>> from sensortree import Sensor
     >>> Sensor(["wbc", "crp"], cost=12.0)
-    Sensor(columns=['wbc', 'crp'], cost=12.0, transformer=None)
+    Sensor(columns=['wbc', 'crp'], cost=12.0)
+    >>> Sensor("glucose", cost=17.61, discounted_cost=15.51, group="blood").surcharge
+    2.1
+    >>> Sensor("glucose", cost=15.51, fee=2.10, group="blood").surcharge
+    2.1
     """
 
     columns: Any
-    cost: float = 1.0
+    cost: float | str = 1.0
     transformer: Any = None
+    group: str | None = None
+    discounted_cost: float | None = None
+    fee: float | None = None
+    after: Any = ()
+    one_of: str | None = None
 
     def __post_init__(self) -> None:
-        check_cost(self.cost, "a sensor's cost")
+        if not isinstance(self.cost, str):
+            check_cost(self.cost, "a sensor's cost")
         if self.transformer is not None and not hasattr(self.transformer, "transform"):
             raise SensorError(
                 f"a sensor's transformer must have a 'transform' method, got "
                 f"{self.transformer!r}; give a scikit-learn transformer or None."
             )
+        for field_name in ("group", "one_of"):
+            label = getattr(self, field_name)
+            if label is not None and (not isinstance(label, str) or not label):
+                raise SensorError(
+                    f"a sensor's {field_name} must be a non-empty string or None, got "
+                    f"{label!r}."
+                )
+        names = self.after
+        if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
+            raise SensorError(
+                f"a sensor's 'after' must list names of sensors, got {names!r}; write "
+                f"after=['blood']."
+            )
+        self._check_group_price()
+
+    def _check_group_price(self) -> None:
+        if self.discounted_cost is None and self.fee is None:
+            return
+        if self.discounted_cost is not None and self.fee is not None:
+            raise SensorError(
+                "a sensor has both discounted_cost and fee; give the price of the first "
+                "and the discounted one, or the price and the fee."
+            )
+        if self.group is None:
+            what = "fee" if self.discounted_cost is None else "discounted_cost"
+            raise SensorError(
+                f"a sensor has a {what} but no group; name the group that shares it."
+            )
+        if self.fee is not None:
+            check_cost(self.fee, "a sensor's fee")
+            return
+        check_cost(self.discounted_cost, "a sensor's discounted_cost")
+        if isinstance(self.cost, str):
+            raise SensorError(
+                "a sensor whose price is a column cannot have a discounted_cost; give "
+                "what is paid once as its fee."
+            )
+        assert self.discounted_cost is not None
+        if self.discounted_cost > self.cost:
+            raise SensorError(
+                f"a sensor's discounted_cost {self.discounted_cost!r} is above its cost "
+                f"{self.cost!r}; the first of a group pays the full cost."
+            )
+
+    @property
+    def surcharge(self) -> float:
+        """The part of the price that only the first of its group costs."""
+        if self.discounted_cost is not None:
+            # Prices are decimal numbers: 17.61 - 15.51 is meant to be 2.1.
+            return round(float(self.cost) - self.discounted_cost, 12)
+        return float(self.fee or 0.0)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if f.name in ("columns", "cost") or getattr(self, f.name) != f.default
+        )
+        return f"Sensor({shown})"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms a sensor is sold, besides its price.
+
+    Attributes
+    ----------
+    group : str or None
+    surcharge : float
+        The part of the price that only the first of its group costs.
+    after : frozenset of str
+        Sensors that must be known before.
+    one_of : str or None
+        At most one sensor with the same label is acquired.
+    varies : bool
+        Whether every example has a price of its own.
+    price_column : int or None
+        Column of the table that holds it.
+    """
+
+    group: str | None = None
+    surcharge: float = 0.0
+    after: frozenset[str] = frozenset()
+    one_of: str | None = None
+    varies: bool = False
+    price_column: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +178,8 @@ class SensorSet:
         Price of each sensor (c_m in the paper).
     column_names : tuple of str
         Name of every column of the table, for messages and reports.
+    terms : tuple of Terms
+        Groups, prerequisites and the like of each sensor; none by default.
 
     Examples
     --------
@@ -83,6 +195,7 @@ class SensorSet:
     columns: tuple[tuple[int, ...], ...]
     costs: NDArray[np.float64]
     column_names: tuple[str, ...] = ()
+    terms: tuple[Terms, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -100,7 +213,10 @@ class SensorSet:
         if not self.column_names:
             width = 1 + max((c for cs in self.columns for c in cs), default=-1)
             object.__setattr__(self, "column_names", default_names(width))
+        if not self.terms:
+            object.__setattr__(self, "terms", (Terms(),) * len(self.names))
         self._check_that_columns_belong_to_one_sensor()
+        self._check_terms()
 
     def _check_that_columns_belong_to_one_sensor(self) -> None:
         owner: dict[int, str] = {}
@@ -122,7 +238,20 @@ class SensorSet:
                         f"{self._column(column)}; each column belongs to one sensor."
                     )
                 owner[column] = name
-        orphans = [c for c in range(len(self.column_names)) if c not in owner]
+        for name, terms in zip(self.names, self.terms, strict=True):
+            if terms.price_column in owner:
+                raise SensorError(
+                    f"the price of sensor {name!r} is column "
+                    f"{self._column(terms.price_column)}, which sensor "
+                    f"{owner[terms.price_column]!r} claims too; a price is known before "
+                    f"anything is acquired, so its column belongs to no sensor."
+                )
+        priced = {terms.price_column for terms in self.terms}
+        orphans = [
+            c
+            for c in range(len(self.column_names))
+            if c not in owner and c not in priced
+        ]
         if orphans:
             listed = ", ".join(self._column(c) for c in orphans[:5])
             more = f" and {len(orphans) - 5} more" if len(orphans) > 5 else ""
@@ -131,8 +260,34 @@ class SensorSet:
                 f"drop it from X."
             )
 
-    def _column(self, position: int) -> str:
+    def _check_terms(self) -> None:
+        """Refuse prerequisites that are unknown, circular, or excluded."""
+        for name, terms in zip(self.names, self.terms, strict=True):
+            for other in sorted(terms.after):
+                if other not in self.names:
+                    raise SensorError(
+                        f"sensor {name!r} comes after {other!r}, which is not a sensor; "
+                        f"the sensors are {listed(self.names)}."
+                    )
+        for name in self.names:
+            needed = frozenset().union(
+                *(self.closure(other) for other in self._terms(name).after)
+            )
+            if name in needed:
+                raise SensorError(
+                    f"sensor {name!r} must come after itself, through "
+                    f"{listed(sorted(needed - {name}) or [name])}; remove one 'after'."
+                )
+            if not self.admissible(self.closure(name)):
+                raise SensorError(
+                    f"sensor {name!r} can never be acquired: what must come before it "
+                    f"includes two sensors of which at most one may be acquired; change "
+                    f"its 'after' or a 'one_of'."
+                )
+
+    def _column(self, position: int | None) -> str:
         """Name a column in a message."""
+        assert position is not None
         return repr(self.column_names[position])
 
     def __len__(self) -> int:
@@ -146,6 +301,7 @@ class SensorSet:
             and self.columns == other.columns
             and self.column_names == other.column_names
             and bool(np.array_equal(self.costs, other.costs))
+            and self.terms == other.terms
         )
 
     # Not hashable, since it holds an array; mypy wants __hash__ to be a function.
@@ -165,9 +321,108 @@ class SensorSet:
         subset = frozenset(subset)
         return np.array([name in subset for name in self.names], dtype=bool)
 
-    def cost_of(self, subset: Iterable[str]) -> float:
-        """Price of acquiring all sensors of a subset."""
-        return float(self.costs[self.mask(subset)].sum())
+    def _terms(self, name: str) -> Terms:
+        return self.terms[self.index(name)]
+
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether some sensor costs less when another is known."""
+        return any(terms.surcharge for terms in self.terms)
+
+    @cached_property
+    def varying(self) -> NDArray[np.intp]:
+        """Positions of the sensors of which every example has a price of its own."""
+        return np.flatnonzero([terms.varies for terms in self.terms])
+
+    def with_varying(self, varies: Iterable[Any]) -> SensorSet:
+        """Give the same sensors, some of which have a price for every example."""
+        terms = tuple(
+            replace(t, varies=t.varies or bool(v))
+            for t, v in zip(self.terms, varies, strict=True)
+        )
+        return replace(self, terms=terms)
+
+    def cost_of(
+        self,
+        subset: Iterable[str],
+        known: Iterable[str] = (),
+        prices: NDArray[np.float64] | None = None,
+    ) -> Any:
+        """Price of acquiring all sensors of a subset.
+
+        Parameters
+        ----------
+        subset : iterable of str
+        known : iterable of str, default=()
+            What was acquired before: it costs nothing more, and its groups are open.
+        prices : ndarray of shape (n_rows, n_sensors), default=None
+            Prices of each example instead of `costs`.
+
+        Returns
+        -------
+        cost : float, or ndarray of shape (n_rows,) if there are `prices`
+        """
+        known = frozenset(known)
+        bought = frozenset(subset) - known
+        costs = self.costs if prices is None else prices
+        total = costs[..., self.mask(bought)].sum(axis=-1)
+        if self.has_groups:
+            total = total - self._discount(bought, known)
+        return float(total) if prices is None else total
+
+    def _discount(self, bought: frozenset[str], known: frozenset[str]) -> float:
+        """Surcharges that are not paid, since they are not the first of their group."""
+        saved = 0.0
+        groups = {self._terms(name).group for name in known}
+        for name in self.purchase_order(bought):
+            terms = self._terms(name)
+            if terms.group is not None and terms.group in groups:
+                saved += terms.surcharge
+            groups.add(terms.group)
+        return saved
+
+    def purchase_order(self, bought: Iterable[str]) -> tuple[str, ...]:
+        """Order in which sensors bought together are acquired.
+
+        What others come after is first; then the one with the least surcharge, so that
+        the first of a group is the one that adds least; then the declared order.
+        """
+        waiting = list(self.in_order(bought))
+        waiting.sort(key=lambda name: self._terms(name).surcharge)
+        order: list[str] = []
+        while waiting:
+            free = [n for n in waiting if not (self._terms(n).after & set(waiting))]
+            order.append(free[0] if free else waiting[0])
+            waiting.remove(order[-1])
+        return tuple(order)
+
+    def closure(self, name: str) -> frozenset[str]:
+        """A sensor with everything that must be known before it."""
+        needed: set[str] = set()
+        ahead = [name]
+        while ahead:
+            one = ahead.pop()
+            if one not in needed:
+                needed.add(one)
+                ahead.extend(self._terms(one).after)
+        return frozenset(needed)
+
+    def admissible(self, subset: Iterable[str]) -> bool:
+        """Whether a subset may be known: prerequisites within, no two alternatives."""
+        subset = frozenset(subset)
+        labels = [self._terms(name).one_of for name in subset]
+        used = [label for label in labels if label is not None]
+        return len(set(used)) == len(used) and all(
+            self._terms(name).after <= subset for name in subset
+        )
+
+    def extension(self, known: frozenset[str], name: str) -> frozenset[str] | None:
+        """What is known after buying one more sensor; None if it may not be bought.
+
+        Its prerequisites are bought with it.
+        """
+        extended = known | self.closure(name)
+        return extended if self.admissible(extended) else None
 
     def cheapest_first(self) -> tuple[str, ...]:
         """List all names by increasing cost, ties to the lowest index."""
@@ -190,164 +445,7 @@ def default_names(n_columns: int) -> tuple[str, ...]:
     return tuple(f"x{column}" for column in range(n_columns))
 
 
-def resolve_sensors(
-    sensors: Mapping[str, Any] | None, costs: Mapping[str, float] | None, table: Table
-) -> tuple[SensorSet, dict[str, Any]]:
-    """Say what a declaration means for a table.
-
-    Parameters
-    ----------
-    sensors : mapping of name to `Sensor` or columns, or None
-        None makes every column a sensor of its own.
-    costs : mapping of name to float, or None
-        Prices of sensors that were declared by their columns alone; 1.0 if not listed.
-    table : Table
-
-    Returns
-    -------
-    sensor_set : SensorSet
-    transformers : dict of name to transformer
-        Those that were declared, not yet fitted.
-    """
-    _, n_columns = table.shape
-    column_names = table.column_names or default_names(n_columns)
-    declared = _declare(sensors, costs, column_names)
-    resolve = _ColumnResolver(table, column_names)
-    sensor_set = SensorSet(
-        tuple(declared),
-        tuple(resolve(name, sensor.columns) for name, sensor in declared.items()),
-        np.array([sensor.cost for sensor in declared.values()], dtype=np.float64),
-        column_names,
-    )
-    transformers = {
-        name: sensor.transformer
-        for name, sensor in declared.items()
-        if sensor.transformer is not None
-    }
-    return sensor_set, transformers
-
-
-def _declare(
-    sensors: Mapping[str, Any] | None,
-    costs: Mapping[str, float] | None,
-    column_names: tuple[str, ...],
-) -> dict[str, Sensor]:
-    """Bring every accepted form of declaration to name -> `Sensor`."""
-    if sensors is None:
-        sensors = {name: [i] for i, name in enumerate(column_names)}
-    if not isinstance(sensors, Mapping):
-        raise SensorError(
-            f"sensors must be a mapping of names to columns or Sensor objects, or None, "
-            f"got {type(sensors).__name__}; write {{'blood': ['wbc', 'crp']}}."
-        )
-    if costs is not None and not isinstance(costs, Mapping):
-        raise SensorError(
-            f"costs must be a mapping of sensor names to prices, or None, got "
-            f"{type(costs).__name__}; write {{'blood': 12.0}}."
-        )
-    prices = dict(costs or {})
-    for name in prices:
-        if name not in sensors:
-            raise SensorError(
-                f"costs names {name!r}, which is not a sensor; the sensors are "
-                f"{_listed(sensors)}."
-            )
-    declared = {}
-    for name, value in sensors.items():
-        if not isinstance(name, str) or not name:
-            raise SensorError(
-                f"a sensor's name must be a non-empty string, got {name!r}."
-            )
-        if isinstance(value, Sensor):
-            if name in prices:
-                raise SensorError(
-                    f"sensor {name!r} is priced twice, by Sensor(cost={value.cost!r}) "
-                    f"and by costs; keep one of them."
-                )
-            declared[name] = value
-        else:
-            check_cost(prices.get(name, 1.0), f"the cost of sensor {name!r}")
-            declared[name] = Sensor(value, prices.get(name, 1.0))
-    return declared
-
-
-@dataclass(frozen=True, eq=False)
-class _ColumnResolver:
-    """Turns any accepted way of naming columns into their positions."""
-
-    table: Table
-    column_names: tuple[str, ...]
-
-    def __call__(self, sensor: str, columns: Any) -> tuple[int, ...]:
-        columns = self._ask(columns)
-        if isinstance(columns, slice):
-            columns = self._from_slice(sensor, columns)
-        elif isinstance(columns, (str, Integral)):
-            columns = [columns]
-        elif not isinstance(columns, Iterable):
-            raise SensorError(
-                f"the columns of sensor {sensor!r} must be names, positions, a slice, a "
-                f"mask, a callable or a selector, got {columns!r}."
-            )
-        listed = list(columns)
-        if listed and all(isinstance(c, (bool, np.bool_)) for c in listed):
-            return self._from_mask(sensor, listed)
-        return tuple(self._position(sensor, column) for column in listed)
-
-    def _ask(self, columns: Any) -> Any:
-        """Let selectors and callables name columns for themselves."""
-        package = type(columns).__module__.partition(".")[0]
-        if package == "narwhals":
-            import narwhals as nw
-
-            return nw.from_native(self.table.data).select(columns).columns
-        if package == "polars" and hasattr(columns, "meta"):
-            return self.table.data.select(columns).columns
-        expand: Callable[[Any], Any] | None = getattr(columns, "expand", None)
-        if callable(expand):
-            return expand(self.table.data)
-        return columns(self.table.data) if callable(columns) else columns
-
-    def _from_slice(self, sensor: str, columns: slice) -> Iterable[int]:
-        """Read a slice of positions, or of names with the last one included."""
-        if not isinstance(columns.start, str) and not isinstance(columns.stop, str):
-            return range(*columns.indices(len(self.column_names)))
-        start = 0 if columns.start is None else self._position(sensor, columns.start)
-        last = -1 if columns.stop is None else columns.stop
-        return range(start, self._position(sensor, last) + 1, columns.step or 1)
-
-    def _from_mask(self, sensor: str, mask: list[bool]) -> tuple[int, ...]:
-        if len(mask) != len(self.column_names):
-            raise SensorError(
-                f"the mask of sensor {sensor!r} has {len(mask)} entries but X has "
-                f"{len(self.column_names)} columns; give one entry per column."
-            )
-        return tuple(int(i) for i in np.flatnonzero(mask))
-
-    def _position(self, sensor: str, column: Any) -> int:
-        n_columns = len(self.column_names)
-        if isinstance(column, str):
-            if column not in self.column_names:
-                raise SensorError(
-                    f"sensor {sensor!r} names column {column!r}, which X does not have; "
-                    f"its columns are {_listed(self.column_names)}."
-                )
-            return self.column_names.index(column)
-        if isinstance(column, Integral) and not isinstance(column, bool):
-            position = int(column)
-            if not -n_columns <= position < n_columns:
-                raise SensorError(
-                    f"sensor {sensor!r} names column {column}, but X has columns 0 to "
-                    f"{n_columns - 1}."
-                )
-            return position % n_columns
-        raise SensorError(
-            f"sensor {sensor!r} names column {column!r}; a column is a name or a "
-            f"position."
-        )
-
-
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Show some names in a message."""
     shown = [repr(name) for name in names]
     return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")

@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 
@@ -22,6 +23,8 @@ class Table:
     Parameters
     ----------
     data : ndarray of shape (n_rows, n_columns) or a data frame
+    prices : ndarray of shape (n_rows, n_sensors) or None
+        Prices of each row, where they are not among the columns.
 
     Examples
     --------
@@ -32,6 +35,7 @@ class Table:
     """
 
     data: Any
+    prices: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if not self.holds(self.data):

@@ -33,8 +33,9 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, structure, n_leaves, n_exact, max_time, root_sensors, \
-            classifier, calibration, cv, errors, decision_features, l2, n_jobs
+    sensors, costs, cost_weight, loss, max_cost, structure, n_leaves, n_exact, \
+            max_time, root_sensors, classifier, calibration, cv, errors, \
+            decision_features, l2, n_jobs
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty.
@@ -74,6 +75,8 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         *,
         costs: Any = None,
         cost_weight: float = 0.01,
+        loss: Any = None,
+        max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int = 16,
         n_exact: int | str = 3,
@@ -92,6 +95,8 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.loss = loss
+        self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves
         self.n_exact = n_exact

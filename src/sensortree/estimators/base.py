@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from sensortree.costs import leaf_costs
 from sensortree.decision import (
     PARTS,
     DecisionFeatures,
@@ -33,6 +34,7 @@ from sensortree.decision import (
     Transformed,
     fit_decision_features,
 )
+from sensortree.estimators.choosing import LEARNED, StructureChooser
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.progress import (
     CallbackSupportMixin,
@@ -40,43 +42,28 @@ from sensortree.estimators.progress import (
     with_callbacks,
 )
 from sensortree.estimators.reading import TrainingReader
-from sensortree.estimators.search import (
-    SEARCHES,
-    StructureReport,
-    StructureSearch,
-    built,
-)
+from sensortree.estimators.search import StructureSearch
 from sensortree.estimators.training import (
     Judges,
     TrainingData,
 )
-from sensortree.exceptions import ParameterError, SensorError
+from sensortree.exceptions import ParameterError
+from sensortree.flow import Flow, measure_flow
 from sensortree.leaves import (
     CALIBRATIONS,
     accepts_nan,
+    compile_classifier,
     resolve_classifier,
     trusted_posterior,
 )
 from sensortree.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.risk import leaf_risk, max_risk
-from sensortree.sensors import SensorSet
-from sensortree.structure import (
-    cascade_tree,
-    check_tree_fits,
-    exhaustive_leaves,
-    exhaustive_tree,
-    prune,
-)
+from sensortree.structure import prune
 from sensortree.tree import Leaf, Node, SensorTree
 
 Array = NDArray[np.float64]
 
-LEARNED = ("auto", *SEARCHES)
-# structure="auto" is exhaustive up to this many leaves.
-EXHAUSTIVE = 16
-# Rows up to which structures are compared on all folds.
-FEW_ROWS = 3000
 # l2="auto", as a multiple of the mean spread of an example's leaf risks.
 RIDGE = 30.0
 
@@ -85,12 +72,12 @@ __all__ = [
     "Interval",
     "StrOptions",
     "automatic_ridge",
-    "leaf_costs",
 ]
 
 
 class BaseSensorTreeClassifier(
     CallbackSupportMixin,
+    StructureChooser,
     TrainingReader,
     PolicyPredictor,
     ClassifierMixin,
@@ -112,6 +99,8 @@ class BaseSensorTreeClassifier(
     cv: Any
     errors: str
     decision_features: Any
+    loss: Any
+    max_cost: float | None
     n_jobs: int | None
     fallback_leaf_: int | None
 
@@ -137,11 +126,18 @@ class BaseSensorTreeClassifier(
         "errors": [StrOptions({"smoothed", "observed"})],
         "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "max_cost": [None, Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
     }
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> Any:
         """Learn the decision functions and the leaf classifiers.
 
         Parameters
@@ -152,6 +148,9 @@ class BaseSensorTreeClassifier(
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight 0 is the same as leaving the row out, weight 2 as repeating it.
+        prices : array-like of shape (n_samples, n_sensors), default=None
+            Prices of each example, where they are not columns of X; NaN stands for the
+            sensor's own price. Predictions then need `prices` too.
 
         Returns
         -------
@@ -160,7 +159,7 @@ class BaseSensorTreeClassifier(
         progress = Progress(self)
         with _all_or_nothing(self):
             self._check_parameters()
-            judges = self._judges(self._read(X, y, sample_weight))
+            judges = self._judges(self._read(X, y, sample_weight, prices))
             self._fit(judges, self._search(judges, progress), progress)
         progress.end()
         return self
@@ -171,6 +170,7 @@ class BaseSensorTreeClassifier(
         y: Any,
         cost_weights: Iterable[float],
         sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
     ) -> list[Any]:
         """Fit one model per cost weight; leaf classifiers are fitted only once.
 
@@ -180,6 +180,7 @@ class BaseSensorTreeClassifier(
         y : array-like of shape (n_samples,)
         cost_weights : iterable of float
         sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
 
         Returns
         -------
@@ -200,7 +201,7 @@ class BaseSensorTreeClassifier(
         for model in models:
             model._check_parameters()
         reader = clone(self)
-        judges = reader._judges(reader._read(X, y, sample_weight))
+        judges = reader._judges(reader._read(X, y, sample_weight, prices))
         search = reader._search(judges, None)
         seen = {
             name: value
@@ -219,7 +220,9 @@ class BaseSensorTreeClassifier(
     def _search(self, judges: Judges, progress: Progress | None) -> StructureSearch:
         deadline = None if self.max_time is None else time.monotonic() + self.max_time
         n_exact = None if self.n_exact == "all" else int(self.n_exact)
-        return StructureSearch(judges, self.n_leaves, n_exact, deadline, progress)
+        return StructureSearch(
+            judges, self.n_leaves, n_exact, deadline, progress, self.max_cost
+        )
 
     def _fit(
         self, judges: Judges, search: StructureSearch, progress: Progress | None
@@ -233,17 +236,32 @@ class BaseSensorTreeClassifier(
         coef = self._fit_decisions(problem, observed)
         if progress is not None:
             progress.step("decisions")
+        margins = problem.margins(coef)
         if self._learns_structure():
-            leaf = tree.route(problem.margins(coef))
-            visits = np.bincount(leaf, minlength=tree.n_leaves)
+            visits = np.bincount(tree.route(margins), minlength=tree.n_leaves)
             tree, nodes = prune(tree, visits)
             features, coef = [features[j] for j in nodes], [coef[j] for j in nodes]
+            margins = margins[:, nodes]
             report = replace(report, pruned=int((visits == 0).sum()))
             if getattr(self, "fallback_leaf_", None) is not None:
                 self.fallback_leaf_ = 0  # the only leaf that is left
         decisions = tuple(map(DecisionFunction, features, coef))
-        used = {s: judges.classifiers[s] for s in self._judged_subsets(tree)}
-        self.policy_ = Policy(data.reader, tree, decisions, used, data.classes)
+        flow = self._flow(tree, judges, margins)
+        used = {
+            subset: compile_classifier(judges.classifiers[subset])
+            for subset in self._judged_subsets(tree)
+        }
+        self.policy_ = Policy(
+            data.reader,
+            tree,
+            decisions,
+            used,
+            data.classes,
+            flow,
+            data.loss,
+            float(self.cost_weight),
+            None if self.max_cost is None else float(self.max_cost),
+        )
         self.classes_ = data.classes
         self.sensors_ = data.sensors
         self.tree_ = tree
@@ -274,144 +292,75 @@ class BaseSensorTreeClassifier(
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from error
 
-    def _choose_structure(
-        self, judges: Judges, search: StructureSearch
-    ) -> tuple[SensorTree, StructureReport]:
-        """Give the tree that `structure` and `root_sensors` stand for."""
-        sensors = judges.data.sensors
-        if self._learns_structure():
-            return self._learn_structure(judges, search)
-        if isinstance(self.structure, str):
-            tree = self._build_structure(sensors)
-        else:
-            tree = self._given_structure(sensors)
-        name = self.structure if isinstance(self.structure, str) else "given"
-        return tree, built(name, tree, sensors)
-
-    def _learns_structure(self) -> bool:
-        return isinstance(self.structure, str) and self.structure in LEARNED
-
-    def _given_structure(self, sensors: SensorSet) -> SensorTree:
-        given = isinstance(self.structure, SensorTree)
-        tree = self.structure if given else SensorTree.from_dict(self.structure)
-        check_tree_fits(tree, sensors)
-        if self.root_sensors != "auto":
-            raise ParameterError(
-                "root_sensors is for trees that are built; the structure given is a tree, "
-                "whose root says what is known there: leave root_sensors at 'auto'."
-            )
-        return tree
-
-    def _build_structure(self, sensors: SensorSet) -> SensorTree:
-        root = self._cheap_root(sensors)
-        if self.structure == "exhaustive":
-            return exhaustive_tree(sensors.names, root)
-        return cascade_tree(sensors.cheapest_first(), root)
-
-    def _cheap_root(self, sensors: SensorSet) -> tuple[str, ...]:
-        """Sensors named by the user, or else the free ones, or else the cheapest."""
-        named = self._named_root(sensors)
-        if named is not None:
-            return named
-        free = [n for n, c in zip(sensors.names, sensors.costs, strict=True) if not c]
-        return tuple(free) or sensors.cheapest_first()[:1]
-
-    def _named_root(self, sensors: SensorSet) -> tuple[str, ...] | None:
-        """Sensors that the user wants known at the root; None for "auto"."""
-        if isinstance(self.root_sensors, str):
-            return None
-        for name in self.root_sensors:
-            if name not in sensors.names:
-                raise SensorError(
-                    f"root_sensors names {name!r}, which is not a sensor; the sensors are "
-                    f"{', '.join(map(repr, sensors.names))}."
-                )
-        return tuple(self.root_sensors)
-
-    def _learn_structure(
-        self, judges: Judges, search: StructureSearch
-    ) -> tuple[SensorTree, StructureReport]:
-        """Run the search asked for, or several, of which the least validated risk wins."""
-        sensors = judges.data.sensors
-        named = self._named_root(sensors)
-        root = None if named is None else frozenset(map(sensors.index, named))
-        if self.structure != "auto":
-            return search.run(self.structure, self.cost_weight, root)
-        found: dict[str, tuple[SensorTree, StructureReport]] = {}
-        if exhaustive_leaves(len(sensors) - (len(named) if named else 1)) <= EXHAUSTIVE:
-            start = search.root(self.cost_weight) if root is None else root
-            tree = exhaustive_tree(sensors.names, [sensors.names[j] for j in start])
-            return tree, built("exhaustive", tree, sensors)
-        for name in ("chain", "grown"):
-            found[name] = search.run(name, self.cost_weight, root)
-        if len(sensors) <= self.n_leaves:
-            cascade = cascade_tree(sensors.cheapest_first(), self._cheap_root(sensors))
-            found["cascade"] = cascade, built("cascade", cascade, sensors)
-        risks = {
-            name: self._validated_risk(tree, judges)
-            for name, (tree, _) in found.items()
-        }
-        validated = {name: float(risk.mean()) for name, risk in risks.items()}
-        winner = min(validated, key=validated.__getitem__)
-        if "cascade" in found and winner != "cascade":
-            # An order that was not learned is left only for what is clearly better.
-            lead = risks["cascade"] - risks[winner]
-            if lead.mean() < lead.std() / np.sqrt(len(lead)):
-                winner = "cascade"
-        tree, report = found[winner]
-        return tree, replace(report, validated=validated)
-
-    def _validated_risk(self, tree: SensorTree, judges: Judges) -> Array:
-        """Observed risks, times weight, on rows that decisions were not learned from.
-
-        Each fold in turn is held out; of many rows, two folds together once.
-        """
-        _, problem, observed = self._pose(tree, judges)
-        rows, _ = judges.data.distinct()
-        fold = judges.data.fold[rows]
-        folds = np.unique(fold[fold >= 0])
-        few = len(rows) <= FEW_ROWS
-        parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
-        risks = []
-        for held_out in parts:
-            train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-            if not (len(train) and len(test)):
-                continue
-            coef = self._fit_decisions(problem.take(train), observed.take(train))
-            risks.append(observed.take(test).risks(coef))
-        if not risks:  # nothing is held out: what was learned from must do
-            risks = [observed.risks(self._fit_decisions(problem, observed))]
-        return np.concatenate(risks)
-
     def _judged_subsets(self, tree: SensorTree) -> list[frozenset[str]]:
-        """Subsets that need a classifier: of leaves, and of nodes that ask a posterior."""
-        vertices: list[Leaf | Node] = [*tree.leaves]
-        vertices += tree.nodes if self._asks_posterior() else ()
-        return list(dict.fromkeys(vertex.sensors for vertex in vertices))
+        """Subsets that need a classifier: of leaves, of nodes, and of nothing at all."""
+        vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
+        known = [vertex.sensors for vertex in vertices]
+        return list(dict.fromkeys([*known, frozenset()]))
 
     def _believed_subsets(self, tree: SensorTree) -> list[frozenset[str]]:
-        """Those, and for smoothed errors all that the tree may buy, which knows most."""
-        subsets = self._judged_subsets(tree)
-        return subsets if self.errors == "observed" else [*subsets, tree.sensors]
+        """Subsets whose classifiers say how likely an error is: of this tree only.
+
+        Of all that the tree may buy too, which knows most; what else was judged on the
+        way must not matter.
+        """
+        vertices: list[Leaf | Node] = [*tree.leaves]
+        vertices += tree.nodes if self._asks_posterior() else ()
+        subsets = [vertex.sensors for vertex in vertices]
+        if self.errors == "smoothed":
+            subsets.append(tree.sensors)
+        return list(dict.fromkeys(subsets))
 
     def _leaf_risk(self, tree: SensorTree, judges: Judges) -> tuple[Array, Array]:
         """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
         data = judges.data
-        # Only of this tree: what else was judged on the way must not matter.
-        posteriors = {s: judges.posteriors[s] for s in self._believed_subsets(tree)}
-        answers_at = np.column_stack(
-            [posteriors[leaf.sensors].argmax(axis=1) for leaf in tree.leaves]
+        market = data.market(self.max_cost)
+        costs = leaf_costs(tree, data.sensors, data.prices)
+        answers = self._answers(tree.leaves, judges)
+        errors = data.loss.of(data.y[:, None], answers)
+        observed = leaf_risk(errors, costs, self.cost_weight)
+        risk = observed
+        if self.errors == "smoothed" and (data.fold >= 0).any():
+            posteriors = {s: judges.posteriors[s] for s in self._believed_subsets(tree)}
+            belief = trusted_posterior(posteriors, data.y, data.weight)
+            if belief is not None:
+                errors = data.loss.expected(belief, answers)
+                expected = leaf_risk(errors, costs, self.cost_weight)
+                risk = 0.5 * (observed + expected)
+        # No decision may lead where an example cannot pay.
+        ruled_out = ~market.affordable(costs)
+        worst = self._max_risk(data)
+        return np.where(ruled_out, worst, risk), np.where(ruled_out, worst, observed)
+
+    def _answers(
+        self, vertices: Sequence[Leaf | Node], judges: Judges
+    ) -> NDArray[np.intp]:
+        """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
+        data = judges.data
+        said = [data.loss.answer(judges.posteriors[v.sensors]) for v in vertices]
+        return np.stack(said, axis=1) if said else np.empty((len(data.y), 0), np.intp)
+
+    def _max_risk(self, data: TrainingData) -> float:
+        """R_max: everything bought at the highest prices, and the worst answer."""
+        costs = data.sensors.costs if data.prices is None else data.prices
+        highest = float(np.max(costs.sum(axis=-1)))
+        return max_risk(highest, self.cost_weight, data.loss.largest)
+
+    def _flow(self, tree: SensorTree, judges: Judges, margins: Array) -> Flow:
+        """Where the training examples went, and what else they could have had."""
+        data = judges.data
+        rows, weight = data.distinct()
+        judges.fit(self._judged_subsets(tree))
+        y = data.y[rows]
+        return measure_flow(
+            tree,
+            margins,
+            data.loss.of(y[:, None], self._answers(tree.leaves, judges)[rows]),
+            data.loss.of(y[:, None], self._answers(tree.nodes, judges)[rows]),
+            y,
+            len(data.classes),
+            weight,
         )
-        costs = leaf_costs(tree, data.sensors)
-        observed = leaf_risk(answers_at != data.y[:, None], costs, self.cost_weight)
-        if self.errors == "observed" or (data.fold < 0).all():
-            return observed, observed
-        belief = trusted_posterior(posteriors, data.y, data.weight)
-        if belief is None:
-            return observed, observed
-        expected = 1.0 - np.take_along_axis(belief, answers_at, axis=1)
-        expected = leaf_risk(expected, costs, self.cost_weight)
-        return 0.5 * (observed + expected), observed
 
     def _asks_posterior(self) -> bool:
         return isinstance(self.decision_features, str) and any(
@@ -426,19 +375,22 @@ class BaseSensorTreeClassifier(
         risk, observed = self._leaf_risk(tree, judges)
         data, posteriors = judges.data, judges.posteriors
         rows, weight = data.distinct()
+        prices = data.varying_prices()[rows]
         features, values = {}, {}
         for subset in dict.fromkeys(node.sensors for node in tree.nodes):
             readings = data.features(subset)[rows]
             said = posteriors[subset][rows] if subset in posteriors else None
             parts = self._parts(readings, data.y[rows])
-            features[subset] = fit_decision_features(parts, readings, said, weight)
-            values[subset] = features[subset](readings, said)
+            features[subset] = fit_decision_features(
+                parts, readings, said, prices, weight
+            )
+            values[subset] = features[subset](readings, said, prices)
         problem = RoutingProblem(
             tree,
             tuple(values[node.sensors] for node in tree.nodes),
             risk[rows],
             weight,
-            max_risk(data.sensors.costs, self.cost_weight),
+            self._max_risk(data),
         )
         bases = [features[node.sensors] for node in tree.nodes]
         return bases, problem, problem.with_risk(observed[rows])
@@ -487,8 +439,3 @@ def automatic_ridge(problem: RoutingProblem) -> float:
     """Ridge penalty in proportion to how much an example's leaves differ."""
     spread = np.ptp(problem.leaf_risk, axis=1)
     return float(RIDGE * np.average(spread, weights=problem.weight))
-
-
-def leaf_costs(tree: SensorTree, sensors: SensorSet) -> Array:
-    """Price of the sensors known at each leaf, (n_leaves,)."""
-    return np.array([sensors.cost_of(leaf.sensors) for leaf in tree.leaves])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sensortree.leaves import resolve_classifier
 from sensortree.policy import Policy
+from sensortree.readings import check_price_array
 from sensortree.table import Table
 
 Array = NDArray[np.float64]
@@ -34,81 +35,90 @@ class PolicyPredictor:
         policy: Policy = self.policy_
         return policy
 
-    def _table(self, X: Any) -> Table:
-        """Check X at prediction: the same columns as in training."""
+    def _table(self, X: Any, prices: ArrayLike | None) -> Table:
+        """Check X at prediction: the same columns as in training, and prices."""
         if self._policy.reader.transformers and Table.holds(X):
             validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_all_finite=False
+            )
+        if prices is None:
             return Table(X)
-        X = validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite=False
-        )
-        return Table(X)
+        return Table(X, check_price_array(prices, len(X), self._policy.sensors))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, prices: ArrayLike | None = None) -> NDArray[Any]:
         """Class of each row, answered with the sensors it acquires.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Columns of sensors that a row does not acquire are not looked at.
+        prices : array-like of shape (n_samples, n_sensors), default=None
+            Prices of each row, if the model was fitted with such.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._policy.predict(self._table(X))
+        return self._policy.predict(self._table(X, prices))
 
     @available_if(_leaves_have_probabilities)
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, prices: ArrayLike | None = None) -> Array:
         """Class probabilities of each row, from the leaf it reaches.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        return self._policy.predict_proba(self._table(X))
+        return self._policy.predict_proba(self._table(X, prices))
 
-    def apply(self, X: Any) -> NDArray[np.intp]:
+    def apply(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.intp]:
         """Index of the leaf each row reaches.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
 
         Returns
         -------
         leaf : ndarray of shape (n_samples,)
-            Leaves are numbered as in ``tree_.leaves``.
+            Leaves are numbered as in ``tree_.leaves``. A row that can afford no leaf
+            within ``max_cost`` stops at a node, and gets ``~node``.
         """
-        return self._policy.apply(self._table(X))
+        return self._policy.apply(self._table(X, prices))
 
-    def acquired(self, X: Any) -> NDArray[np.bool_]:
+    def acquired(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Which sensors each row acquires.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
 
         Returns
         -------
         acquired : ndarray of bool of shape (n_samples, n_sensors)
             Sensors are ordered as in ``sensors_.names``.
         """
-        return self._policy.acquired(self._table(X))
+        return self._policy.acquired(self._table(X, prices))
 
-    def acquisition_cost(self, X: Any) -> Array:
+    def acquisition_cost(self, X: Any, prices: ArrayLike | None = None) -> Array:
         """Price of the sensors each row acquires.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
 
         Returns
         -------
         cost : ndarray of shape (n_samples,)
         """
-        return self._policy.acquisition_cost(self._table(X))
+        return self._policy.acquisition_cost(self._table(X, prices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -19,11 +20,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from sensortree.declaration import resolve_sensors
 from sensortree.estimators.training import TrainingData, assign_folds, folds_of_splits
 from sensortree.exceptions import DataError
 from sensortree.leaves import accepts_nan, resolve_classifier
-from sensortree.readings import fit_reader
-from sensortree.sensors import Sensor, SensorSet, resolve_sensors
+from sensortree.loss import resolve_loss
+from sensortree.readings import check_price_array, fit_reader, read_prices
+from sensortree.sensors import Sensor, SensorSet
 from sensortree.table import Table
 
 
@@ -34,8 +37,15 @@ class TrainingReader:
     costs: Any
     classifier: Any
     cv: Any
+    loss: Any
 
-    def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TrainingData:
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        prices: ArrayLike | None,
+    ) -> TrainingData:
         """Validate the data once and for all, and read every sensor."""
         table, sensors, transformers = self._resolve(X)
         target = self._check_target(y, table)
@@ -45,7 +55,9 @@ class TrainingReader:
         rows = np.flatnonzero(weight > 0)
         y, weight = target[rows], weight[rows]
         classes, codes = _encode(y)
+        loss = resolve_loss(self.loss, classes)
         weighted = sample_weight is not None
+        sensors, paid = _with_prices(sensors, table, prices, rows, weight)
         reader, blocks = fit_reader(
             sensors,
             {name: clone(transformer) for name, transformer in transformers.items()},
@@ -56,14 +68,23 @@ class TrainingReader:
             accepts_nan(resolve_classifier(self.classifier)),
         )
         fold = self._split(table, target, rows)
-        values = np.hstack([*blocks, codes[:, None], fold[:, None]])
+        own = np.empty((len(rows), 0)) if paid is None else paid[:, sensors.varying]
+        values = np.hstack([*blocks, own, codes[:, None], fold[:, None]])
         order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
         blocks = [block[order] for block in blocks]
         codes, fold = codes[order], fold[order]
         if isinstance(self.cv, Integral):
             fold = assign_folds(np.hstack(blocks), codes, int(self.cv), classes)
         return TrainingData(
-            reader, blocks, codes, classes, weight[order], weighted, fold
+            reader,
+            blocks,
+            codes,
+            classes,
+            weight[order],
+            weighted,
+            fold,
+            None if paid is None else paid[order],
+            loss,
         )
 
     def _split(
@@ -112,6 +133,27 @@ class TrainingReader:
         if named is None:
             sensors, transformers = resolve_sensors(self.sensors, self.costs, table)
         return table, sensors, transformers
+
+
+def _with_prices(
+    sensors: SensorSet,
+    table: Table,
+    prices: ArrayLike | None,
+    rows: NDArray[np.intp],
+    weight: NDArray[np.float64],
+) -> tuple[SensorSet, NDArray[np.float64] | None]:
+    """Prices of each row, if they differ; a sensor's own cost is then their mean."""
+    if prices is not None:
+        given = check_price_array(prices, table.shape[0], sensors)
+        sensors = sensors.with_varying(np.logical_not(np.isnan(given).all(axis=0)))
+        table = Table(table.data, given)
+    paid = read_prices(table, sensors)
+    if paid is None:
+        return sensors, None
+    paid = paid[rows]
+    mean = np.average(paid, axis=0, weights=weight)
+    costs = np.where([t.varies for t in sensors.terms], mean, sensors.costs)
+    return replace(sensors, costs=costs), paid
 
 
 def _encode(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sensortree.estimators.progress import Progress
 from sensortree.estimators.training import Judges
-from sensortree.leaves import is_linear, sample_errors
+from sensortree.leaves import is_linear, sample_posterior
 from sensortree.sensors import SensorSet
 from sensortree.structure import (
     Evidence,
@@ -20,7 +20,7 @@ from sensortree.structure import (
     LeastSquaresScreen,
     Search,
     Vertex,
-    cascade_tree,
+    chain_tree,
     cluster_subsets,
     forward_chain,
     greedy_subsets,
@@ -30,6 +30,7 @@ from sensortree.tree import Leaf, Node, SensorTree
 
 Array = NDArray[np.float64]
 Subset = frozenset[int]
+EPS = float(np.finfo(float).eps)
 
 # Rows that a classifier is fitted on when it is screened by itself.
 SAMPLE = 2_000
@@ -115,6 +116,8 @@ class StructureSearch:
         Value of ``time.monotonic`` at which a search must end.
     progress : Progress or None
         Is told of each step, and may say stop.
+    max_cost : float or None
+        No example may spend more.
     """
 
     def __init__(
@@ -124,6 +127,7 @@ class StructureSearch:
         n_exact: int | None,
         deadline: float | None,
         progress: Progress | None,
+        max_cost: float | None,
     ):
         rows = len(judges.data.y)
         self.judges = judges
@@ -139,10 +143,11 @@ class StructureSearch:
         self.progress = progress
         self.data = self.judges.data
         self.names = self.data.sensors.names
-        self.costs = np.asarray(self.data.sensors.costs, float)
+        self.market = self.data.market(max_cost)
         self._screen: LeastSquaresScreen | None = None
-        self._screened: dict[Subset, NDArray[np.bool_]] = {}
-        self._sampled: dict[Subset, NDArray[np.bool_]] = {}
+        self._screened: dict[Subset, Array] = {}
+        self._sampled: dict[Subset, Array] = {}
+        self._costs: dict[tuple[Subset, Subset], Any] = {}
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""
@@ -168,45 +173,76 @@ class StructureSearch:
             )
         return self._screen.scores(sorted(subset))
 
-    def screened(self, subset: Subset) -> NDArray[np.bool_]:
-        """Errors of the least-squares screen; each subset is screened once."""
+    def screened(self, subset: Subset) -> Array:
+        """Losses of the least-squares screen; each subset is screened once."""
         if subset not in self._screened:
-            answers = self.scores(subset).argmax(axis=1)
-            self._screened[subset] = answers != self.data.y
+            self._screened[subset] = self._losses(self.scores(subset))
         return self._screened[subset]
 
-    def exact_errors(self, subsets: Sequence[Subset]) -> Array:
-        """Errors of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
-        named = [frozenset(self.names[j] for j in subset) for subset in subsets]
-        self.judges.fit(named)
-        answers = [self.judges.posteriors[s].argmax(axis=1) for s in named]
-        return np.column_stack([a != self.data.y for a in answers]).astype(float)
+    def _losses(self, posterior: Array) -> Array:
+        """What the answers to these class probabilities, or scores, cost, (n_rows,)."""
+        loss = self.data.loss
+        return loss.of(self.data.y, loss.answer(posterior))
 
-    def sampled(self, subset: Subset) -> NDArray[np.bool_]:
-        """Errors of the classifier itself, fitted on few rows; each subset once."""
+    def cost(self, subset: Subset, known: Subset = frozenset()) -> Any:
+        """Price of a subset when another is known: a number, or one for each row."""
+        if (subset, known) not in self._costs:
+            named = self._named(subset), self._named(known)
+            self._costs[subset, known] = self.market.cost(*named)
+        return self._costs[subset, known]
+
+    def mean_cost(self, subset: Subset, known: Subset = frozenset()) -> float:
+        """Mean price of a subset when another is known."""
+        return float(np.mean(self.cost(subset, known)))
+
+    def extend(self, subset: Subset, sensor: int) -> Subset | None:
+        """What is known after buying one more sensor; None if it may not be bought."""
+        extended = self.market.extension(self._named(subset), self.names[sensor])
+        if extended is None:
+            return None
+        return frozenset(map(self.data.sensors.index, extended))
+
+    def allows(self, subset: Subset) -> bool:
+        """Whether a subset may be known."""
+        return self.market.allows(self._named(subset))
+
+    def exact_errors(self, subsets: Sequence[Subset]) -> Array:
+        """Losses of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
+        named = [self._named(subset) for subset in subsets]
+        self.judges.fit(named)
+        losses = [self._losses(self.judges.posteriors[s]) for s in named]
+        return np.column_stack(losses)
+
+    def sampled(self, subset: Subset) -> Array:
+        """Losses of the classifier itself, fitted on few rows; each subset once."""
         if subset not in self._sampled:
             data = self.data
             n_rows = min(SAMPLE, max(2, len(data.y) // 2))
             rows = np.random.default_rng(1).permutation(len(data.y))[:n_rows]
             readings = data.features(self._named(subset))
-            self._sampled[subset] = sample_errors(
+            said = sample_posterior(
                 self.judges.classifier, readings, data.y, len(data.classes), rows
             )
+            self._sampled[subset] = self._losses(said)
         return self._sampled[subset]
 
     def search(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
 
         def priced(errors: Array, subsets: Sequence[Subset]) -> Array:
-            cost = [self.costs[list(subset)].sum() for subset in subsets]
-            return errors + cost_weight * np.array(cost)
+            if not cost_weight:
+                return errors
+            cost = [
+                np.broadcast_to(self.cost(subset), len(errors)) for subset in subsets
+            ]
+            return errors + cost_weight * np.column_stack(cost)
 
         linear = is_linear(self.judges.classifier)
         cheap = self.screened if linear else self.sampled
 
         def screen(subsets: Sequence[Subset]) -> Array:
             errors = np.column_stack([cheap(subset) for subset in subsets])
-            return priced(errors.astype(float), subsets)
+            return priced(errors, subsets)
 
         return Search(
             len(self.names),
@@ -215,21 +251,25 @@ class StructureSearch:
             self.n_exact,
             self.data.weight,
             self.out_of_time,
+            self.extend,
         )
 
     def root(self, cost_weight: float) -> Subset:
         """The free sensors, and of those worth their price the one worth most of it."""
-        free = frozenset(np.flatnonzero(self.costs == 0).tolist())
+        free = frozenset(map(self.data.sensors.index, self.market.free()))
         search = self.search(0.0)
         nothing = float(search.mean(search.exact([free]))[0])
 
-        def rate(risk: Array, added: Sequence[int]) -> Array:
-            """Error saved per unit of cost, as a negative number."""
-            return np.asarray((search.mean(risk) - nothing) / self.costs[list(added)])
+        def rate(risk: Array, extended: Sequence[Subset]) -> Array:
+            """Error saved per unit of cost, as a negative number; nobody is left out."""
+            prices = np.array([self.mean_cost(more, free) for more in extended])
+            within = [self.market.affordable(self.cost(m)).all() for m in extended]
+            saved = (search.mean(risk) - nothing) / np.maximum(prices, EPS)
+            return np.where(within, saved, np.inf)
 
         found = search.best_extension(free, rate)
-        worth_it = found is not None and -found[1] > cost_weight
-        return free | {found[0]} if found and worth_it else free
+        worth_it = found is not None and -found[2] > cost_weight
+        return found[1] if found and worth_it else free
 
     def greedy(
         self, cost_weight: float, root: Subset
@@ -242,18 +282,21 @@ class StructureSearch:
         self, cost_weight: float, root: Subset
     ) -> tuple[SensorTree, list[Growth]]:
         """Forward selection per unit of cost, with an exit after each sensor."""
-        steps = forward_chain(self.search(0.0), self.costs, self.n_leaves - 1, root)
-        order = [self.names[step.added] for step in steps]
-        return cascade_tree(order, root=self._named(root)), steps
+        steps = forward_chain(self.search(0.0), self.mean_cost, self.n_leaves - 1, root)
+        stages = [self._named(root), *(self._named(step.subset) for step in steps)]
+        return chain_tree(stages), steps
 
     def grown(
         self, cost_weight: float, root: Subset
     ) -> tuple[SensorTree, list[Growth]]:
         """Top-down growth by the gain that can be predicted from what is known."""
         evidence = Evidence(
-            lambda subset: self.screened(subset).astype(float),
+            self.screened,
             self._features,
-            self.costs,
+            len(self.names),
+            self.cost,
+            self.extend,
+            self.allows,
             self.data.weight,
             self.data.fold,
             self.out_of_time,

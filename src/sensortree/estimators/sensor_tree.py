@@ -38,7 +38,15 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     costs : dict of str to float, default=None
         Prices of sensors that `sensors` declares by their columns alone.
     cost_weight : float, default=0.01
-        Error that one unit of cost is worth (α in the paper). Larger buys less.
+        Error that one unit of cost is worth (α in the paper). Larger buys less. With a
+        `loss` in the unit of the prices, 1 is the natural setting.
+    loss : dict or array-like of shape (n_classes, n_classes), default=None
+        What wrong answers cost. None: 1 each. A dict of class to number: what it costs to
+        mistake an example of that class. A dict of class to dict of answer to number, or
+        a matrix with a row for each true class and a column for each answer, classes
+        sorted. Leaves then give the answer of the least expected loss.
+    max_cost : float, default=None
+        No example ever spends more than this.
     structure : {"auto", "chain", "grown", "greedy", "exhaustive", "cascade"}, \
             SensorTree or dict, default="auto"
         The tree, learned or given.
@@ -175,6 +183,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         *,
         costs: Any = None,
         cost_weight: float = 0.01,
+        loss: Any = None,
+        max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int = 16,
         n_exact: int | str = 3,
@@ -197,6 +207,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.loss = loss
+        self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves
         self.n_exact = n_exact

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.costs import Market
 from sensortree.exceptions import DataError, FewRowsWarning
 from sensortree.leaves import fit_leaf_classifiers
+from sensortree.loss import Loss
 from sensortree.readings import SensorReader, together
 from sensortree.sensors import SensorSet
 
@@ -38,6 +40,10 @@ class TrainingData:
         Whether the user gave weights.
     fold : ndarray of shape (n_samples,)
         The fold a row is held out with; -1 for a row that is never held out.
+    prices : ndarray of shape (n_samples, n_sensors) or None
+        Prices of each example; None if all pay the same.
+    loss : Loss
+        What wrong answers cost.
     """
 
     reader: SensorReader
@@ -47,6 +53,8 @@ class TrainingData:
     weight: Array
     weighted: bool
     fold: Rows
+    prices: Array | None = None
+    loss: Loss = field(default_factory=Loss)
 
     @property
     def sensors(self) -> SensorSet:
@@ -61,7 +69,18 @@ class TrainingData:
             y=self.y[rows],
             weight=self.weight[rows],
             fold=self.fold[rows],
+            prices=None if self.prices is None else self.prices[rows],
         )
+
+    def market(self, max_cost: float | None) -> Market:
+        """What may be bought at what price."""
+        return Market(self.sensors, self.prices, max_cost)
+
+    def varying_prices(self) -> Array:
+        """Prices that differ between examples, (n_samples, n_varying)."""
+        if self.prices is None:
+            return np.empty((len(self.y), 0))
+        return np.asarray(self.prices[:, self.sensors.varying])
 
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_samples, width)."""
@@ -69,9 +88,8 @@ class TrainingData:
 
     def distinct(self) -> tuple[Rows, Array]:
         """First row of each run of equal rows (class and fold too), and its weight."""
-        first = first_of_runs(
-            np.hstack([*self.blocks, self.y[:, None], self.fold[:, None]])
-        )
+        ends = [self.varying_prices(), self.y[:, None], self.fold[:, None]]
+        first = first_of_runs(np.hstack([*self.blocks, *ends]))
         return first, np.add.reduceat(self.weight, first)
 
 

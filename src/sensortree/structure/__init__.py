@@ -3,6 +3,7 @@
 from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.fixed import (
     cascade_tree,
+    chain_tree,
     check_tree_fits,
     exhaustive_leaves,
     exhaustive_tree,
@@ -24,6 +25,7 @@ __all__ = [
     "Search",
     "Vertex",
     "cascade_tree",
+    "chain_tree",
     "check_tree_fits",
     "cluster_subsets",
     "exhaustive_leaves",

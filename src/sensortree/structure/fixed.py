@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sensortree.exceptions import TreeError
 from sensortree.sensors import SensorSet
@@ -11,7 +11,11 @@ from sensortree.tree import Leaf, Node, SensorTree
 MAX_LEAVES = 400
 
 
-def exhaustive_tree(sensors: Sequence[str], root: Iterable[str] = ()) -> SensorTree:
+def exhaustive_tree(
+    sensors: Sequence[str],
+    root: Iterable[str] = (),
+    next_ones: Callable[[frozenset[str]], Sequence[str]] | None = None,
+) -> SensorTree:
     """Build the tree of every order in which sensors can be bought.
 
     At each vertex the options are to stop, or to buy one of the remaining sensors; a
@@ -23,6 +27,9 @@ def exhaustive_tree(sensors: Sequence[str], root: Iterable[str] = ()) -> SensorT
         All sensors; options are listed in this order.
     root : iterable of str, default=()
         Sensors known at the root.
+    next_ones : callable, default=None
+        Given what is known, lists the sensors that may be bought next; all others by
+        default.
 
     Examples
     --------
@@ -39,17 +46,23 @@ def exhaustive_tree(sensors: Sequence[str], root: Iterable[str] = ()) -> SensorT
           └─ g3 > 0, buy b: leaf 4 stops with a, b, c
     """
     known = frozenset(root)
-    n_leaves = exhaustive_leaves(len(set(sensors) - known))
-    if n_leaves > MAX_LEAVES:
-        raise TreeError(
-            f"the exhaustive tree over {len(set(sensors) - known)} sensors has "
-            f"{n_leaves} leaves, more than {MAX_LEAVES}; use structure='cascade', give a "
-            f"tree, group columns into fewer sensors, or name more root_sensors."
-        )
+    options = next_ones or (lambda known: [s for s in sensors if s not in known])
+    room = MAX_LEAVES
 
     def below(known: frozenset[str]) -> Leaf | Node:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            others = len(set(sensors) - frozenset(root))
+            counted = f"{exhaustive_leaves(others)} leaves, " if not next_ones else ""
+            raise TreeError(
+                f"the exhaustive tree over {others} sensors has {counted}more than "
+                f"{MAX_LEAVES}{'' if counted else ' leaves'}; use structure='cascade', "
+                f"give a tree, group columns into fewer sensors, or name more "
+                f"root_sensors."
+            )
         vertex: Leaf | Node | None = None
-        for sensor in reversed([s for s in sensors if s not in known]):
+        for sensor in reversed(options(known)):
             bought = below(known | {sensor})
             vertex = bought if vertex is None else Node(known, bought, vertex)
         return Leaf(known) if vertex is None else Node(known, Leaf(known), vertex)
@@ -94,6 +107,11 @@ def cascade_tree(order: Sequence[str], root: Iterable[str] | None = None) -> Sen
         if sensor not in known:
             known |= {sensor}
             stages.append(known)
+    return chain_tree(stages)
+
+
+def chain_tree(stages: Sequence[frozenset[str]]) -> SensorTree:
+    """Build the chain that knows ever more and may stop at each stage."""
     vertex: Leaf | Node = Leaf(stages[-1])
     for stage in reversed(stages[:-1]):
         vertex = Node(stage, Leaf(stage), vertex)

@@ -17,6 +17,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,15 @@ class Evidence:
         Error of each example with these sensors, out of fold, (n_samples,).
     features : callable of subset
         What a decision that knows these sensors may look at, (n_samples, width).
-    costs : ndarray of shape (n_sensors,)
+    n_sensors : int
+    price : callable
+        Price of an extended subset when a subset is known: a number, or one for each
+        example.
+    extend : callable
+        What is known after buying one more sensor, with what it needs; None if it may not
+        be bought.
+    allows : callable
+        Whether a subset may be known.
     weight, fold : ndarray of shape (n_samples,)
     out_of_time : callable
         Whether growth must end with what it has.
@@ -53,7 +62,10 @@ class Evidence:
 
     errors: Callable[[Subset], Array]
     features: Callable[[Subset], Array]
-    costs: Array
+    n_sensors: int
+    price: Callable[[Subset, Subset], Any]
+    extend: Callable[[Subset, int], Subset | None]
+    allows: Callable[[Subset], bool]
     weight: Array
     fold: Rows
     out_of_time: Callable[[], bool] = lambda: False
@@ -70,7 +82,7 @@ class Vertex:
 
 @dataclass(frozen=True, eq=False)
 class Purchase:
-    """One or two purchases at a vertex, who makes them, and what they are worth."""
+    """What one or two purchases lead to, who makes them, and what they are worth."""
 
     options: tuple[Subset, ...]
     rows: tuple[Rows, ...]
@@ -101,7 +113,8 @@ def grow_tree(
     root = Vertex(start, np.arange(len(evidence.weight)))
     total = evidence.weight.sum()
     risk = float(evidence.weight @ evidence.errors(start)) / total
-    risk += cost_weight * float(evidence.costs[list(start)].sum())
+    price = np.broadcast_to(evidence.price(start, frozenset()), len(evidence.weight))
+    risk += cost_weight * float(evidence.weight @ price) / total
     steps: list[Growth] = []
     queue: list[tuple[float, int, Vertex, Purchase]] = []
     leaves, number = 1, 0
@@ -121,9 +134,9 @@ def grow_tree(
         leaves += len(purchase.options)
         risk -= purchase.worth / total
         for option, rows in zip(purchase.options, purchase.rows, strict=True):
-            child = Vertex(vertex.subset | option, rows)
+            child = Vertex(option, rows)
             vertex.children.append(child)
-            steps.append(Growth(child.subset, min(option), risk))
+            steps.append(Growth(option, min(option - vertex.subset), risk))
             consider(child)
     return root, steps
 
@@ -132,15 +145,17 @@ def best_purchase(
     evidence: Evidence, cost_weight: float, vertex: Vertex
 ) -> Purchase | None:
     """The purchase, or two, of the largest total predicted worth; None if none pays."""
-    others = [j for j in range(len(evidence.costs)) if j not in vertex.subset]
+    others = [j for j in range(evidence.n_sensors) if j not in vertex.subset]
+    extended = [evidence.extend(vertex.subset, j) for j in others]
+    options = list(dict.fromkeys(more for more in extended if more is not None))
     rows = vertex.rows
-    if not others or len(rows) < MIN_ROWS:
+    if not options or len(rows) < MIN_ROWS:
         return None
-    options = [frozenset({j}) for j in others]
     worth = _worth(evidence, cost_weight, vertex, options)
     weight = evidence.weight[rows]
     best = np.argsort(-(weight @ np.maximum(worth, 0.0)), kind="stable")[:PAIRED]
     pairs = [options[a] | options[b] for a, b in combinations(sorted(best), 2)]
+    pairs = [p for p in dict.fromkeys(pairs) if p not in options and evidence.allows(p)]
     if pairs:
         worth = np.hstack([worth, _worth(evidence, cost_weight, vertex, pairs)])
         options += pairs
@@ -183,9 +198,14 @@ def _worth(
     rows = vertex.rows
     before = evidence.errors(vertex.subset)[rows]
     gains = np.column_stack(
-        [before - evidence.errors(vertex.subset | option)[rows] for option in options]
+        [before - evidence.errors(option)[rows] for option in options]
     )
-    price = np.array([evidence.costs[list(option)].sum() for option in options])
+    price = np.column_stack(
+        [
+            np.broadcast_to(evidence.price(option, vertex.subset), len(evidence.weight))
+            for option in options
+        ]
+    )[rows]
     features = evidence.features(vertex.subset)[rows]
     predicted = cross_fitted_ridge(
         features, gains, evidence.weight[rows], evidence.fold[rows]

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 # Sensors that a chain may add in a row without saving any error.
 PATIENCE = 3
 Subset = frozenset[int]
+EPS = float(np.finfo(float).eps)
 Losses = Callable[[Sequence[Subset]], Array]
-Value = Callable[[Array, Sequence[int]], Array]
+Price = Callable[[Subset, Subset], float]
+Value = Callable[[Array, Sequence[Subset]], Array]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Search:
     weight : ndarray of shape (n_samples,)
     out_of_time : callable
         Whether the search must end with what it has.
+    extend : callable
+        What is known after buying one more sensor, with what it needs; None if it may not
+        be bought.
     """
 
     n_sensors: int
@@ -60,23 +65,30 @@ class Search:
     n_exact: int | None
     weight: Array
     out_of_time: Callable[[], bool] = lambda: False
+    extend: Callable[[Subset, int], Subset | None] = lambda subset, j: subset | {j}
 
-    def best_extension(self, subset: Subset, value: Value) -> tuple[int, float] | None:
+    def best_extension(
+        self, subset: Subset, value: Value
+    ) -> tuple[int, Subset, float] | None:
         """Sensor whose addition has the least value, the lowest of equals.
 
-        `value` takes risks (n_samples, n_subsets) and the sensors added, and gives one
-        number for each. None if there is nothing to add, or no time to find it.
+        `value` takes risks (n_samples, n_subsets) and the extended subsets, and gives one
+        number for each. Gives the sensor, the extended subset and the value; None if
+        there is nothing to add, or no time to find it.
         """
         others = [j for j in range(self.n_sensors) if j not in subset]
-        if not others or self.out_of_time():
+        options = [(j, more) for j in others if (more := self.extend(subset, j))]
+        if not options or self.out_of_time():
             return None
-        if self.n_exact is not None and len(others) > self.n_exact:
-            screened = value(self.screen([subset | {j} for j in others]), others)
+        if self.n_exact is not None and len(options) > self.n_exact:
+            extended = [more for _, more in options]
+            screened = value(self.screen(extended), extended)
             promising = np.argsort(screened, kind="stable")[: self.n_exact]
-            others = [others[k] for k in sorted(promising)]
-        values = value(self.exact([subset | {j} for j in others]), others)
+            options = [options[k] for k in sorted(promising)]
+        extended = [more for _, more in options]
+        values = value(self.exact(extended), extended)
         best = int(np.argmin(values))
-        return others[best], float(values[best])
+        return *options[best], float(values[best])
 
     def mean(self, risk: Array) -> Array:
         """Weighted mean over examples of each column."""
@@ -112,15 +124,15 @@ def greedy_subsets(
         others = grown if k == n_subsets - 1 else np.minimum(grown, at_start)
         present = at_start
 
-        def loss(risk: Array, _: Sequence[int], others: Array = others) -> Array:
+        def loss(risk: Array, _: Sequence[Subset], others: Array = others) -> Array:
             return search.mean(np.minimum(risk, others[:, None]))
 
         value = float(loss(present[:, None], [])[0])
         while (found := search.best_extension(subsets[k], loss)) is not None:
-            sensor, lower = found
+            sensor, extended, lower = found
             if not lower < value:
                 break
-            subsets[k] = subsets[k] | {sensor}
+            subsets[k] = extended
             present, value = search.exact([subsets[k]])[:, 0], lower
             steps.append(Growth(subsets[k], sensor, value))
         grown = np.minimum(grown, present)
@@ -128,7 +140,7 @@ def greedy_subsets(
 
 
 def forward_chain(
-    search: Search, costs: ArrayLike, n_stages: int, start: Subset
+    search: Search, price: Price, n_stages: int, start: Subset
 ) -> list[Growth]:
     """Add sensors one by one: each time the one that saves most error per unit of cost.
 
@@ -138,7 +150,8 @@ def forward_chain(
     ----------
     search : Search
         Its risks must be of error alone, without cost.
-    costs : array-like of shape (n_sensors,)
+    price : callable
+        Mean price of an extended subset when a subset is known.
     n_stages : int
         Number of sensors to add at most.
     start : frozenset of int
@@ -151,21 +164,26 @@ def forward_chain(
     steps: list[Growth] = []
     subset = start
     error = least = float(search.mean(search.exact([subset]))[0])
-    prices = np.maximum(np.asarray(costs, float), np.finfo(float).eps)
     useful = 0
     while len(steps) < n_stages and len(steps) - useful < PATIENCE:
 
-        def rate(risk: Array, added: Sequence[int], error: float = error) -> Array:
+        def rate(
+            risk: Array,
+            extended: Sequence[Subset],
+            known: Subset = subset,
+            error: float = error,
+        ) -> Array:
             """Error saved per unit of cost, as a negative number; lost ones unpriced."""
-            change = search.mean(risk) - error
-            return np.where(change < 0, change / prices[list(added)], change)
+            prices = np.array([max(price(more, known), EPS) for more in extended])
+            changes = search.mean(risk) - error
+            return np.where(changes < 0, changes / prices, changes)
 
         found = search.best_extension(subset, rate)
         if found is None:
             break
-        subset = subset | {found[0]}
-        error += found[1] * (prices[found[0]] if found[1] < 0 else 1.0)
-        steps.append(Growth(subset, found[0], error))
+        sensor, subset, _ = found
+        error = float(search.mean(search.exact([subset]))[0])
+        steps.append(Growth(subset, sensor, error))
         if error < least:
             least, useful = error, len(steps)
     return steps[:useful]
