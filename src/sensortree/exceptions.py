@@ -8,6 +8,7 @@
      ├── ParameterError          (ValueError)    an estimator parameter out of range
      ├── DataError               (ValueError)    X, y or weights that cannot be used
      ├── ProblemError            (ValueError)    a surrogate problem that cannot be
+     ├── SessionError            (ValueError)    a session that cannot go on like that
      ├── SolverError             (RuntimeError)  a solver gave no answer
      └── MissingDependencyError  (ImportError)   an optional package is not installed
 
@@ -40,6 +41,10 @@ class DataError(SensorTreeError, ValueError):
 
 class ProblemError(SensorTreeError, ValueError):
     """A surrogate problem that cannot be."""
+
+
+class SessionError(SensorTreeError, ValueError):
+    """A session that is told or asked what cannot be."""
 
 
 class SolverError(SensorTreeError, RuntimeError):

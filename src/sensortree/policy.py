@@ -1,90 +1,48 @@
-"""`Policy`: sensors, tree, decision functions and leaf classifiers, ready to be asked."""
+"""`Policy`: a fitted decision system, ready to be asked about rows or step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.costs import Path, path_costs, vertex_paths
-from sensortree.decision import DecisionFunction
-from sensortree.fingerprint import fingerprint
-from sensortree.flow import Flow
-from sensortree.loss import Loss
-from sensortree.readings import SensorReader, together
+from sensortree.acquisition import (
+    Decision,
+    Session,
+    Step,
+    acquire,
+    acquire_async,
+    resume_session,
+    stand,
+)
+from sensortree.costs import path_costs
+from sensortree.readings import together
 from sensortree.scorers import posterior
-from sensortree.sensors import SensorSet
+from sensortree.system import DecisionSystem
 from sensortree.table import Table
-from sensortree.tree import Node, SensorTree
+from sensortree.tree import Node
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(DecisionSystem):
     """A fitted decision system: which sensors to buy, when to stop, what to answer.
 
     A row's sensor is read only when the row has acquired it: nothing else of the row is
-    looked at, so other columns may hold anything.
+    looked at, so other columns may hold anything. Its attributes are those of
+    `DecisionSystem`.
 
     Attributes
     ----------
-    reader : SensorReader
+    sensors : SensorSet
     tree : SensorTree
-    decisions : tuple of DecisionFunction
-        One per node (g_j).
-    classifiers : mapping of sensor subset to classifier
-        One per distinct subset of leaves (f_k) and of nodes, and one for knowing nothing.
-        Their classes are positions in `classes`.
     classes : ndarray of shape (n_classes,)
-    flow : Flow
-        Where the training examples went.
-    loss : Loss
-    cost_weight : float
-    max_cost : float or None
-        No row spends more.
+    digest : str
+        Hexadecimal digest of everything the policy is made of.
     """
-
-    reader: SensorReader
-    tree: SensorTree
-    decisions: tuple[DecisionFunction, ...]
-    classifiers: Mapping[frozenset[str], Any]
-    classes: NDArray[Any]
-    flow: Flow
-    loss: Loss = field(default_factory=Loss)
-    cost_weight: float = 1.0
-    max_cost: float | None = None
-
-    @property
-    def sensors(self) -> SensorSet:
-        """The sensors this policy may acquire."""
-        return self.reader.sensors
-
-    @cached_property
-    def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of."""
-        return fingerprint(self)
-
-    @cached_property
-    def paths(self) -> tuple[Path, ...]:
-        """What is known on the way to each place where a row may stop.
-
-        These are the leaves; the place before the root, where nothing is known; and the
-        nodes, backwards: ``paths[~node]`` is a node's. A row stops elsewhere than at a
-        leaf only if it can afford no more.
-        """
-        nodes, leaves = vertex_paths(self.tree)
-        return (*leaves, (), *reversed(nodes))
-
-    @cached_property
-    def places(self) -> tuple[frozenset[str], ...]:
-        """Sensors known at each of these places."""
-        return tuple(path[-1] if path else frozenset() for path in self.paths)
 
     def apply(self, table: Table) -> Rows:
         """Leaf that each row reaches, (n_rows,); ``~node`` if it must stop at a node."""
@@ -107,31 +65,105 @@ class Policy:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
         return _Walk(self, table).posterior()
 
-    def best_place(
-        self, node: int, costs: Array, reachable: NDArray[np.bool_]
-    ) -> NDArray[np.intp]:
-        """Where rows that cannot go on from a node as decided are served best.
+    def step(
+        self,
+        known: Mapping[str, Any],
+        *,
+        unavailable: Iterable[str] = (),
+        limit: float | None = None,
+        prices: Mapping[str, float] | None = None,
+        free: Iterable[str] = (),
+    ) -> Step:
+        """Say what to do next for one example: a pure function of what is known.
 
         Parameters
         ----------
-        node : int
-        costs : ndarray of shape (n_rows, n_leaves)
-            Price of the way to each leaf.
-        reachable : ndarray of bool of shape (n_rows, n_leaves)
+        known : mapping of sensor to values
+            Values by column name, or in the sensor's column order.
+        unavailable : iterable of str, default=()
+            Sensors that cannot be had.
+        limit : float, default=None
+            The most that this example may spend.
+        prices : mapping of sensor to float, default=None
+            Prices of this example, for sensors whose price differs between examples.
+        free : iterable of str, default=()
+            Known sensors that were not paid for; known sensors that the policy would not
+            have asked for are not counted as spent either.
 
-        Returns
-        -------
-        place : ndarray of shape (n_rows,)
-            The reachable leaf below the node of the least mean training risk among
-            examples that came to it, or ``~node`` if stopping there is better.
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import SensorTreeClassifier
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+        >>> model = SensorTreeClassifier(cost_weight=0.02, structure="cascade").fit(X, y)
+        >>> model.policy_.step({}).sensor
+        'x0'
+        >>> step = model.policy_.step({"x0": [0.1]})
+        >>> step.action, step.sensor, step.spent
+        ('acquire', 'x1', 1.0)
+        >>> model.policy_.step({"x0": [2.5]}).action
+        'stop'
         """
-        below = self.tree.path_signs[:, node] != 0
-        spent = costs[:, below].min(axis=1, keepdims=True)
-        more = np.maximum(costs - spent, 0.0)
-        risk = self.flow.leaf_loss[node] + self.cost_weight * more
-        risk = np.where(reachable & below, risk, np.inf)
-        stay = self.flow.stop_loss[node] < risk.min(axis=1)
-        return np.where(stay, ~node, risk.argmin(axis=1))
+        return stand(self, known, unavailable, limit, prices, free)
+
+    def session(
+        self,
+        known: Mapping[str, Any] | None = None,
+        limit: float | None = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> Session:
+        """Begin to examine one example; see `Session`.
+
+        Parameters
+        ----------
+        known : mapping of sensor to values, default=None
+            What is known already, for nothing.
+        limit : float, default=None
+            The most that this example may spend.
+        prices : mapping of sensor to float, default=None
+        """
+        return Session(self, known, limit, prices)
+
+    def resume(self, state: Mapping[str, Any]) -> Session:
+        """Bring back a session from what its `to_dict` gave.
+
+        Parameters
+        ----------
+        state : mapping
+            It holds the digest of its model, and another model refuses it.
+        """
+        return resume_session(self, state)
+
+    def acquire(
+        self,
+        oracle: Callable[[str, tuple[str, ...]], Any],
+        known: Mapping[str, Any] | None = None,
+        limit: float | None = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> Decision:
+        """Examine one example by calling a function for what is bought, and decide.
+
+        Parameters
+        ----------
+        oracle : callable
+            Given a sensor's name and its columns, returns the values; None says that the
+            sensor is unavailable.
+        known : mapping of sensor to values, default=None
+        limit : float, default=None
+        prices : mapping of sensor to float, default=None
+        """
+        return acquire(self, oracle, known, limit, prices)
+
+    async def acquire_async(
+        self,
+        oracle: Callable[[str, tuple[str, ...]], Awaitable[Any]],
+        known: Mapping[str, Any] | None = None,
+        limit: float | None = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> Decision:
+        """Examine one example by awaiting a function for what is bought, and decide."""
+        return await acquire_async(self, oracle, known, limit, prices)
 
 
 class _Walk:
@@ -180,13 +212,7 @@ class _Walk:
             vertex, rows = stack.pop()
             readings = self._acquire(vertex.sensors, rows)
             if isinstance(vertex, Node):
-                decision = self.policy.decisions[n_nodes]
-                said = (
-                    self._judge(vertex.sensors, rows, readings)
-                    if decision.needs_posterior
-                    else None
-                )
-                upward = decision(readings, said, self._varying[rows]) > 0
+                upward = self._decide(n_nodes, vertex, rows, readings) > 0
                 goes_on = self._can_go_on(n_nodes, rows, upward)
                 stack.append((vertex.positive, rows[upward & goes_on]))
                 stack.append((vertex.negative, rows[~upward & goes_on]))
@@ -195,6 +221,16 @@ class _Walk:
                 self.place[rows] = n_leaves
                 n_leaves += 1
         self._acquire_rerouted()
+
+    def _decide(self, node: int, vertex: Node, rows: Rows, readings: Array) -> Array:
+        """Values of a node's decision function, (n_rows,)."""
+        decision = self.policy.decisions[node]
+        said = (
+            self._judge(vertex.sensors, rows, readings)
+            if decision.needs_posterior
+            else None
+        )
+        return decision(readings, said, self._varying[rows])
 
     def _enter(self, rows: Rows) -> Rows:
         """Rows that can afford what is known at the root; others stop before it."""
@@ -220,11 +256,10 @@ class _Walk:
         stuck = rows[~goes_on]
         if stuck.size:
             prices = None if self.prices is None else self.prices[stuck]
-            costs = path_costs(
-                self.policy.paths[: tree.n_leaves], self.policy.sensors, prices
-            )
-            costs = np.broadcast_to(costs, (len(stuck), tree.n_leaves))
-            self.place[stuck] = self.policy.best_place(node, costs, leaves[~goes_on])
+            costs = path_costs(self.policy.paths, self.policy.sensors, prices)
+            more = costs[..., : tree.n_leaves] - costs[..., ~node : ~node + 1 or None]
+            more = np.broadcast_to(more, (len(stuck), tree.n_leaves))
+            self.place[stuck] = self.policy.best_place(node, more, leaves[~goes_on])
             self._rerouted.append(stuck)
         return goes_on
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.sensors import SensorSet
-from sensortree.table import Table
+from sensortree.table import Table, one_row
 
 Array = NDArray[np.float64]
 
@@ -29,12 +29,15 @@ class SensorReader:
         Number of values in one reading of each sensor.
     allow_nan : bool
         Whether a reading may hold NaN (a missing value).
+    frame : str or None
+        The library of the frame that the transformers were fitted on; None for an array.
     """
 
     sensors: SensorSet
     transformers: Mapping[str, Any]
     widths: tuple[int, ...]
     allow_nan: bool
+    frame: str | None = None
 
     def prices(self, table: Table) -> Array | None:
         """Prices of each row, (n_rows, n_sensors); None if all rows pay the same."""
@@ -45,6 +48,22 @@ class SensorReader:
         values = self.transform(table.take(rows, self.sensors.columns[sensor]), sensor)
         self.check(values, sensor, rows)
         return values
+
+    def read_one(self, sensor: int, values: Sequence[Any]) -> Array:
+        """Read one sensor of one row from the values of its columns, shape (1, width)."""
+        name = self.sensors.names[sensor]
+        if name not in self.transformers:
+            try:
+                reading = np.array([values], dtype=np.float64)
+            except (TypeError, ValueError):
+                _numbers([values], self.sensors, sensor)  # says what is wrong
+                raise
+        else:
+            names = [self.sensors.column_names[c] for c in self.sensors.columns[sensor]]
+            reading = self.transform(one_row(names, values, self.frame), sensor)
+        if not np.isfinite(reading).all():
+            self.check(reading, sensor, np.zeros(1, dtype=np.intp))
+        return reading
 
     def transform(self, columns: Any, sensor: int) -> Array:
         """Turn a sensor's columns into numbers."""
@@ -98,7 +117,8 @@ def fit_reader(
             transformer.fit(columns, y, sample_weight=sample_weight)
         else:
             transformer.fit(columns, y)
-    reader = SensorReader(sensors, transformers, (0,) * len(sensors), allow_nan)
+    frame = table.library
+    reader = SensorReader(sensors, transformers, (0,) * len(sensors), allow_nan, frame)
     blocks = []
     for sensor, columns in enumerate(sensors.columns):
         block = reader.transform(table.take(rows, columns), sensor)
@@ -106,7 +126,7 @@ def fit_reader(
         reader.check(block, sensor, rows)
         blocks.append(block)
     widths = tuple(block.shape[1] for block in blocks)
-    return SensorReader(sensors, transformers, widths, allow_nan), blocks
+    return SensorReader(sensors, transformers, widths, allow_nan, frame), blocks
 
 
 def together(

@@ -56,6 +56,14 @@ class Table:
         return not isinstance(self.data, np.ndarray)
 
     @property
+    def library(self) -> str | None:
+        """Name of the frame's library: pandas, polars, pyarrow; None for an array."""
+        if not self.is_frame:
+            return None
+        frame = nw.from_native(self.data, eager_only=True)
+        return str(frame.implementation).lower()
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
         n_rows, n_columns = self.data.shape
@@ -78,3 +86,16 @@ class Table:
         if nw.dependencies.is_pandas_dataframe(self.data):
             return self.data.iloc[rows, columns]  # also where names repeat
         return nw.from_native(self.data, eager_only=True)[rows, columns].to_native()
+
+
+def one_row(names: Sequence[str], values: Sequence[Any], library: Any) -> Any:
+    """Give named values as a frame of one row, or as an array if there is no library."""
+    if library is not None:
+        data = {name: [value] for name, value in zip(names, values, strict=True)}
+        return nw.from_dict(data, backend=library).to_native()
+    row = np.empty((1, len(values)), dtype=object)
+    row[0] = values
+    try:
+        return row.astype(np.float64)
+    except (TypeError, ValueError):
+        return row
