@@ -5,6 +5,7 @@ The data's way through the package::
     sensors ─► structure ─► leaf classifiers ─► risk, savings ─► program, solver
                                                                       │ certificate
     pictures ◄─ estimators ◄────────────── policy ◄─ decisions ◄──────┘
+                                acquisition ─┘
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sensortree._version import __version__
 
 if TYPE_CHECKING:
+    from sensortree.acquisition import Decision, Session, Step
     from sensortree.estimators import (
         AlternatingTreeClassifier,
         DecisionReport,
@@ -32,13 +34,14 @@ if TYPE_CHECKING:
         ProblemError,
         SensorError,
         SensorTreeError,
+        SessionError,
         SolverError,
         TreeError,
     )
     from sensortree.logistic import QuadraticLogisticRegression
     from sensortree.policy import Policy
     from sensortree.program import Certificate
-    from sensortree.sensors import Sensor, SensorSet
+    from sensortree.sensors import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree import Leaf, Node, SensorTree
 
@@ -47,6 +50,7 @@ __all__ = [
     "Certificate",
     "CertificateWarning",
     "DataError",
+    "Decision",
     "DecisionReport",
     "FewRowsWarning",
     "Leaf",
@@ -62,8 +66,12 @@ __all__ = [
     "SensorTree",
     "SensorTreeClassifier",
     "SensorTreeError",
+    "Session",
+    "SessionError",
     "SolverError",
+    "Step",
     "StructureReport",
+    "Terms",
     "TreeError",
     "__version__",
     "cascade_tree",
@@ -74,6 +82,7 @@ __all__ = [
 _HOME = {
     "AlternatingTreeClassifier": "estimators",
     "Certificate": "program",
+    "Decision": "acquisition",
     "DecisionReport": "estimators",
     "Leaf": "tree",
     "Node": "tree",
@@ -83,7 +92,10 @@ _HOME = {
     "SensorSet": "sensors",
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
+    "Session": "acquisition",
+    "Step": "acquisition",
     "StructureReport": "estimators",
+    "Terms": "sensors",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
     "exhaustive_tree": "structure",
