@@ -182,7 +182,7 @@ class _Walk:
         widths = policy.reader.widths
         self._blocks = [np.full((n_rows, width), np.nan) for width in widths]
         self._known = np.zeros((len(widths), n_rows), dtype=bool)
-        self._posteriors: dict[frozenset[str], Array] = {}
+        self._posteriors: dict[int, Array] = {}  # by the identity of the classifier
         self.prices = policy.reader.prices(table)
         varying = policy.sensors.varying
         self._varying = (
@@ -212,7 +212,7 @@ class _Walk:
             vertex, rows = stack.pop()
             readings = self._acquire(vertex.sensors, rows)
             if isinstance(vertex, Node):
-                upward = self._decide(n_nodes, vertex, rows, readings) > 0
+                upward = self._decide(n_nodes, rows, readings) > 0
                 goes_on = self._can_go_on(n_nodes, rows, upward)
                 stack.append((vertex.positive, rows[upward & goes_on]))
                 stack.append((vertex.negative, rows[~upward & goes_on]))
@@ -222,14 +222,10 @@ class _Walk:
                 n_leaves += 1
         self._acquire_rerouted()
 
-    def _decide(self, node: int, vertex: Node, rows: Rows, readings: Array) -> Array:
+    def _decide(self, node: int, rows: Rows, readings: Array) -> Array:
         """Values of a node's decision function, (n_rows,)."""
         decision = self.policy.decisions[node]
-        said = (
-            self._judge(vertex.sensors, rows, readings)
-            if decision.needs_posterior
-            else None
-        )
+        said = self._judge(~node, rows, readings) if decision.needs_posterior else None
         return decision(readings, said, self._varying[rows])
 
     def _enter(self, rows: Rows) -> Rows:
@@ -284,16 +280,16 @@ class _Walk:
                 self._known[sensor, new] = True
         return together(self._blocks, sensors, subset, rows)
 
-    def _judge(self, subset: frozenset[str], rows: Rows, readings: Array) -> Array:
-        """Posterior of the classifier on these sensors, asked once per row."""
+    def _judge(self, place: int, rows: Rows, readings: Array) -> Array:
+        """Posterior of the classifier at a place, asked once per row."""
         n_rows, n_classes = self.table.shape[0], len(self.policy.classes)
-        if subset not in self._posteriors:
-            self._posteriors[subset] = np.full((n_rows, n_classes), np.nan)
-        known = self._posteriors[subset]
+        classifier = self.policy.classifier_at(place)
+        known = self._posteriors.get(id(classifier))
+        if known is None:
+            known = np.full((n_rows, n_classes), np.nan)
+            self._posteriors[id(classifier)] = known
         new = np.isnan(known[rows, 0])
-        known[rows[new]] = posterior(
-            self.policy.classifiers[subset], readings[new], n_classes
-        )
+        known[rows[new]] = posterior(classifier, readings[new], n_classes)
         return np.asarray(known[rows])
 
     def posterior(self) -> Array:
@@ -304,7 +300,7 @@ class _Walk:
             subset = self.policy.places[place]
             rows = np.flatnonzero(self.place == place)
             readings = together(self._blocks, sensors, subset, rows)
-            answers[rows] = self._judge(subset, rows, readings)
+            answers[rows] = self._judge(int(place), rows, readings)
         return answers
 
     def cost(self) -> Array:

@@ -68,6 +68,9 @@ class DecisionSystem:
     cost_weight : float
     max_cost : float or None
         No row spends more.
+    own_classifiers : mapping of place to classifier
+        Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
+        same.
     """
 
     reader: SensorReader
@@ -79,6 +82,7 @@ class DecisionSystem:
     loss: Loss = field(default_factory=Loss)
     cost_weight: float = 1.0
     max_cost: float | None = None
+    own_classifiers: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def sensors(self) -> SensorSet:
@@ -106,6 +110,11 @@ class DecisionSystem:
         """Sensors known at each of these places."""
         return tuple(path[-1] if path else frozenset() for path in self.paths)
 
+    def classifier_at(self, place: int) -> Any:
+        """Classifier that answers at a place."""
+        own = self.own_classifiers.get(place)
+        return self.classifiers[self.places[place]] if own is None else own
+
     @cached_property
     def vertices(self) -> tuple[Vertex, ...]:
         """Nodes, then leaves backwards, so that ``vertices[child]`` is a child."""
@@ -115,7 +124,7 @@ class DecisionSystem:
             Vertex(
                 node.sensors,
                 self.sensors.in_order(node.sensors),
-                self.classifiers[node.sensors],
+                self.classifier_at(~j),
                 self.decisions[j],
                 negative[j],
                 positive[j],
@@ -127,7 +136,7 @@ class DecisionSystem:
             Vertex(
                 leaf.sensors,
                 self.sensors.in_order(leaf.sensors),
-                self.classifiers[leaf.sensors],
+                self.classifier_at(k),
                 leaves_below=(k,),
             )
             for k, leaf in enumerate(tree.leaves)
