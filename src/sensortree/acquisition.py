@@ -18,7 +18,7 @@ from sensortree.costs import path_cost
 from sensortree.exceptions import DataError, SensorError, SessionError
 from sensortree.scorers import posterior
 from sensortree.sensors import SensorSet, check_cost, listed
-from sensortree.system import DecisionSystem, Vertex
+from sensortree.system import DecisionSystem
 
 Array = NDArray[np.float64]
 Because = Literal["policy", "limit", "unavailable"]
@@ -197,7 +197,7 @@ class Session:
                 f"call unavailable({self._pending[0]!r}). What is likely so far is "
                 f"session.step.proba."
             )
-        proba = self._judge(policy.places[place])
+        proba = self._judge(place)
         everything = frozenset(policy.sensors.names)
         rest = policy.sensors.cost_of(everything, self._readings, self._price_row)
         return Decision(
@@ -216,12 +216,10 @@ class Session:
         """The present step, also at the end, where its action is "stop"."""
         node, score = self._last if self._last is not None else (None, None)
         if self._place is not None:
-            proba = self._judge(self._policy.places[self._place])[0]
+            proba = self._judge(self._place)[0]
             return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, node, score)
         sensor = self._pending[0]
-        standing = (
-            frozenset() if node is None else self._policy.tree.nodes[node].sensors
-        )
+        standing = ~self._policy.tree.n_nodes if node is None else ~node
         return Step(
             "acquire",
             sensor,
@@ -258,7 +256,7 @@ class Session:
     def _restart(self) -> None:
         """Go from the root again, with what is known now."""
         self._started_with = getattr(self, "_started_with", tuple(self._values))
-        self._posteriors: dict[frozenset[str], Array] = {}
+        self._posteriors: dict[int, Array] = {}  # by the identity of the classifier
         self._joined: dict[frozenset[str], Array] = {}
         self._at = 0 if self._policy.tree.n_nodes else ~0
         self._last: tuple[int, float] | None = None
@@ -288,7 +286,7 @@ class Session:
             if vertex.decision is None:
                 self._place = ~self._at
                 return
-            score = self._decide(vertex)
+            score = self._decide(self._at)
             self._last = self._at, score
             child = vertex.positive if score > 0 else vertex.negative
             if self._can_reach(child):
@@ -296,12 +294,12 @@ class Session:
             else:
                 self._reroute()
 
-    def _decide(self, vertex: Vertex) -> float:
+    def _decide(self, node: int) -> float:
         """Value of a node's decision function."""
-        decision = vertex.decision
-        assert decision is not None
-        said = self._judge(vertex.sensors) if decision.needs_posterior else None
-        return float(decision(self._known(vertex.sensors), said, self._own)[0])
+        decision = self._policy.decisions[node]
+        said = self._judge(~node) if decision.needs_posterior else None
+        readings = self._known(self._policy.vertices[node].sensors)
+        return float(decision(readings, said, self._own)[0])
 
     def _known(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (1, width)."""
@@ -312,15 +310,14 @@ class Session:
             )
         return self._joined[subset]
 
-    def _judge(self, subset: frozenset[str]) -> Array:
-        """Posterior of the classifier on a subset, (1, n_classes), asked once."""
-        if subset not in self._posteriors:
-            self._posteriors[subset] = posterior(
-                self._policy.classifiers[subset],
-                self._known(subset),
-                len(self._policy.classes),
-            )
-        return self._posteriors[subset]
+    def _judge(self, place: int) -> Array:
+        """Posterior of the classifier at a place, (1, n_classes), asked once."""
+        classifier = self._policy.classifier_at(place)
+        if id(classifier) not in self._posteriors:
+            known = self._known(self._policy.places[place])
+            n_classes = len(self._policy.classes)
+            self._posteriors[id(classifier)] = posterior(classifier, known, n_classes)
+        return self._posteriors[id(classifier)]
 
     def _can_reach(self, child: int) -> bool:
         """Whether some leaf at or below a vertex can be had and afforded."""
