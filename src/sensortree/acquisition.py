@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ Because = Literal["policy", "limit", "unavailable"]
 NOTHING = np.empty((1, 0))
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """What to do next, given what is known.
 
     Attributes
@@ -130,6 +129,7 @@ class Session:
         )
         self._values: dict[str, tuple[Any, ...]] = {}
         self._readings: dict[str, Array] = {}
+        self._known_names: frozenset[str] = frozenset()
         self._free: list[str] = []
         self._unavailable: list[str] = []
         self._acquired: list[str] = []
@@ -258,6 +258,7 @@ class Session:
         self._started_with = getattr(self, "_started_with", tuple(self._values))
         self._posteriors: dict[int, Array] = {}  # by the identity of the classifier
         self._joined: dict[frozenset[str], Array] = {}
+        self._columns: dict[int, Array] = {}  # by the identity of the features
         self._at = 0 if self._policy.tree.n_nodes else ~0
         self._last: tuple[int, float] | None = None
         self._place: int | None = None
@@ -297,9 +298,14 @@ class Session:
     def _decide(self, node: int) -> float:
         """Value of a node's decision function."""
         decision = self._policy.decisions[node]
-        said = self._judge(~node) if decision.needs_posterior else None
-        readings = self._known(self._policy.vertices[node].sensors)
-        return float(decision(readings, said, self._own)[0])
+        features = decision.features
+        columns = self._columns.get(id(features))
+        if columns is None:
+            said = self._judge(~node) if decision.needs_posterior else None
+            readings = self._known(self._policy.vertices[node].sensors)
+            columns = features.columns(readings, said, self._own)
+            self._columns[id(features)] = columns
+        return float(decision.of(columns)[0])
 
     def _known(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (1, width)."""
@@ -377,11 +383,13 @@ class Session:
     def _worst_case(self) -> float:
         """Price of the dearest way that may still be taken."""
         below = self._policy.vertices[self._at].leaves_below
-        return max(self._way(k) for k in below if self._reachable(k))
+        if self._unavailable or self._limit is not None:
+            below = tuple(k for k in below if self._reachable(k))
+        return max(map(self._way, below))
 
     def _memo(self, key: Any, path: Callable[[], Iterable[frozenset[str]]]) -> float:
         """Price of a path given what is known; remembered where all pay the same."""
-        known = frozenset(self._readings)
+        known = self._known_names
         if self._prices is not None:
             cost = path_cost(path(), self._policy.sensors, self._price_row, known)
             return float(cost[0])
@@ -415,6 +423,7 @@ class Session:
                 )
         reading = self._policy.reader.read_one(index, ordered)
         self._values[sensor], self._readings[sensor] = ordered, reading
+        self._known_names = frozenset(self._readings)
         return "new" if before is None else "changed"
 
 
@@ -515,7 +524,9 @@ def _in_column_order(
     sensor: str, columns: tuple[str, ...], values: Any
 ) -> tuple[Any, ...]:
     """Values of a sensor's columns, from a mapping or a sequence; None is NaN."""
-    if isinstance(values, Mapping):
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        ordered = values.tolist()
+    elif isinstance(values, Mapping):
         unknown = [name for name in values if name not in columns]
         lacking = [name for name in columns if name not in values]
         if unknown or lacking:

@@ -6,7 +6,9 @@ classifier on those sensors gives: class probabilities say whether the answer is
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,14 +58,16 @@ class Posterior:
         """Columns of some rows, (n_rows, n_classes + 2), or 3 for two classes."""
         assert posterior is not None  # whoever holds this part gives one
         n_classes = posterior.shape[1]
-        leading = np.partition(posterior, n_classes - 2, axis=1)[:, -2:]
-        logs = np.log(np.maximum(posterior, TINY))
+        leading = np.partition(posterior, n_classes - 2, axis=1)
+        logs = np.maximum(posterior, TINY)
+        np.log(logs, out=logs)
+        logs *= posterior
         columns = np.empty((len(posterior), n_classes + (2 if n_classes > 2 else 1)))
         columns[:, : n_classes - 1] = posterior[:, 1:]
-        columns[:, n_classes - 1] = leading[:, 1]
+        columns[:, n_classes - 1] = leading[:, -1]
         if n_classes > 2:
-            columns[:, n_classes] = leading[:, 1] - leading[:, 0]
-        columns[:, -1] = -(posterior * logs).sum(axis=1)
+            np.subtract(leading[:, -1], leading[:, -2], out=columns[:, n_classes])
+        np.negative(np.add.reduce(logs, axis=1), out=columns[:, -1])
         return columns
 
 
@@ -132,24 +136,19 @@ class DecisionFeatures:
     scale: Array
     may_miss: NDArray[np.bool_]
 
+    def columns(self, readings: Array, posterior: Array | None, prices: Array) -> Array:
+        """Columns of some rows as they are, (n_rows, width)."""
+        return _columns(self.parts, readings, posterior, prices)
+
     def __call__(
         self, readings: Array, posterior: Array | None, prices: Array
     ) -> Array:
         """Features of some rows, (n_rows, width + number that may miss + 1)."""
-        standardised, missing = self.standardised(readings, posterior, prices)
+        columns = self.columns(readings, posterior, prices)
+        missing = np.isnan(columns)
+        standardised = np.where(missing, 0.0, (columns - self.center) / self.scale)
         said = missing[:, self.may_miss]
         return np.hstack([standardised, said, np.ones((len(standardised), 1))])
-
-    def standardised(
-        self, readings: Array, posterior: Array | None, prices: Array
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """Standardised columns, 0 where missing, and where that is."""
-        columns = _columns(self.parts, readings, posterior, prices)
-        missing = np.isnan(columns)
-        standardised = (columns - self.center) / self.scale
-        if missing.any():
-            standardised[missing] = 0.0
-        return standardised, missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,24 +165,41 @@ class DecisionFunction:
     features: DecisionFeatures
     coef: Array
 
-    @property
+    @cached_property
     def needs_posterior(self) -> bool:
         """Whether the posterior of the node's classifier is looked at."""
         return any(part.needs_posterior for part in self.features.parts)
 
+    @cached_property
+    def _weights(self) -> tuple[Array, Array, float]:
+        """Coefficients of the columns as they are and of their absence, the intercept."""
+        width = len(self.features.center)
+        own = self.coef[:width] / self.features.scale
+        return own, self.coef[width:-1], float(self.coef[-1])
+
     def __call__(
         self, readings: Array, posterior: Array | None, prices: Array
     ) -> Array:
-        """Values of g_j for some rows, (n_rows,).
+        """Values of g_j for some rows, (n_rows,)."""
+        return self.of(self.features.columns(readings, posterior, prices))
+
+    def of(self, columns: Array) -> Array:
+        """Values of g_j for columns of its features as they are, (n_rows,).
 
         Sums go along each row, so that a row's value does not depend on those beside it.
         """
-        columns, missing = self.features.standardised(readings, posterior, prices)
-        width = columns.shape[1]
-        value = (columns * self.coef[:width]).sum(axis=1) + self.coef[-1]
-        if len(self.coef) > width + 1:
-            said = missing[:, self.features.may_miss] * self.coef[width:-1]
-            value += said.sum(axis=1)
+        own, absence, intercept = self._weights
+        terms = columns - self.features.center
+        terms *= own
+        value = np.add.reduce(terms, axis=1)
+        if not math.isfinite(np.add.reduce(value)):  # rather than look at each number
+            missing = np.isnan(columns)
+            terms[missing] = 0.0
+            value = np.add.reduce(terms, axis=1)
+            if len(absence):
+                said = missing[:, self.features.may_miss] * absence
+                value += np.add.reduce(said, axis=1)
+        value += intercept
         return np.asarray(value)
 
 
@@ -213,4 +229,6 @@ def _columns(
 ) -> Array:
     """Columns of the parts, then the prices of the examples that have their own."""
     columns = [part(readings, posterior) for part in parts]
-    return np.concatenate([*columns, prices], axis=1)
+    if prices.shape[1]:
+        columns.append(prices)
+    return np.concatenate(columns, axis=1) if len(columns) > 1 else columns[0]

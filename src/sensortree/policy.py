@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,10 @@ from sensortree.acquisition import (
     stand,
 )
 from sensortree.costs import path_costs
-from sensortree.readings import together
+from sensortree.decision import DecisionFunction
 from sensortree.scorers import posterior
 from sensortree.system import DecisionSystem
 from sensortree.table import Table
-from sensortree.tree import Node
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -166,6 +166,43 @@ class Policy(DecisionSystem):
         return await acquire_async(self, oracle, known, limit, prices)
 
 
+@dataclass(frozen=True, eq=False)
+class _Company:
+    """Rows on their way together: who they are, what they know and what follows from it.
+
+    What was computed for what they know is carried on to a vertex that knows the same.
+    """
+
+    at: int
+    rows: Rows
+    known: dict[str, Array]
+    readings: Array | None = None
+    said: tuple[Any, Array] | None = None
+    columns: tuple[Any, Array] | None = None
+
+    def take(self, at: int, chosen: NDArray[np.bool_], same: bool) -> _Company:
+        """Some of the rows, on to another vertex, which knows the same or more."""
+        everyone = bool(chosen.all())
+
+        def part(values: Any) -> Any:
+            return values if everyone or values is None else values[chosen]
+
+        if same and at < 0 and self.said is not None:  # a leaf
+            said = self.said[0], part(self.said[1])
+            return _Company(at, part(self.rows), {}, part(self.readings), said)
+        known = {name: part(values) for name, values in self.known.items()}
+        if not same:
+            return _Company(at, part(self.rows), known)
+        return _Company(
+            at,
+            part(self.rows),
+            known,
+            part(self.readings),
+            None if self.said is None else (self.said[0], part(self.said[1])),
+            None if self.columns is None else (self.columns[0], part(self.columns[1])),
+        )
+
+
 class _Walk:
     """Rows of a table on their way from the root to the places where they stop.
 
@@ -173,22 +210,20 @@ class _Walk:
     ----------
     place : ndarray of shape (n_rows,)
         A leaf, or the complement of a node.
+    prices : ndarray of shape (n_rows, n_sensors) or None
     """
 
     def __init__(self, policy: Policy, table: Table):
         self.policy = policy
         self.table = table
         n_rows = table.shape[0]
-        widths = policy.reader.widths
-        self._blocks = [np.full((n_rows, width), np.nan) for width in widths]
-        self._known = np.zeros((len(widths), n_rows), dtype=bool)
-        self._posteriors: dict[int, Array] = {}  # by the identity of the classifier
         self.prices = policy.reader.prices(table)
         varying = policy.sensors.varying
         self._varying = (
             np.empty((n_rows, 0)) if self.prices is None else self.prices[:, varying]
         )
         self.place = np.empty(n_rows, dtype=np.intp)
+        self._arrived: list[tuple[int, _Company]] = []
         self._affordable = self._within_cap()
         self._go()
 
@@ -205,43 +240,88 @@ class _Walk:
         return np.asarray(np.broadcast_to(affordable, shape))
 
     def _go(self) -> None:
-        """Send all rows through the tree, depth first as vertices are numbered."""
-        tree, n_nodes, n_leaves = self.policy.tree, 0, 0
-        stack = [(tree.root, self._enter(np.arange(self.table.shape[0])))]
+        """Send all rows through the tree."""
+        policy = self.policy
+        root = 0 if policy.tree.n_nodes else ~0
+        stack = [self._enter(_Company(root, np.arange(self.table.shape[0]), {}))]
         while stack:
-            vertex, rows = stack.pop()
-            readings = self._acquire(vertex.sensors, rows)
-            if isinstance(vertex, Node):
-                upward = self._decide(n_nodes, rows, readings) > 0
-                goes_on = self._can_go_on(n_nodes, rows, upward)
-                stack.append((vertex.positive, rows[upward & goes_on]))
-                stack.append((vertex.negative, rows[~upward & goes_on]))
-                n_nodes += 1
-            else:
-                self.place[rows] = n_leaves
-                n_leaves += 1
-        self._acquire_rerouted()
+            company = stack.pop()
+            if not company.rows.size:
+                continue
+            vertex = policy.vertices[company.at]
+            company = self._acquire(vertex.names, company)
+            if vertex.decision is None:
+                self._arrive(~company.at, company)
+                continue
+            company, upward = self._decide(vertex.decision, company)
+            goes_on = self._can_go_on(company, upward)
+            for child, side in (
+                (vertex.positive, upward & goes_on),
+                (vertex.negative, ~upward & goes_on),
+            ):
+                same = policy.vertices[child].sensors == vertex.sensors
+                stack.append(company.take(child, side, same))
 
-    def _decide(self, node: int, rows: Rows, readings: Array) -> Array:
-        """Values of a node's decision function, (n_rows,)."""
-        decision = self.policy.decisions[node]
-        said = self._judge(~node, rows, readings) if decision.needs_posterior else None
-        return decision(readings, said, self._varying[rows])
+    def _arrive(self, place: int, company: _Company) -> None:
+        self.place[company.rows] = place
+        self._arrived.append((place, company))
 
-    def _enter(self, rows: Rows) -> Rows:
+    def _enter(self, company: _Company) -> _Company:
         """Rows that can afford what is known at the root; others stop before it."""
-        self._rerouted: list[Rows] = []
         if self._affordable is None:
-            return rows
+            return company
         n_nodes, n_leaves = self.policy.tree.n_nodes, self.policy.tree.n_leaves
-        root = self._affordable[:, -1 if n_nodes else n_leaves - 1]
-        self.place[rows[~root]] = ~n_nodes
-        return rows[root]
+        can = self._affordable[:, -1 if n_nodes else n_leaves - 1]
+        if not can.all():
+            self._arrive(~n_nodes, company.take(company.at, ~can, same=True))
+        return company.take(company.at, can, same=True)
+
+    def _acquire(self, names: tuple[str, ...], company: _Company) -> _Company:
+        """Read what these rows do not know yet, and put all they know together."""
+        if company.readings is not None:
+            return company
+        sensors, known = self.policy.sensors, dict(company.known)
+        for name in names:
+            if name not in known:
+                known[name] = self.policy.reader.read(
+                    self.table, sensors.index(name), company.rows
+                )
+        blocks = [known[name] for name in names]
+        empty = np.empty((len(company.rows), 0))
+        readings = np.concatenate(blocks, axis=1) if blocks else empty
+        return replace(company, known=known, readings=readings)
+
+    def _decide(
+        self, decision: DecisionFunction, company: _Company
+    ) -> tuple[_Company, NDArray[np.bool_]]:
+        """Whether g_j is positive for each row, with what was computed for it."""
+        features = decision.features
+        if company.columns is not None and company.columns[0] is features:
+            return company, decision.of(company.columns[1]) > 0
+        if decision.needs_posterior:
+            company = self._judge(~company.at, company)
+        said = company.said[1] if company.said is not None else None
+        assert company.readings is not None
+        prices = (
+            self._varying[company.rows] if self._varying.shape[1] else self._varying
+        )
+        columns = features.columns(company.readings, said, prices)
+        return replace(company, columns=(features, columns)), decision.of(columns) > 0
+
+    def _judge(self, place: int, company: _Company) -> _Company:
+        """Ask the classifier at a place, unless it has been asked about these rows."""
+        classifier = self.policy.classifier_at(place)
+        if company.said is not None and company.said[0] is classifier:
+            return company
+        assert company.readings is not None
+        said = posterior(classifier, company.readings, len(self.policy.classes))
+        return replace(company, said=(classifier, said))
 
     def _can_go_on(
-        self, node: int, rows: Rows, upward: NDArray[np.bool_]
+        self, company: _Company, upward: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Whether rows can afford some leaf on the side they chose; others are rerouted."""
+        node, rows = company.at, company.rows
         if self._affordable is None:
             return np.ones(len(rows), dtype=bool)
         tree = self.policy.tree
@@ -255,52 +335,24 @@ class _Walk:
             costs = path_costs(self.policy.paths, self.policy.sensors, prices)
             more = costs[..., : tree.n_leaves] - costs[..., ~node : ~node + 1 or None]
             more = np.broadcast_to(more, (len(stuck), tree.n_leaves))
-            self.place[stuck] = self.policy.best_place(node, more, leaves[~goes_on])
-            self._rerouted.append(stuck)
+            best = self.policy.best_place(node, more, leaves[~goes_on])
+            for place in np.unique(best).tolist():
+                chosen = ~goes_on
+                chosen[~goes_on] = best == place
+                sent = company.take(node, chosen, same=place == ~node)
+                names = self.policy.sensors.in_order(self.policy.places[place])
+                self._arrive(place, self._acquire(names, sent))
         return goes_on
-
-    def _acquire_rerouted(self) -> None:
-        """Read what rows that were sent straight to a leaf still lack there."""
-        for rows in self._rerouted:
-            for place in np.unique(self.place[rows]):
-                self._acquire(
-                    self.policy.places[place], rows[self.place[rows] == place]
-                )
-
-    def _acquire(self, subset: frozenset[str], rows: Rows) -> Array:
-        """Read what these rows do not know yet, and return all they know."""
-        sensors = self.policy.sensors
-        for name in sensors.in_order(subset):
-            sensor = sensors.index(name)
-            new = rows[~self._known[sensor, rows]]
-            if new.size:
-                self._blocks[sensor][new] = self.policy.reader.read(
-                    self.table, sensor, new
-                )
-                self._known[sensor, new] = True
-        return together(self._blocks, sensors, subset, rows)
-
-    def _judge(self, place: int, rows: Rows, readings: Array) -> Array:
-        """Posterior of the classifier at a place, asked once per row."""
-        n_rows, n_classes = self.table.shape[0], len(self.policy.classes)
-        classifier = self.policy.classifier_at(place)
-        known = self._posteriors.get(id(classifier))
-        if known is None:
-            known = np.full((n_rows, n_classes), np.nan)
-            self._posteriors[id(classifier)] = known
-        new = np.isnan(known[rows, 0])
-        known[rows[new]] = posterior(classifier, readings[new], n_classes)
-        return np.asarray(known[rows])
 
     def posterior(self) -> Array:
         """Posterior where each row stops, (n_rows, n_classes)."""
-        sensors = self.policy.sensors
         answers = np.empty((self.table.shape[0], len(self.policy.classes)))
-        for place in np.unique(self.place):
-            subset = self.policy.places[place]
-            rows = np.flatnonzero(self.place == place)
-            readings = together(self._blocks, sensors, subset, rows)
-            answers[rows] = self._judge(int(place), rows, readings)
+        for place, company in self._arrived:
+            if company.readings is None:  # stopped before the root
+                company = self._acquire((), company)
+            judged = self._judge(place, company)
+            assert judged.said is not None
+            answers[company.rows] = judged.said[1]
         return answers
 
     def cost(self) -> Array:

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-# Rows from which products of columns are made column by column, and of ensembles at once.
+# Rows from which products of columns are made column by column, and ensembles are asked
+# all at once; rows whose scores are computed together; rows of an ensemble at a time.
 MANY_ROWS = 64
+TOGETHER = 4
 BLOCK = 512
 
 
@@ -85,34 +87,38 @@ class LogisticScorer(_Answers):
 
     def basis(self, X: Array) -> Array:
         """Standardised columns, then every square and product of two of them."""
-        standardised = (X - self.center) / self.scale
+        return np.ascontiguousarray(self._terms(X)[:, : len(X)].T)
+
+    def _terms(self, X: Array) -> Array:
+        """The basis, a row for each term; rows of X are filled up to whole blocks."""
+        width, n_rows = len(self.center), -(-len(X) // TOGETHER) * TOGETHER
+        linear = np.zeros((width, n_rows))
+        linear[:, : len(X)] = ((X - self.center) / self.scale).T
         if self.degree == 1:
-            return np.asarray(standardised)
-        width = len(self.center)
+            return linear
         if len(X) < MANY_ROWS:
             first, second = self._pairs
-            products = standardised.take(first, axis=1)
-            products *= standardised.take(second, axis=1)
-            return np.concatenate([standardised, products], axis=1)
-        basis = np.empty((len(X), width + width * (width + 1) // 2))
-        basis[:, :width] = standardised
+            products = linear.take(first, axis=0)
+            products *= linear.take(second, axis=0)
+            return np.concatenate([linear, products])
+        terms = np.empty((width + width * (width + 1) // 2, n_rows))
+        terms[:width] = linear
         at = width
         for column in range(width):
             end = at + width - column
-            np.multiply(
-                standardised[:, column:],
-                standardised[:, column : column + 1],
-                out=basis[:, at:end],
-            )
+            np.multiply(linear[column:], linear[column], out=terms[at:end])
             at = end
-        return basis
+        return terms
 
     def scores(self, X: Array) -> Array:
         """Scores before they become probabilities, (n_rows, n_outputs)."""
-        # A stack of one-row products: each row goes through the same kernel, alone.
-        return np.asarray(
-            (self.basis(X)[:, None, :] @ self.coef)[:, 0] + self.intercept
-        )
+        terms = self._terms(X)
+        # Products of a few rows each, all of one shape: every row goes through the same
+        # kernel, however many there are.
+        blocks = terms.reshape(len(terms), -1, TOGETHER).transpose(1, 2, 0)
+        scores = (blocks @ self.coef).reshape(-1, len(self.intercept))[: len(X)]
+        scores += self.intercept
+        return np.asarray(scores)
 
     def predict_proba(self, X: Array) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
@@ -188,9 +194,9 @@ class BoostedScorer(_Answers):
 def probabilities(scores: Array) -> Array:
     """Sigmoid of one score, or softmax of several, as (n_rows, n_classes)."""
     if scores.shape[1] > 1:
-        likely = scores - scores.max(axis=1, keepdims=True)
+        likely = scores - np.maximum.reduce(scores, axis=1, keepdims=True)
         np.exp(likely, out=likely)
-        likely /= likely.sum(axis=1, keepdims=True)
+        likely /= np.add.reduce(likely, axis=1, keepdims=True)
         return np.asarray(likely)
     small = np.exp(-np.abs(scores))
     second = np.where(scores >= 0, 1.0, small) / (1.0 + small)

@@ -81,7 +81,10 @@ class Table:
         """Give these rows (indices or a mask) of these columns, in the data's own type."""
         columns = list(columns)
         if not self.is_frame:
-            return self.data[np.ix_(np.arange(self.shape[0])[rows], columns)]
+            rows = np.arange(self.shape[0])[rows]
+            if np.array_equal(rows, np.arange(self.shape[0])):
+                return self.data[:, columns]
+            return self.data[np.ix_(rows, columns)]
         rows = np.arange(self.shape[0])[rows]
         if nw.dependencies.is_pandas_dataframe(self.data):
             return self.data.iloc[rows, columns]  # also where names repeat
