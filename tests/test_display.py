@@ -17,6 +17,7 @@ from sensortree import (
     SensorSet,
     SensorTree,
     SensorTreeClassifier,
+    Terms,
     cascade_tree,
     exhaustive_tree,
 )
@@ -329,3 +330,36 @@ class TestTradeoff:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
             TradeoffDisplay({"all": (9, 0.9)}).plot()
+
+
+# groups and caps --------------------------------------------------------------------------
+
+
+def test_a_tree_shows_discounted_prices_of_what_follows_its_group():
+    tree = SensorTree(Node(["a"], Leaf(["a"]), Leaf(["a", "b"])))
+    terms = (Terms(group="g", surcharge=1.0), Terms(group="g", surcharge=1.0))
+    sensors = SensorSet(("a", "b"), ((0,), (1,)), (2.0, 5.0), terms=terms)
+    display = TreeDisplay(tree, sensors, [0.5, 0.5])
+    # a in full, b for 1 less than 5
+    assert [v.price for v in display.vertices] == [2.0, 0.0, 4.0]
+    assert display.leaf_cost.tolist() == [2.0, 6.0]
+
+
+def test_rows_that_can_afford_no_leaf_are_in_no_share():
+    from toys import toy_policy
+
+    from sensortree.table import Table
+
+    class Model:
+        policy = toy_policy(max_cost=2.0)
+        tree_, sensors_ = policy.tree, policy.sensors
+
+        def apply(self, X):
+            return self.policy.apply(Table(X))
+
+        def predict(self, X):
+            return self.policy.predict(Table(X))
+
+    X = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    display = TreeDisplay.from_estimator(Model(), X, np.array(["no", "no"]))
+    assert display.leaf_share.tolist() == [0.5, 0.0]

@@ -19,6 +19,7 @@ from sensortree._version import __version__
 
 if TYPE_CHECKING:
     from sensortree.acquisition import Decision, Session, Step
+    from sensortree.display import PathDisplay
     from sensortree.estimators import (
         AlternatingTreeClassifier,
         DecisionReport,
@@ -38,9 +39,12 @@ if TYPE_CHECKING:
         SolverError,
         TreeError,
     )
+    from sensortree.explanation import Explanation
     from sensortree.logistic import QuadraticLogisticRegression
+    from sensortree.masked import MaskedPolicy
     from sensortree.policy import Policy
     from sensortree.program import Certificate
+    from sensortree.report import CostReport
     from sensortree.sensors import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree import Leaf, Node, SensorTree
@@ -49,14 +53,18 @@ __all__ = [
     "AlternatingTreeClassifier",
     "Certificate",
     "CertificateWarning",
+    "CostReport",
     "DataError",
     "Decision",
     "DecisionReport",
+    "Explanation",
     "FewRowsWarning",
     "Leaf",
+    "MaskedPolicy",
     "MissingDependencyError",
     "Node",
     "ParameterError",
+    "PathDisplay",
     "Policy",
     "ProblemError",
     "QuadraticLogisticRegression",
@@ -82,10 +90,14 @@ __all__ = [
 _HOME = {
     "AlternatingTreeClassifier": "estimators",
     "Certificate": "program",
+    "CostReport": "report",
     "Decision": "acquisition",
     "DecisionReport": "estimators",
+    "Explanation": "explanation",
     "Leaf": "tree",
+    "MaskedPolicy": "masked",
     "Node": "tree",
+    "PathDisplay": "display",
     "Policy": "policy",
     "QuadraticLogisticRegression": "logistic",
     "Sensor": "sensors",

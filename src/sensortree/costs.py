@@ -50,6 +50,27 @@ def path_cost(
     return total
 
 
+def path_bill(
+    path: Iterable[frozenset[str]], sensors: SensorSet, prices: Array | None = None
+) -> dict[str, Any]:
+    """Price that each sensor of a path is charged, in the order of purchase.
+
+    The first of a group pays in full, the others the discounted price. A number for each
+    sensor, or an array of shape (n_rows,) with prices; they add up to `path_cost`.
+    """
+    charged: dict[str, Any] = {}
+    opened: set[str | None] = set()
+    for subset in path:
+        for name in sensors.purchase_order(subset - charged.keys()):
+            sensor = sensors.index(name)
+            terms = sensors.terms[sensor]
+            full = sensors.costs[sensor] if prices is None else prices[:, sensor]
+            discounted = terms.group is not None and terms.group in opened
+            charged[name] = full - terms.surcharge if discounted else full
+            opened.add(terms.group)
+    return charged
+
+
 def leaf_costs(
     tree: SensorTree, sensors: SensorSet, prices: Array | None = None
 ) -> Array:

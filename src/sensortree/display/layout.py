@@ -81,10 +81,14 @@ class Layout:
         vertices: tuple[Vertex, ...],
         columns: list[TableColumn],
         money: Callable[[float], str],
+        node_words: Callable[[Vertex], str] | None = None,
     ):
         self.vertices = vertices
         self.columns = columns
-        self.words = {v: _node_words(v) for v in self.vertices if not v.is_leaf}
+        words = node_words or _share_words
+        self.words = {
+            v: f"{_known_words(v)}\n{words(v)}" for v in vertices if not v.is_leaf
+        }
         self.labels = {v: _edge_words(v, money) for v in self.vertices}
         self._set_rows()
         self._set_columns()
@@ -159,13 +163,16 @@ class Layout:
         self.width = left - 2 * PAD
 
 
-def _node_words(vertex: Vertex) -> str:
-    """Words in a node's box: what is known there, and for how many rows."""
+def _known_words(vertex: Vertex) -> str:
+    """First line in a node's box: what is known there."""
     if vertex.parent and not vertex.bought and vertex.positive:
-        known = "otherwise"
-    else:
-        known = wrapped(vertex.known) or "nothing known"
-    return f"{known}\nnode {vertex.number}: {percent(vertex.share)} of rows"
+        return "otherwise"
+    return wrapped(vertex.known) or "nothing known"
+
+
+def _share_words(vertex: Vertex) -> str:
+    """Second line in a node's box: for how many rows."""
+    return f"node {vertex.number}: {percent(vertex.share)} of rows"
 
 
 def _edge_words(vertex: Vertex, money: Callable[[float], str]) -> str:

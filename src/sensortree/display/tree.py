@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensortree.costs import leaf_costs
 from sensortree.display.layout import Layout, TableColumn, Vertex, percent, wrapped
 from sensortree.display.pen import Pen, prepare
 from sensortree.display.tradeoff import new_figure
@@ -25,7 +26,7 @@ class TreeDisplay:
     tree : SensorTree
     sensors : SensorSet
     leaf_share : array-like of shape (n_leaves,)
-        Share of rows that reach each leaf.
+        Share of rows that reach each leaf. Rows that can afford none are in no share.
     leaf_accuracy : array-like of shape (n_leaves,), default=None
         Share of right answers at each leaf, NaN where no row came.
     unit : str, default=""
@@ -36,7 +37,7 @@ class TreeDisplay:
     node_share : ndarray of shape (n_nodes,)
         Share of rows that reach each node.
     leaf_cost : ndarray of shape (n_leaves,)
-        Price of all sensors known at each leaf.
+        Price of the way to each leaf.
     vertices : tuple of Vertex
         The tree, depth first, each vertex with the edge that leads to it.
     ax_ : matplotlib Axes
@@ -109,11 +110,12 @@ class TreeDisplay:
         """
         leaf = model.apply(X)
         n_leaves = model.tree_.n_leaves
-        rows = np.bincount(leaf, minlength=n_leaves)
+        ends = leaf >= 0  # others stop at a node, since they can afford no leaf
+        rows = np.bincount(leaf[ends], minlength=n_leaves)
         accuracy = None
         if y is not None:
             correct = np.asarray(model.predict(X)) == np.asarray(y)
-            right = np.bincount(leaf, weights=correct, minlength=n_leaves)
+            right = np.bincount(leaf[ends], correct[ends], n_leaves)
             accuracy = np.divide(
                 right, rows, out=np.full(n_leaves, np.nan), where=rows > 0
             )
@@ -126,42 +128,15 @@ class TreeDisplay:
 
     @property
     def leaf_cost(self) -> Array:
-        """Price of all sensors known at each leaf, (n_leaves,)."""
-        return np.array(
-            [self.sensors.cost_of(leaf.sensors) for leaf in self.tree.leaves]
-        )
+        """Price of the way to each leaf, (n_leaves,)."""
+        return leaf_costs(self.tree, self.sensors)
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
         """The tree, depth first, each vertex with the edge that leads to it."""
-        node_share = self.node_share
-        placed: list[Vertex] = []
-        count = {Node: 0, Leaf: 0}
-
-        def place(vertex: Leaf | Node, parent: Vertex | None, positive: bool) -> None:
-            number, row = count[type(vertex)], count[Leaf]
-            count[type(vertex)] += 1
-            is_leaf = isinstance(vertex, Leaf)
-            bought = vertex.sensors - set(parent.known if parent else ())
-            here = Vertex(
-                number,
-                is_leaf,
-                parent,
-                positive,
-                self.sensors.in_order(vertex.sensors),
-                self.sensors.in_order(bought),
-                self.sensors.cost_of(bought),
-                float((self.leaf_share if is_leaf else node_share)[number]),
-                row,
-                _column(parent, hangs_below=positive and not is_leaf and not bought),
-            )
-            placed.append(here)
-            if isinstance(vertex, Node):
-                place(vertex.negative, here, False)
-                place(vertex.positive, here, True)
-
-        place(self.tree.root, None, False)
-        return tuple(placed)
+        return placed(
+            self.tree, self.sensors, self.node_share, self.leaf_share, _price(self)
+        )
 
     def plot(self, ax: Any = None) -> TreeDisplay:
         """Draw the tree.
@@ -191,6 +166,52 @@ class TreeDisplay:
         self.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
         self.leaves_ = [pen.leaf(v) for v in layout.vertices if v.is_leaf]
         return self
+
+
+def placed(
+    tree: SensorTree,
+    sensors: SensorSet,
+    node_share: Array,
+    leaf_share: Array,
+    price: Callable[[frozenset[str], frozenset[str]], float],
+) -> tuple[Vertex, ...]:
+    """Vertices of a tree, depth first, each in its cell of the picture.
+
+    `price` is given what is known at a vertex, and at its parent.
+    """
+    found: list[Vertex] = []
+    count = {Node: 0, Leaf: 0}
+
+    def place(vertex: Leaf | Node, parent: Vertex | None, positive: bool) -> None:
+        number, row = count[type(vertex)], count[Leaf]
+        count[type(vertex)] += 1
+        is_leaf = isinstance(vertex, Leaf)
+        known = frozenset(parent.known if parent else ())
+        bought = vertex.sensors - known
+        here = Vertex(
+            number,
+            is_leaf,
+            parent,
+            positive,
+            sensors.in_order(vertex.sensors),
+            sensors.in_order(bought),
+            price(vertex.sensors, known),
+            float((leaf_share if is_leaf else node_share)[number]),
+            row,
+            _column(parent, hangs_below=positive and not is_leaf and not bought),
+        )
+        found.append(here)
+        if isinstance(vertex, Node):
+            place(vertex.negative, here, False)
+            place(vertex.positive, here, True)
+
+    place(tree.root, None, False)
+    return tuple(found)
+
+
+def _price(display: TreeDisplay) -> Callable[[frozenset[str], frozenset[str]], float]:
+    """Price of an edge, with the discounts for what is known before."""
+    return lambda then, known: float(display.sensors.cost_of(then, known))
 
 
 def _column(parent: Vertex | None, hangs_below: bool) -> int:

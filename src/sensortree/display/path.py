@@ -1,0 +1,196 @@
+"""`PathDisplay`: one example's way through a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.costs import path_costs, vertex_paths
+from sensortree.display.layout import Layout, TableColumn, Vertex, wrapped
+from sensortree.display.pen import Pen, prepare
+from sensortree.display.tradeoff import new_figure
+from sensortree.display.tree import money_format, placed
+from sensortree.sensors import SensorSet
+from sensortree.tree import SensorTree
+
+Array = NDArray[np.float64]
+
+
+class PathDisplay:
+    """A tree of sensors, with the way of one example drawn thick and the rest pale.
+
+    Parameters
+    ----------
+    tree : SensorTree
+    sensors : SensorSet
+    place : int
+        Leaf where the example stops; ``~node`` if it stops at a node.
+    answer : str
+        What is answered there, in words.
+    scores : mapping of int to float
+        Score of each node that decided about the example.
+    prices : ndarray of shape (1, n_sensors), default=None
+        Prices of this example, if it has its own.
+    unit : str, default=""
+        What a price is counted in, for the head of the cost column.
+
+    Attributes
+    ----------
+    vertices : tuple of Vertex
+        The tree, depth first; the share of a vertex is 1 on the way, else 0.
+    ax_ : matplotlib Axes
+        Where `plot` drew.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    nodes_ : list of matplotlib Text
+        The boxes, in the tree's numbering.
+    edges_ : list of matplotlib Line2D
+        The edges, as in `vertices`.
+    edge_labels_ : list of matplotlib Text
+        What is written on the edges.
+    leaves_ : list of lists of matplotlib Text
+        The cells of each leaf's line in the table on the right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import PathDisplay, SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifier(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 0, "dear": 5}, cost_weight=0.02)
+    >>> explanation = model.fit(X, y).explain(X[0])
+    >>> display = PathDisplay.from_explanation(explanation)
+    >>> [vertex.number for vertex in display.vertices if vertex.share]
+    [0, 1]
+
+    Then ``display.plot()`` draws it.
+    """
+
+    def __init__(
+        self,
+        tree: SensorTree,
+        sensors: SensorSet,
+        place: int,
+        answer: str,
+        scores: Mapping[int, float],
+        *,
+        prices: Array | None = None,
+        unit: str = "",
+    ):
+        self.tree = tree
+        self.sensors = sensors
+        self.place = place
+        self.answer = answer
+        self.scores = scores
+        self.prices = prices
+        self.unit = unit
+
+    @classmethod
+    def from_explanation(cls, explanation: Any, *, unit: str = "") -> PathDisplay:
+        """Show what an explanation says.
+
+        Parameters
+        ----------
+        explanation : Explanation
+            Such as ``model.explain(x)``.
+        unit : str, default=""
+            What a price is counted in.
+
+        Returns
+        -------
+        display : PathDisplay
+            Not drawn yet; call its `plot`.
+        """
+        likely = explanation.probabilities[explanation.answer]
+        return cls(
+            explanation.policy.tree,
+            explanation.policy.sensors,
+            explanation.leaf,
+            f"{explanation.answer} ({likely:.2f})",
+            {passage.node: passage.score for passage in explanation.nodes},
+            prices=explanation.prices,
+            unit=unit,
+        )
+
+    @property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """The tree, depth first; the share of a vertex is 1 on the way, else 0."""
+        tree = self.tree
+        leaf_share = np.zeros(tree.n_leaves)
+        node_share = np.zeros(tree.n_nodes)
+        if self.place >= 0:
+            leaf_share[self.place] = 1.0
+            node_share[tree.path_signs[self.place] != 0] = 1.0
+        elif ~self.place < tree.n_nodes:
+            first = int(np.flatnonzero(tree.path_signs[:, ~self.place])[0])
+            above = tree.path_signs[first] != 0
+            node_share[: ~self.place + 1] = above[: ~self.place + 1]
+        return placed(tree, self.sensors, node_share, leaf_share, self._price)
+
+    def _price(self, then: frozenset[str], known: frozenset[str]) -> float:
+        return float(np.sum(self.sensors.cost_of(then, known, self.prices)))
+
+    def plot(self, ax: Any = None) -> PathDisplay:
+        """Draw the tree with the way through it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw, with letters as large as fit there; by default a new figure
+            that is as large as the tree needs.
+
+        Returns
+        -------
+        self
+        """
+        figure = new_figure(1, 1) if ax is None else ax.figure
+        money = money_format(
+            self.sensors.costs if self.prices is None else self.prices[0]
+        )
+        layout = Layout(self.vertices, self._table(money), money, self._words)
+        if ax is None:
+            figure.set_size_inches(layout.width / 72, layout.height / 72)
+            ax = figure.add_axes((0, 0, 1, 1))
+        self.ax_, self.figure_ = ax, figure
+        pen = Pen(ax, layout, prepare(ax, layout))
+        pen.head()
+        edges = [v for v in layout.vertices if v.parent or v.bought]
+        self.edges_ = [pen.edge(v) for v in edges]
+        self.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
+        self.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
+        self.leaves_ = [pen.leaf(v) for v in layout.vertices if v.is_leaf]
+        return self
+
+    def _words(self, vertex: Vertex) -> str:
+        """Second line in a node's box: its score, and the answer if it is given there."""
+        words = f"node {vertex.number}"
+        if vertex.number in self.scores:
+            words += f": g = {self.scores[vertex.number]:+.2f}"
+        return f"{words}\n{self.answer}" if self.place == ~vertex.number else words
+
+    def _table(self, money: Callable[[float], str]) -> list[TableColumn]:
+        """Columns of the table of leaves: head, cells, alignment."""
+        unit = f"\n({self.unit})" if self.unit else ""
+        leaves = self.tree.leaves
+        costs = path_costs(vertex_paths(self.tree)[1], self.sensors, self.prices)
+        return [
+            ("leaf", [str(number) for number in range(len(leaves))], "right"),
+            (
+                "sensors known",
+                [
+                    wrapped(self.sensors.in_order(leaf.sensors)) or "nothing"
+                    for leaf in leaves
+                ],
+                "left",
+            ),
+            (f"cost{unit}", [money(c) for c in costs.reshape(-1)], "right"),
+            (
+                "answer",
+                [self.answer if k == self.place else "" for k in range(len(leaves))],
+                "left",
+            ),
+        ]

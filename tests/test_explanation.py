@@ -1,0 +1,326 @@
+"""Claims about why a row goes its way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from toys import BLOOD, per_row_prices, toy_policy
+
+from sensortree import DataError, PathDisplay, Sensor, SensorTreeClassifier
+from sensortree.explanation import Purchase, explain
+from sensortree.table import Table
+
+matplotlib.use("Agg")
+
+STOPS = Table(np.array([[-1.0, np.inf]]))
+BUYS = Table(np.array([[1.5, 0.0]]))
+
+
+@dataclass(frozen=True, eq=False)
+class RecordingTable(Table):
+    """A table that notes which columns were read."""
+
+    read: set[int] = field(default_factory=set)
+
+    def take(self, rows: Any, columns: Any) -> Any:
+        self.read.update(columns)
+        return super().take(rows, columns)
+
+
+def adds_up(explanation) -> None:
+    for passage in explanation.nodes:
+        total = passage.intercept + sum(c.contribution for c in passage.contributions)
+        assert total == pytest.approx(passage.score, abs=1e-9)
+        sizes = [abs(c.contribution) for c in passage.contributions]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_toys_way_is_told_from_the_start_to_the_answer():
+    # a = 1.5, so g = 2 * 1.5 = 3: buy b for 3, answer "yes".
+    told = explain(toy_policy(), BUYS)
+    assert told.start == (Purchase("a", 1.0),)
+    (node,) = told.nodes
+    assert (node.node, node.known, node.spent) == (0, ("a",), 1.0)
+    assert (node.score, node.taken, node.rerouted) == (3.0, "positive", False)
+    (a,) = node.contributions
+    assert (a.name, a.value, a.standardised, a.contribution) == ("A", 1.5, 1.5, 3.0)
+    assert node.intercept == 0.0
+    assert node.bought == (Purchase("b", 3.0),)
+    # the other way is to stop; six of ten training rows did
+    assert node.other_cost == (0.0, 0.0)
+    assert (node.share_negative, node.share_positive) == (0.6, 0.4)
+    assert (told.leaf, told.known, told.answer) == (1, ("a", "b"), "yes")
+    assert told.probabilities == {"no": 0.2, "yes": 0.8}
+    assert told.expected_loss is None
+    assert (told.spent, told.everything) == (4.0, 4.0)
+
+
+def test_the_other_branch_has_a_price():
+    told = explain(toy_policy(), STOPS)
+    assert told.nodes[0].taken == "negative"
+    assert told.nodes[0].bought == ()
+    assert told.nodes[0].other_cost == (3.0, 3.0)
+    assert (told.leaf, told.spent) == (0, 1.0)
+    discounted = explain(toy_policy(terms=BLOOD), STOPS)
+    assert discounted.nodes[0].other_cost == (2.0, 2.0)
+
+
+def test_a_discount_is_told_with_the_purchase():
+    told = explain(toy_policy(terms=BLOOD), BUYS)
+    assert told.nodes[0].bought == (Purchase("b", 2.0),)
+    assert (told.spent, told.everything) == (3.0, 3.0)
+
+
+def test_the_losses_to_expect_are_told_where_there_is_a_loss_matrix():
+    # .2 and .8: "no" is wrong in .8 of cases at 6, "yes" in .2 at 4
+    told = explain(toy_policy(loss=[[0, 4], [6, 0]]), BUYS)
+    assert told.expected_loss == pytest.approx({"no": 4.8, "yes": 0.8})
+    assert "expected loss 0.8" in str(told)
+
+
+def test_what_cannot_be_afforded_is_said():
+    # b would make it 4; with 2 the row is served best at the node itself, by training
+    told = explain(toy_policy(max_cost=2.0), BUYS)
+    assert (told.nodes[0].rerouted, told.rerouted_at, told.leaf) == (True, 0, ~0)
+    assert (told.place, told.answer, told.spent) == ("node 0", "no", 1.0)
+    assert "too dear, so the best within max_cost" in str(told)
+    # where stopping at the node looked worse than leaf 0, the row is sent there
+    sent = explain(toy_policy(max_cost=2.0, stop_loss=0.9), BUYS)
+    assert (sent.rerouted_at, sent.leaf, sent.place) == (0, 0, "leaf 0")
+    broke = explain(toy_policy(max_cost=0.5), BUYS)
+    assert (broke.nodes, broke.start, broke.place) == ((), (), "the start")
+    assert broke.spent == 0.0
+
+
+def test_prices_of_the_row_are_features_with_a_name():
+    table = Table(np.array([[1.5, 0.0]]), np.array([[np.nan, 5.0]]))
+    told = explain(per_row_prices(toy_policy()), table)
+    names = {c.name: c for c in told.nodes[0].contributions}
+    assert set(names) == {"A", "price of b"}
+    assert names["price of b"].value == 5.0
+    assert names["price of b"].contribution == pytest.approx(-0.5)
+    assert told.nodes[0].bought == (Purchase("b", 5.0),)
+    assert (told.spent, told.everything) == (6.0, 6.0)
+    adds_up(told)
+
+
+@pytest.mark.parametrize("features", ["posterior+raw", "quadratic", "raw", "posterior"])
+def test_contributions_add_up_to_the_score_on_iris(features):
+    X, y = load_iris(return_X_y=True)
+    model = SensorTreeClassifier(
+        {"sepal": [0, 1], "petal": [2], "width": [3]},
+        cost_weight=0.02,
+        decision_features=features,
+    ).fit(X, y)
+    leaves, costs = model.apply(X), model.acquisition_cost(X)
+    answers, acquired = model.predict(X), model.acquired(X)
+    for row in range(0, 150, 7):
+        told = model.explain(X[row])
+        adds_up(told)
+        assert (told.leaf, told.answer) == (leaves[row], answers[row])
+        assert told.spent == pytest.approx(costs[row], abs=1e-12)
+        assert told.known == tuple(
+            np.array(model.sensors_.names)[acquired[row]].tolist()
+        )
+        bought = [*told.start, *(p for node in told.nodes for p in node.bought)]
+        assert {p.sensor for p in bought} == set(told.known)
+        assert sum(p.price for p in bought) == pytest.approx(told.spent, abs=1e-12)
+        json.dumps(told.to_dict(), allow_nan=False)
+
+
+def test_features_of_three_classes_have_their_names():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    names = load_iris().target_names[y]
+    model = SensorTreeClassifier(
+        {"sepal": list(X.columns[:2]), "petal": list(X.columns[2:])},
+        cost_weight=0.01,
+        decision_features="quadratic",
+        root_sensors=["sepal"],
+    ).fit(X, names)
+    told = model.explain(X.iloc[60])
+    found = {c.name for c in told.nodes[0].contributions}
+    assert {
+        "P(versicolor)",
+        "P(virginica)",
+        "largest probability",
+        "lead",
+        "entropy",
+        "entropy²",
+        "P(versicolor) × lead",
+        "sepal length (cm)",
+    } <= found
+    assert len(found) == len(told.nodes[0].contributions)
+
+
+def test_missing_readings_and_transformers_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + (np.abs(X[:, 0]) < 0.7) * X[:, 2] > 0
+    X[rng.random(200) < 0.3, 1] = np.nan
+    model = SensorTreeClassifier(
+        {
+            "old": Sensor([0, 1], transformer=SimpleImputer(add_indicator=True)),
+            "new": Sensor([2], cost=2.0),
+        },
+        cost_weight=0.02,
+        root_sensors=["old"],
+    ).fit(X, y)
+    told = model.explain(X[0])
+    assert {f"old[{i}]" for i in range(3)} <= {
+        c.name for c in told.nodes[0].contributions
+    }
+    adds_up(told)
+    boosted = SensorTreeClassifier(
+        {"old": [0, 1], "new": [2]},
+        cost_weight=0.02,
+        root_sensors=["old"],
+        classifier="boosted",
+    ).fit(X, y)
+    row = int(np.flatnonzero(np.isnan(X[:, 1]))[0])
+    told = boosted.explain(X[row])
+    names = {c.name: c for c in told.nodes[0].contributions}
+    assert names["x1"].value is None
+    assert names["x1"].contribution == 0.0
+    assert names["x1 is missing"].value == 1.0
+    adds_up(told)
+    json.dumps(told.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("transformer", "name"),
+    [
+        (make_pipeline(StandardScaler(), PolynomialFeatures(2)), "x0 x1"),
+        (Nystroem(n_components=4, random_state=0), "nystroem0"),
+    ],
+)
+def test_what_a_transformer_makes_of_the_readings_has_its_names(
+    two_sensors, transformer, name
+):
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(
+        sensors, costs=costs, cost_weight=0.01, decision_features=transformer
+    ).fit(X, y)
+    told = model.explain(X[0])
+    assert name in {c.name for c in told.nodes[0].contributions}
+    adds_up(told)
+
+
+def test_a_row_may_come_in_any_form():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = SensorTreeClassifier(cost_weight=0.02).fit(X, y)
+    told = model.explain(X.iloc[[70]])
+    assert model.explain(X.iloc[70]) == told
+    plain = SensorTreeClassifier(cost_weight=0.02).fit(X.to_numpy(), y)
+    row = X.to_numpy()[70]
+    assert plain.explain(row) == plain.explain(row.tolist()) == plain.explain([row])
+    with pytest.raises(DataError, match="one row, got 2; ask for rows one by one"):
+        model.explain(X.iloc[:2])
+    with pytest.raises(DataError, match="of one row, got 4"):
+        explain(toy_policy(), Table(np.zeros((4, 2))))
+
+
+def test_a_series_of_words_and_numbers_is_one_row():
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"colour": rng.choice(["red", "blue"], 80), "size": rng.random(80)}
+    )
+    y = (frame["colour"] == "red") & (frame["size"] > 0.3)
+    model = SensorTreeClassifier(
+        {
+            "colour": Sensor("colour", transformer=OneHotEncoder()),
+            "size": Sensor("size"),
+        },
+        cost_weight=0.01,
+    ).fit(frame, y)
+    assert model.explain(frame.iloc[3]).answer == model.predict(frame.iloc[[3]])[0]
+
+
+def test_nothing_is_read_that_was_not_bought(two_sensors):
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.01).fit(X, y)
+    stops = np.flatnonzero(~model.acquired(X)[:, 1])[:5]
+    assert len(stops) == 5
+    for row in stops:
+        trap = X[row].copy()
+        trap[2:] = np.nan
+        assert model.explain(trap) == model.explain(X[row])
+        table = RecordingTable(X[[row]])
+        assert explain(model.policy_, table).known == ("cheap",)
+        assert table.read == {0, 1}
+
+
+def test_the_text_names_scores_purchases_and_the_other_way():
+    text = str(explain(toy_policy(), BUYS))
+    assert text == (
+        "'yes' at leaf 1 (probability 0.8); spent 4 of 4\n"
+        "start: buy a (1)\n"
+        "node 0: g = +3 > 0, buy b (3)\n"
+        "  +3  A = 1.5\n"
+        "  +0  intercept\n"
+        "  the other way would cost 0 more; 60.0 % of training rows took it"
+    )
+
+
+# the picture ------------------------------------------------------------------------------
+
+
+def test_the_picture_draws_the_taken_way_thick_and_the_rest_pale():
+    display = explain(toy_policy(), BUYS).plot()
+    assert isinstance(display, PathDisplay)
+    assert [v.share for v in display.vertices] == [
+        1.0,
+        0.0,
+        1.0,
+    ]  # node, leaf 0, leaf 1
+    root, stop, buy = display.edges_
+    assert root.get_linewidth() == buy.get_linewidth() > 4 * stop.get_linewidth()
+    assert [t.get_text() for t in display.edge_labels_] == [
+        "buy a, +1",
+        "stop",
+        "buy b, +3",
+    ]
+    assert display.nodes_[0].get_text() == "a\nnode 0: g = +3.00"
+    assert [cells[-1].get_text() for cells in display.leaves_] == ["", "yes (0.80)"]
+    assert [cells[2].get_text() for cells in display.leaves_] == ["1", "4"]
+
+
+def test_a_row_that_stops_at_a_node_is_answered_there_in_the_picture():
+    told = explain(toy_policy(max_cost=2.0), BUYS)
+    display = PathDisplay.from_explanation(told, unit="dollars").plot()
+    assert [v.share for v in display.vertices] == [1.0, 0.0, 0.0]
+    assert display.nodes_[0].get_text() == "a\nnode 0: g = +3.00\nno (0.90)"
+    broke = PathDisplay.from_explanation(explain(toy_policy(max_cost=0.5), BUYS))
+    assert not any(v.share for v in broke.vertices)
+
+
+def test_the_picture_has_the_rows_own_and_discounted_prices():
+    table = Table(np.array([[1.5, 0.0]]), np.array([[np.nan, 5.5]]))
+    policy = per_row_prices(toy_policy(terms=BLOOD))
+    display = explain(policy, table).plot()
+    # 5.50 in full, 1 less since blood was drawn for a
+    assert display.edge_labels_[-1].get_text() == "buy b, +4.50"
+    assert display.leaves_[1][2].get_text() == "5.50"
+
+
+def test_the_picture_fits_given_axes(two_sensors):
+    from matplotlib import pyplot
+
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.01).fit(X, y)
+    ax = pyplot.figure().add_subplot()
+    display = model.explain(X[0]).plot(ax)
+    assert display.ax_ is ax
+    pyplot.close("all")

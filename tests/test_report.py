@@ -1,0 +1,203 @@
+"""Claims about the report of what was spent."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import numpy as np
+import pytest
+from toys import BLOOD, per_row_prices, toy_policy
+
+from sensortree import (
+    DataError,
+    MissingDependencyError,
+    ParameterError,
+    Sensor,
+    SensorTreeClassifier,
+)
+from sensortree.report import cost_report
+from sensortree.table import Table
+
+# Two rows stop with a and are answered "no", two buy b and are answered "yes"; what the
+# first two have in column b is not looked at. One "yes" is mistaken for "no".
+X = np.array([[-1.0, np.nan], [-2.0, np.inf], [1.0, 0.0], [2.0, 0.0]])
+Y = ["no", "yes", "yes", "yes"]
+
+
+def test_the_toy_costs_what_can_be_added_up_by_hand():
+    report = cost_report(toy_policy(), Table(X), Y)
+    # costs 1, 1, 4, 4 of 4 each; one error of four
+    assert (report.error, report.loss, report.cost, report.total) == (
+        0.25,
+        0.25,
+        2.5,
+        2.75,
+    )
+    assert report.quantiles == {0: 1, 0.25: 1, 0.5: 1, 0.75: 4, 0.9: 4, 1: 4}
+    assert (report.everything, report.share_of_everything) == (4.0, 0.625)
+    assert [(s.sensor, s.share, s.spend) for s in report.sensors] == [
+        ("a", 1.0, 1.0),
+        ("b", 0.5, 1.5),
+    ]
+    assert [(p.place, p.sensors, p.rows, p.error, p.cost) for p in report.leaves] == [
+        ("leaf 0", ("a",), 2, 0.5, 1.0),
+        ("leaf 1", ("a", "b"), 2, 0.0, 4.0),
+    ]
+    no, yes = report.classes
+    assert (no.label, no.rows, no.error, no.cost, no.sensors) == (
+        "no",
+        1,
+        0.0,
+        1.0,
+        {"a": 1.0, "b": 0.0},
+    )
+    assert (yes.rows, yes.cost) == (3, 3.0)
+    assert yes.error == yes.loss == pytest.approx(1 / 3)
+    assert yes.sensors["b"] == pytest.approx(2 / 3)
+
+
+def test_a_loss_in_money_makes_the_total_money():
+    # Taking a "yes" for a "no" costs 6 dollars: 6 / 4 for errors + 2.50 for tests.
+    report = cost_report(toy_policy(loss=[[0, 4], [6, 0]]), Table(X), Y)
+    assert (report.loss, report.total) == (1.5, 4.0)
+    assert "loss" in str(report)
+
+
+def test_a_groups_fee_is_charged_to_the_sensor_that_is_bought_first():
+    # b follows a of its group: 3 - 1. All four rows bought a first, in full.
+    report = cost_report(toy_policy(terms=BLOOD), Table(X), Y)
+    assert [s.spend for s in report.sensors] == [1.0, 1.0]
+    assert report.cost == 2.0
+    assert report.everything == 3.0
+
+
+def test_rows_that_can_afford_no_leaf_are_counted_where_they_stop():
+    # Two rows want b, have 2 dollars, and are served best at node 0.
+    report = cost_report(toy_policy(max_cost=2.0), Table(X), Y)
+    assert [(p.place, p.leaf, p.rows) for p in report.leaves] == [
+        ("leaf 0", 0, 2),
+        ("leaf 1", 1, 0),
+        ("node 0", ~0, 2),
+    ]
+    assert np.isnan(report.leaves[1].error)
+    assert report.to_dict()["leaves"][1]["error"] is None
+    assert report.cost == 1.0
+    broke = cost_report(toy_policy(max_cost=0.5), Table(X), Y)
+    assert (broke.leaves[-1].place, broke.leaves[-1].rows) == ("start", 4)
+    assert (broke.cost, broke.share_of_everything) == (0.0, 0.0)
+
+
+def test_each_row_pays_its_own_price():
+    prices = np.array([[np.nan, 9.0], [np.nan, 9.0], [np.nan, 5.0], [np.nan, 7.0]])
+    report = cost_report(per_row_prices(toy_policy()), Table(X, prices), Y)
+    # everything is 10, 10, 6, 8; the rows pay 1, 1, 6, 8
+    assert [s.spend for s in report.sensors] == [1.0, 3.0]
+    assert report.everything == 8.5
+    assert report.share_of_everything == pytest.approx(16 / 34)
+
+
+def test_weight_0_is_a_row_left_out_and_weight_2_a_row_repeated():
+    weighted = cost_report(toy_policy(), Table(X), Y, [2, 0, 1, 1], n_bootstrap=0)
+    rows = [0, 0, 2, 3]
+    repeated = cost_report(
+        toy_policy(), Table(X[rows]), [Y[r] for r in rows], n_bootstrap=0
+    )
+    one, other = weighted.to_dict(), repeated.to_dict()
+    for form in (one, other):
+        del form["n_rows"]
+        for use in form["leaves"] + form["classes"]:
+            del use["rows"]
+    assert one == other
+
+
+def test_intervals_are_seeded_hold_the_mean_and_are_near_the_normal_ones():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=400), np.zeros(400)])
+    y = np.where(rng.random(400) < 0.3, "yes", "no")
+    report = cost_report(toy_policy(), Table(rows), y)
+    assert report.intervals == cost_report(toy_policy(), Table(rows), y).intervals
+    for measure in ("error", "loss", "cost", "total"):
+        low, high = report.intervals[measure]
+        assert low < getattr(report, measure) < high
+    # a mean of 400 zeros and ones: 1.96 standard errors on both sides
+    low, high = report.intervals["error"]
+    width = 2 * 1.96 * np.sqrt(report.error * (1 - report.error) / 400)
+    assert high - low == pytest.approx(width, rel=0.1)
+    assert cost_report(toy_policy(), Table(rows), y, n_bootstrap=0).intervals == {}
+
+
+def test_an_estimators_report_agrees_with_its_predictions(two_sensors):
+    rows, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.01).fit(rows, y)
+    report = model.report(rows, y)
+    assert report.error == pytest.approx(1 - model.score(rows, y), abs=1e-12)
+    cost = model.acquisition_cost(rows)
+    assert report.cost == pytest.approx(cost.mean(), abs=1e-9)
+    assert sum(s.spend for s in report.sensors) == pytest.approx(report.cost, abs=1e-9)
+    assert [s.share for s in report.sensors] == pytest.approx(
+        model.acquired(rows).mean(axis=0)
+    )
+    assert [p.rows for p in report.leaves] == np.bincount(model.apply(rows)).tolist()
+    assert report.quantiles[0.9] == np.quantile(cost, 0.9, method="inverted_cdf")
+    assert report.total == pytest.approx(report.error + 0.01 * report.cost)
+
+
+def test_spends_add_up_to_the_cost_with_groups_and_prices_of_each_row():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(150, 4))
+    y = rows[:, 0] + rows[:, 1] * (np.abs(rows[:, 0]) < 1) + 0.3 * rows[:, 2] > 0
+    rows[:, 3] = rng.uniform(0, 2, 150)
+    model = SensorTreeClassifier(
+        {
+            "a": Sensor([0], cost=0.5, fee=0.2, group="g"),
+            "b": Sensor([1], cost="x3", fee=0.3, group="g"),
+            "c": Sensor([2], cost=1.0, fee=0.4, group="g"),
+        },
+        cost_weight=0.05,
+    ).fit(rows, y)
+    report = model.report(rows, y)
+    paid = model.acquisition_cost(rows).mean()
+    assert sum(s.spend for s in report.sensors) == pytest.approx(paid, abs=1e-12)
+
+
+def test_a_report_is_plain_data_a_frame_and_text():
+    report = cost_report(toy_policy(), Table(X), Y)
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False))["cost"] == 2.5
+    assert report.to_frame().loc["cost", "mean"] == 2.5
+    assert report.to_frame("sensors").loc["b", "spend"] == 1.5
+    assert report.to_frame("leaves").loc["leaf 1", "rows"] == 2
+    assert report.to_frame("classes").loc["yes", "share b"] == pytest.approx(2 / 3)
+    text = str(report)
+    assert "everything would cost 4: 62.5 % of it was spent" in text
+    assert "leaf 1     2      0     4  a, b" in text
+    with pytest.raises(ParameterError, match="no frame of kind 'rows'; the kinds are"):
+        report.to_frame("rows")
+
+
+def test_a_frame_without_pandas_names_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def without_pandas(name, *args, **kwargs):
+        if name == "pandas":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    report = cost_report(toy_policy(), Table(X), Y)
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    with pytest.raises(MissingDependencyError, match=r"sensortree\[demo\]"):
+        report.to_frame()
+
+
+def test_wrong_answers_weights_and_lengths_are_named():
+    policy, table = toy_policy(), Table(X)
+    with pytest.raises(DataError, match=r"'maybe', which the policy does not know"):
+        cost_report(policy, table, ["no", "yes", "maybe", "no"])
+    with pytest.raises(DataError, match=r"shape \(2,\), but X has 4 rows"):
+        cost_report(policy, table, ["no", "yes"])
+    with pytest.raises(DataError, match="not all 0"):
+        cost_report(policy, table, Y, [0, 0, 0, 0])
+    with pytest.raises(DataError, match=r"sample_weight has shape \(1,\)"):
+        cost_report(policy, table, Y, [1])
+    with pytest.raises(DataError, match="no rows"):
+        cost_report(policy, Table(X[:0]), [])
