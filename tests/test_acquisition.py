@@ -132,6 +132,19 @@ def test_a_step_depends_on_what_is_known_alone(iris):
     assert model.policy_.step(known).spent == session.decision().spent
 
 
+def test_a_step_says_why(iris):
+    model, X, _ = iris
+    policy = model.policy_
+    assert policy.step({}).why is None
+    why = policy.step({"sepal": X[70, :2]}).why
+    intercept = policy.decisions[why.node].coef[-1]
+    total = sum(c.contribution for c in why.contributions) + intercept
+    assert total == pytest.approx(why.score)
+    assert {"x0", "x1", "P(1)", "entropy"} <= {c.name for c in why.contributions}
+    assert 0 < why.share <= 1
+    assert str(why).startswith(f"node {why.node}: g = ")
+
+
 def test_what_is_known_at_the_start_is_free_and_used(iris):
     model, X, sensors = iris
     everything = {name: X[70, columns] for name, columns in sensors.items()}
@@ -161,7 +174,7 @@ def test_telling_other_values_needs_replace(iris):
         session.tell("sepal", X[100, :2])
     session.tell("sepal", X[100, :2], replace=True)
     expected = model.policy_.step({"sepal": X[100, :2]})
-    assert session.step.score == expected.score
+    assert session.step.why.score == expected.why.score
 
 
 def test_a_decision_before_the_end_is_refused(iris):
@@ -272,7 +285,7 @@ def test_an_unavailable_sensor_leads_to_the_best_leaf_without_it(iris):
     decision = session.decision()
     assert decision.stopped_because == "unavailable"
     flow = model.policy_.flow
-    node = session.step.node
+    node = session.step.why.node
     there = (
         flow.leaf_loss[node, decision.place]
         if decision.place >= 0

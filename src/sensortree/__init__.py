@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sensortree.masked import MaskedPolicy
     from sensortree.policy import Policy
     from sensortree.program import Certificate
+    from sensortree.reasons import Reason
     from sensortree.report import CostReport
     from sensortree.sensors import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
@@ -68,6 +69,7 @@ __all__ = [
     "Policy",
     "ProblemError",
     "QuadraticLogisticRegression",
+    "Reason",
     "Sensor",
     "SensorError",
     "SensorSet",
@@ -100,6 +102,7 @@ _HOME = {
     "PathDisplay": "display",
     "Policy": "policy",
     "QuadraticLogisticRegression": "logistic",
+    "Reason": "reasons",
     "Sensor": "sensors",
     "SensorSet": "sensors",
     "SensorTree": "tree",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sensortree.costs import path_cost
 from sensortree.exceptions import DataError, SensorError, SessionError
+from sensortree.reasons import Reason
 from sensortree.scorers import posterior
 from sensortree.sensors import SensorSet, check_cost, listed
 from sensortree.system import DecisionSystem
@@ -45,10 +46,9 @@ class Step(NamedTuple):
         The most that may still be spent, the price of `sensor` included.
     proba : ndarray of shape (n_classes,)
         Class probabilities by what is known where the policy stands.
-    node : int or None
-        The last node whose decision led here; None before the first.
-    score : float or None
-        The value of its decision function; above 0 is the positive side.
+    why : Reason or None
+        The last decision: its node and score, what adds most to the score, the share of
+        training rows that went the same way; None before the first.
     """
 
     action: Literal["acquire", "stop"]
@@ -59,8 +59,7 @@ class Step(NamedTuple):
     spent: float
     worst_case_remaining: float
     proba: Array
-    node: int | None
-    score: float | None
+    why: Reason | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,12 +213,18 @@ class Session:
     @property
     def step(self) -> Step:
         """The present step, also at the end, where its action is "stop"."""
-        node, score = self._last if self._last is not None else (None, None)
+        why, standing = None, ~self._policy.tree.n_nodes
+        if self._last is not None:
+            node, score = self._last
+            features = self._policy.decisions[node].features
+            why, standing = (
+                Reason(self._policy, node, score, self._columns[id(features)]),
+                ~node,
+            )
         if self._place is not None:
             proba = self._judge(self._place)[0]
-            return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, node, score)
+            return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why)
         sensor = self._pending[0]
-        standing = ~self._policy.tree.n_nodes if node is None else ~node
         return Step(
             "acquire",
             sensor,
@@ -229,8 +234,7 @@ class Session:
             self.spent,
             self._worst_case(),
             self._judge(standing)[0],
-            node,
-            score,
+            why,
         )
 
     # state --------------------------------------------------------------------------------

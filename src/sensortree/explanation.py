@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.costs import path_bill, path_costs
-from sensortree.decision import Part, Posterior, Raw, Squares, Transformed
 from sensortree.exceptions import DataError
 from sensortree.policy import Policy
-from sensortree.readings import SensorReader
+from sensortree.reasons import Contribution, contributions_to, shares_of
 from sensortree.scorers import posterior
 from sensortree.table import Table
 
@@ -23,19 +22,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 ROW = np.zeros(1, dtype=np.intp)
 SHOWN = 3  # contributions of a node in the text
-
-
-@dataclass(frozen=True)
-class Contribution:
-    """What one decision feature adds to a score.
-
-    `value` is None where the reading is missing; the feature then counts as its mean.
-    """
-
-    name: str
-    value: float | None
-    standardised: float
-    contribution: float
 
 
 @dataclass(frozen=True)
@@ -290,7 +276,7 @@ class _Walk:
         spent = float(self.costs[~node])
         others = tree.path_signs[:, node] == (-1 if upward else 1)
         beyond = self.costs[: tree.n_leaves][others] - spent
-        shares = self._shares(node)
+        shares = shares_of(policy, node)
         return Passage(
             node,
             policy.sensors.in_order(known),
@@ -298,7 +284,9 @@ class _Walk:
             score,
             "positive" if upward else "negative",
             rerouted,
-            tuple(self._contributions(node, readings, said, prices)),
+            contributions_to(
+                policy, node, decision.features.columns(readings, said, prices)
+            ),
             float(decision.coef[-1]),
             self.purchases(known, then),
             (_tidy(beyond.min()), _tidy(beyond.max())),
@@ -333,110 +321,6 @@ class _Walk:
             leaves = signs[:, ~self.place] != 0
             return bool((signs[leaves, node] == (1 if upward else -1)).all())
         return bool(signs[self.place, node] == (1 if upward else -1))
-
-    def _shares(self, node: int) -> tuple[float | None, float | None]:
-        """Shares of the training rows at a node that went to each side."""
-        flow, tree = self.policy.flow, self.policy.tree
-        rows = [
-            float(flow.leaf_rows[tree.path_signs[:, node] == side].sum())
-            for side in (-1, 1)
-        ]
-        came = sum(rows)
-        return (rows[0] / came, rows[1] / came) if came else (None, None)
-
-    def _contributions(
-        self, node: int, readings: Array, said: Array | None, prices: Array
-    ) -> Iterator[Contribution]:
-        """What every feature adds to the score, largest first."""
-        features, coef = (
-            self.policy.decisions[node].features,
-            self.policy.decisions[node].coef,
-        )
-        columns = [part(readings, said) for part in features.parts]
-        values = np.concatenate([*columns, prices], axis=1)[0]
-        standardised, missing = features.standardised(readings, said, prices)
-        names = self._names(node, [c.shape[1] for c in columns])
-        every = [
-            Contribution(
-                name,
-                None if gone else float(value),
-                float(z),
-                float(theta * z),
-            )
-            for name, value, z, gone, theta in zip(
-                names, values, standardised[0], missing[0], coef, strict=False
-            )
-        ]
-        width = len(names)
-        may_miss = np.flatnonzero(features.may_miss)
-        every += [
-            Contribution(
-                f"{names[column]} is missing",
-                float(missing[0, column]),
-                float(missing[0, column]),
-                float(missing[0, column] * theta),
-            )
-            for column, theta in zip(may_miss, coef[width:-1], strict=True)
-        ]
-        yield from sorted(every, key=lambda c: -abs(c.contribution))
-
-    def _names(self, node: int, widths: list[int]) -> list[str]:
-        """Names of the decision features of a node, before those of missing values."""
-        policy = self.policy
-        known = policy.tree.nodes[node].sensors
-        readings = reading_names(policy.reader, known)
-        names = [
-            name
-            for part, width in zip(
-                policy.decisions[node].features.parts, widths, strict=True
-            )
-            for name in part_names(part, width, readings, policy.classes.tolist())
-        ]
-        varying = policy.sensors.varying if self.prices is not None else ()
-        return names + [f"price of {policy.sensors.names[s]}" for s in varying]
-
-
-def reading_names(reader: SensorReader, known: frozenset[str]) -> list[str]:
-    """Names of a subset's readings: their columns, or places after a transformer."""
-    sensors = reader.sensors
-    names: list[str] = []
-    for name in sensors.in_order(known):
-        sensor = sensors.index(name)
-        if name in reader.transformers:
-            names += [f"{name}[{i}]" for i in range(reader.widths[sensor])]
-        else:
-            names += [sensors.column_names[c] for c in sensors.columns[sensor]]
-    return names
-
-
-def part_names(
-    part: Part, width: int, readings: list[str], classes: list[Any]
-) -> list[str]:
-    """Names of the columns of one part of the decision features."""
-    if isinstance(part, Raw):
-        return readings
-    if isinstance(part, Posterior):
-        lead = ["lead"] if len(classes) > 2 else []
-        likely = [f"P({label})" for label in classes[1:]]
-        return [*likely, "largest probability", *lead, "entropy"]
-    if isinstance(part, Squares):
-        # A part of w columns has w (w + 1) / 2 squares and products.
-        inner = round((np.sqrt(8 * width + 1) - 1) / 2)
-        names = part_names(part.part, inner, readings, classes)
-        return [
-            f"{names[a]}²" if a == b else f"{names[a]} × {names[b]}"
-            for a, b in zip(*np.triu_indices(inner), strict=True)
-        ]
-    if isinstance(part, Transformed) and hasattr(
-        part.transformer, "get_feature_names_out"
-    ):
-        try:
-            found = part.transformer.get_feature_names_out(np.array(readings, object))
-        except (TypeError, ValueError, AttributeError):
-            found = []
-        if len(found) == width:
-            return [str(name) for name in found]
-    return [f"transformed[{i}]" for i in range(width)]
 
 
 def _tidy(price: float) -> float:
