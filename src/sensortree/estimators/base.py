@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -33,10 +32,13 @@ from sensortree.decision import (
     Transformed,
     fit_decision_features,
 )
+from sensortree.estimators.climb import improve_structure
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.progress import (
     CallbackSupportMixin,
     Progress,
+    TextProgress,
+    all_or_nothing,
     with_callbacks,
 )
 from sensortree.estimators.reading import TrainingReader
@@ -112,7 +114,9 @@ class BaseSensorTreeClassifier(
     cv: Any
     errors: str
     decision_features: Any
+    improve: int
     n_jobs: int | None
+    verbose: bool
     fallback_leaf_: int | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -137,7 +141,9 @@ class BaseSensorTreeClassifier(
         "errors": [StrOptions({"smoothed", "observed"})],
         "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "improve": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "verbose": ["boolean"],
     }
 
     @with_callbacks
@@ -158,7 +164,7 @@ class BaseSensorTreeClassifier(
         self
         """
         progress = Progress(self)
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             self._check_parameters()
             judges = self._judges(self._read(X, y, sample_weight))
             self._fit(judges, self._search(judges, progress), progress)
@@ -179,6 +185,7 @@ class BaseSensorTreeClassifier(
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         cost_weights : iterable of float
+            `max_time` is for the searches of all of them together.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -201,7 +208,8 @@ class BaseSensorTreeClassifier(
             model._check_parameters()
         reader = clone(self)
         judges = reader._judges(reader._read(X, y, sample_weight))
-        search = reader._search(judges, None)
+        progress = TextProgress(self.verbose)
+        search = reader._search(judges, progress)
         seen = {
             name: value
             for name, value in vars(reader).items()
@@ -209,30 +217,28 @@ class BaseSensorTreeClassifier(
         }
         for model in models:
             vars(model).update(seen)
-            model._fit(judges, search, None)
+            model._fit(judges, search, progress)
         return models
 
     def _judges(self, data: TrainingData) -> Judges:
         classifier = resolve_classifier(self.classifier, self.calibration)
         return Judges(data, classifier, self.n_jobs)
 
-    def _search(self, judges: Judges, progress: Progress | None) -> StructureSearch:
+    def _search(self, judges: Judges, progress: TextProgress) -> StructureSearch:
         deadline = None if self.max_time is None else time.monotonic() + self.max_time
         n_exact = None if self.n_exact == "all" else int(self.n_exact)
         return StructureSearch(judges, self.n_leaves, n_exact, deadline, progress)
 
     def _fit(
-        self, judges: Judges, search: StructureSearch, progress: Progress | None
+        self, judges: Judges, search: StructureSearch, progress: TextProgress
     ) -> None:
         """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
         data = judges.data
         tree, report = self._choose_structure(judges, search)
         features, problem, observed = self._pose(tree, judges)
-        if progress is not None:
-            progress.step("leaf classifiers")
+        progress.step("leaf classifiers")
         coef = self._fit_decisions(problem, observed)
-        if progress is not None:
-            progress.step("decisions")
+        progress.step("decisions")
         if self._learns_structure():
             leaf = tree.route(problem.margins(coef))
             visits = np.bincount(leaf, minlength=tree.n_leaves)
@@ -242,7 +248,7 @@ class BaseSensorTreeClassifier(
             if getattr(self, "fallback_leaf_", None) is not None:
                 self.fallback_leaf_ = 0  # the only leaf that is left
         decisions = tuple(map(DecisionFunction, features, coef))
-        used = {s: judges.classifiers[s] for s in self._judged_subsets(tree)}
+        used = judges.fit(self._judged_subsets(tree))
         self.policy_ = Policy(data.reader, tree, decisions, used, data.classes)
         self.classes_ = data.classes
         self.sensors_ = data.sensors
@@ -280,7 +286,10 @@ class BaseSensorTreeClassifier(
         """Give the tree that `structure` and `root_sensors` stand for."""
         sensors = judges.data.sensors
         if self._learns_structure():
-            return self._learn_structure(judges, search)
+            named = self._named_root(sensors)
+            found = self._learn_structure(judges, search)
+            fixed = frozenset(self._free(sensors) if named is None else named)
+            return improve_structure(self, *found, fixed, judges, search)
         if isinstance(self.structure, str):
             tree = self._build_structure(sensors)
         else:
@@ -313,8 +322,12 @@ class BaseSensorTreeClassifier(
         named = self._named_root(sensors)
         if named is not None:
             return named
-        free = [n for n, c in zip(sensors.names, sensors.costs, strict=True) if not c]
-        return tuple(free) or sensors.cheapest_first()[:1]
+        return self._free(sensors) or sensors.cheapest_first()[:1]
+
+    @staticmethod
+    def _free(sensors: SensorSet) -> tuple[str, ...]:
+        pairs = zip(sensors.names, sensors.costs, strict=True)
+        return tuple(name for name, cost in pairs if not cost)
 
     def _named_root(self, sensors: SensorSet) -> tuple[str, ...] | None:
         """Sensors that the user wants known at the root; None for "auto"."""
@@ -383,6 +396,13 @@ class BaseSensorTreeClassifier(
             risks = [observed.risks(self._fit_decisions(problem, observed))]
         return np.concatenate(risks)
 
+    def _routed(self, tree: SensorTree, judges: Judges) -> NDArray[np.intp]:
+        """The leaf that each training row reaches when decisions are learned from all."""
+        _, problem, observed = self._pose(tree, judges)
+        leaf = tree.route(problem.margins(self._fit_decisions(problem, observed)))
+        first, _ = judges.data.distinct()
+        return np.repeat(leaf, np.diff(np.r_[first, len(judges.data.y)]))
+
     def _judged_subsets(self, tree: SensorTree) -> list[frozenset[str]]:
         """Subsets that need a classifier: of leaves, and of nodes that ask a posterior."""
         vertices: list[Leaf | Node] = [*tree.leaves]
@@ -422,7 +442,7 @@ class BaseSensorTreeClassifier(
         self, tree: SensorTree, judges: Judges
     ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
         """Say what each node sees, on distinct rows, and what each leaf would cost."""
-        judges.fit(self._believed_subsets(tree))
+        judges.judge(self._believed_subsets(tree))
         risk, observed = self._leaf_risk(tree, judges)
         data, posteriors = judges.data, judges.posteriors
         rows, weight = data.distinct()
@@ -469,18 +489,6 @@ class BaseSensorTreeClassifier(
             classifier if t is None else bool(get_tags(t).input_tags.allow_nan)
             for t in transformers
         )
-
-
-@contextmanager
-def _all_or_nothing(model: Any) -> Iterator[None]:
-    """Keep a model as it was if fitting it ends in an error or is interrupted."""
-    before = dict(vars(model))
-    try:
-        yield
-    except BaseException:
-        vars(model).clear()
-        vars(model).update(before)
-        raise
 
 
 def automatic_ridge(problem: RoutingProblem) -> float:

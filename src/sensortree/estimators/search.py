@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.estimators.progress import Progress
+from sensortree.estimators.progress import TextProgress
 from sensortree.estimators.training import Judges
-from sensortree.leaves import is_linear, sample_errors
+from sensortree.leaves import is_linear
 from sensortree.sensors import SensorSet
 from sensortree.structure import (
     Evidence,
@@ -31,8 +31,6 @@ from sensortree.tree import Leaf, Node, SensorTree
 Array = NDArray[np.float64]
 Subset = frozenset[int]
 
-# Rows that a classifier is fitted on when it is screened by itself.
-SAMPLE = 2_000
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 
@@ -53,8 +51,8 @@ class StructureReport:
         Why the search ended.
     n_classifiers, n_screened : int
         Subsets whose classifier was trained during the search, and subsets that were
-        screened: by least squares for logistic leaves, else by the classifier itself on
-        few rows.
+        screened: by least squares for logistic leaves, else by a light copy of the
+        classifier.
     n_rows : int
         Rows that the search looked at.
     validated : dict of str to float
@@ -62,6 +60,9 @@ class StructureReport:
         several were compared.
     pruned : int
         Leaves that no training example reached, and that were taken out.
+    moves : list of dict
+        With ``improve``, the moves that were made, with the validated risk before and
+        after each.
     """
 
     structure: str
@@ -73,6 +74,7 @@ class StructureReport:
     n_rows: int = 0
     validated: dict[str, float] = field(default_factory=dict)
     pruned: int = 0
+    moves: list[dict[str, Any]] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
@@ -86,6 +88,11 @@ class StructureReport:
             f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "
             f"loss {step['loss']:.4f}"
             for number, step in enumerate(self.steps, 1)
+        ]
+        lines += [
+            f"improved: {move['move']}; validated risk {move['before']:.4f} -> "
+            f"{move['after']:.4f}"
+            for move in self.moves
         ]
         if self.n_rows:
             lines.append(
@@ -113,7 +120,7 @@ class StructureSearch:
         Extensions compared with their own classifier at each step; None for all.
     deadline : float or None
         Value of ``time.monotonic`` at which a search must end.
-    progress : Progress or None
+    progress : TextProgress
         Is told of each step, and may say stop.
     """
 
@@ -123,15 +130,17 @@ class StructureSearch:
         n_leaves: int,
         n_exact: int | None,
         deadline: float | None,
-        progress: Progress | None,
+        progress: TextProgress,
     ):
-        rows = len(judges.data.y)
+        n_rows = len(judges.data.y)
         self.judges = judges
-        if rows > SEARCH_ROWS:
-            chosen = np.random.default_rng(0).permutation(rows)[:SEARCH_ROWS]
+        self.rows = np.arange(n_rows)
+        if n_rows > SEARCH_ROWS:
+            chosen = np.random.default_rng(0).permutation(n_rows)[:SEARCH_ROWS]
+            self.rows = np.sort(chosen)
             self.judges = replace(
                 judges,
-                data=judges.data.take(np.sort(chosen)),
+                data=judges.data.take(self.rows),
                 classifiers={},
                 posteriors={},
             )
@@ -142,18 +151,27 @@ class StructureSearch:
         self.costs = np.asarray(self.data.sensors.costs, float)
         self._screen: LeastSquaresScreen | None = None
         self._screened: dict[Subset, NDArray[np.bool_]] = {}
-        self._sampled: dict[Subset, NDArray[np.bool_]] = {}
+        self._light: dict[Subset, NDArray[np.bool_]] = {}
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""
-        if self.progress is not None and not self.progress.stopped:
-            self.progress.step("structure")
+        if not self.progress.stopped:
+            self.progress.step(
+                "structure",
+                f"{self.n_screened} subsets screened, {len(self.judges.posteriors)} with "
+                f"their classifier",
+            )
         return self.stopped is not None
+
+    @property
+    def n_screened(self) -> int:
+        """Subsets that were screened so far."""
+        return len(self._screened) + len(self._light)
 
     @property
     def stopped(self) -> str | None:
         """Why a search must end with what it has; None if it need not."""
-        if self.progress is not None and self.progress.stopped:
+        if self.progress.stopped:
             return "a callback said stop"
         if self.deadline is not None and time.monotonic() > self.deadline:
             return "max_time was over"
@@ -177,22 +195,21 @@ class StructureSearch:
 
     def exact_errors(self, subsets: Sequence[Subset]) -> Array:
         """Errors of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
-        named = [frozenset(self.names[j] for j in subset) for subset in subsets]
-        self.judges.fit(named)
+        named = [self.named(subset) for subset in subsets]
+        self.judges.judge(named)
         answers = [self.judges.posteriors[s].argmax(axis=1) for s in named]
         return np.column_stack([a != self.data.y for a in answers]).astype(float)
 
-    def sampled(self, subset: Subset) -> NDArray[np.bool_]:
-        """Errors of the classifier itself, fitted on few rows; each subset once."""
-        if subset not in self._sampled:
-            data = self.data
-            n_rows = min(SAMPLE, max(2, len(data.y) // 2))
-            rows = np.random.default_rng(1).permutation(len(data.y))[:n_rows]
-            readings = data.features(self._named(subset))
-            self._sampled[subset] = sample_errors(
-                self.judges.classifier, readings, data.y, len(data.classes), rows
-            )
-        return self._sampled[subset]
+    def by_least_squares(self, subsets: Sequence[Subset]) -> Array:
+        """Errors of the least-squares screen, (n_rows, n_subsets)."""
+        return np.column_stack([self.screened(subset) for subset in subsets])
+
+    def by_light_copies(self, subsets: Sequence[Subset]) -> Array:
+        """Errors of light copies of the classifier; each subset is screened once."""
+        new = {self.named(s): s for s in subsets if s not in self._light}
+        for named, errors in self.judges.screen(new).items():
+            self._light[new[named]] = errors
+        return np.column_stack([self._light[subset] for subset in subsets])
 
     def search(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
@@ -202,16 +219,12 @@ class StructureSearch:
             return errors + cost_weight * np.array(cost)
 
         linear = is_linear(self.judges.classifier)
-        cheap = self.screened if linear else self.sampled
-
-        def screen(subsets: Sequence[Subset]) -> Array:
-            errors = np.column_stack([cheap(subset) for subset in subsets])
-            return priced(errors.astype(float), subsets)
+        cheap = self.by_least_squares if linear else self.by_light_copies
 
         return Search(
             len(self.names),
             lambda subsets: priced(self.exact_errors(subsets), subsets),
-            screen,
+            lambda subsets: priced(cheap(subsets).astype(float), subsets),
             self.n_exact,
             self.data.weight,
             self.out_of_time,
@@ -225,7 +238,7 @@ class StructureSearch:
 
         def rate(risk: Array, added: Sequence[int]) -> Array:
             """Error saved per unit of cost, as a negative number."""
-            return np.asarray((search.mean(risk) - nothing) / self.costs[list(added)])
+            return np.asarray((risk - nothing) / self.costs[list(added)])
 
         found = search.best_extension(free, rate)
         worth_it = found is not None and -found[1] > cost_weight
@@ -236,7 +249,7 @@ class StructureSearch:
     ) -> tuple[SensorTree, list[Growth]]:
         """Algorithm 1, then clustering by common sensors."""
         subsets, steps = greedy_subsets(self.search(cost_weight), self.n_leaves, root)
-        return cluster_subsets(self._named(s) for s in subsets), steps
+        return cluster_subsets(self.named(s) for s in subsets), steps
 
     def chain(
         self, cost_weight: float, root: Subset
@@ -244,13 +257,19 @@ class StructureSearch:
         """Forward selection per unit of cost, with an exit after each sensor."""
         steps = forward_chain(self.search(0.0), self.costs, self.n_leaves - 1, root)
         order = [self.names[step.added] for step in steps]
-        return cascade_tree(order, root=self._named(root)), steps
+        return cascade_tree(order, root=self.named(root)), steps
 
     def grown(
         self, cost_weight: float, root: Subset
     ) -> tuple[SensorTree, list[Growth]]:
         """Top-down growth by the gain that can be predicted from what is known."""
-        evidence = Evidence(
+        evidence = self.evidence()
+        vertex, steps = grow_tree(evidence, cost_weight, self.n_leaves, root)
+        return SensorTree(self._build(vertex)), steps
+
+    def evidence(self) -> Evidence:
+        """What growth learns from: errors and scores of the least-squares screen."""
+        return Evidence(
             lambda subset: self.screened(subset).astype(float),
             self._features,
             self.costs,
@@ -258,8 +277,12 @@ class StructureSearch:
             self.data.fold,
             self.out_of_time,
         )
-        vertex, steps = grow_tree(evidence, cost_weight, self.n_leaves, root)
-        return SensorTree(self._build(vertex)), steps
+
+    def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
+        """Risk of each row by the least-squares screen, (n_rows,)."""
+        subset = self.numbered(known)
+        price = float(self.costs[list(subset)].sum())
+        return self.screened(subset).astype(float) + cost_weight * price
 
     def _features(self, subset: Subset) -> Array:
         """Class scores, how far the largest leads, and the readings; NaN is the mean."""
@@ -272,11 +295,16 @@ class StructureSearch:
         mean = np.nan_to_num(np.nanmean(columns, axis=0))
         return np.where(np.isnan(columns), mean, columns)
 
-    def _named(self, subset: Iterable[int]) -> frozenset[str]:
+    def named(self, subset: Iterable[int]) -> frozenset[str]:
+        """Names of sensors given by their numbers."""
         return frozenset(self.names[j] for j in subset)
 
+    def numbered(self, known: Iterable[str]) -> Subset:
+        """Numbers of sensors given by their names."""
+        return frozenset(map(self.data.sensors.index, known))
+
     def _build(self, vertex: Vertex) -> Leaf | Node:
-        known = self._named(vertex.subset)
+        known = self.named(vertex.subset)
         if not vertex.children:
             return Leaf(known)
         bought = [self._build(child) for child in vertex.children]
@@ -299,7 +327,7 @@ class StructureSearch:
         shown = [
             {
                 "added": self.names[step.added],
-                "subset": order(self._named(step.subset)),
+                "subset": order(self.named(step.subset)),
                 "loss": step.loss,
             }
             for step in steps
@@ -309,8 +337,8 @@ class StructureSearch:
             [list(order(leaf.sensors)) for leaf in tree.leaves],
             shown,
             stopped,
-            len(self.judges.classifiers),
-            len(self._screened) + len(self._sampled),
+            len(self.judges.posteriors),
+            self.n_screened,
             len(self.data.y),
         )
         return tree, report
