@@ -20,7 +20,6 @@ from sensortree.structure import (
     LeastSquaresScreen,
     Search,
     Vertex,
-    cascade_tree,
     cluster_subsets,
     forward_chain,
     greedy_subsets,
@@ -256,8 +255,8 @@ class StructureSearch:
     ) -> tuple[SensorTree, list[Growth]]:
         """Forward selection per unit of cost, with an exit after each sensor."""
         steps = forward_chain(self.search(0.0), self.costs, self.n_leaves - 1, root)
-        order = [self.names[step.added] for step in steps]
-        return cascade_tree(order, root=self.named(root)), steps
+        stages = [root, *(step.subset for step in steps)]
+        return cluster_subsets(self.named(stage) for stage in stages), steps
 
     def grown(
         self, cost_weight: float, root: Subset

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 # Sensors that a chain may add in a row without saving any error.
 PATIENCE = 3
+# Standard errors by which a block of sensors must save error.
+CLEARLY = 2.0
 Subset = frozenset[int]
 Losses = Callable[[Sequence[Subset]], Array]
 Value = Callable[[Array, Sequence[int]], Array]
@@ -79,19 +81,32 @@ class Search:
         best = int(np.argmin(values))
         return others[best], float(values[best])
 
+    def ranked(self, subset: Subset, value: Value) -> list[int]:
+        """Sensors that could be added, the least value first, by the screen if any."""
+        others = [j for j in range(self.n_sensors) if j not in subset]
+        if not others or self.out_of_time():
+            return []
+        risks = self.exact if self.n_exact is None else self.screen
+        values = self.mean(value(risks([subset | {j} for j in others]), others))
+        return [others[k] for k in np.argsort(values, kind="stable")]
+
     def _promising(self, screened: Array, n_exact: int) -> list[int]:
         """The least by the screen, and those next to it that it cannot tell from it."""
         means = self.mean(screened)
         best, *next_best = np.argsort(means, kind="stable")[:n_exact].tolist()
         lags = screened[:, next_best] - screened[:, [best]]
-        lag = self.mean(lags)
-        share = self.weight / self.weight.sum()
-        error = np.sqrt(self.mean((lags - lag) ** 2) * (share @ share))
-        return sorted([best, *np.array(next_best, dtype=int)[lag <= error].tolist()])
+        near = self.mean(lags) <= self.error_of_mean(lags)
+        return sorted([best, *np.array(next_best, dtype=int)[near].tolist()])
 
     def mean(self, risk: Array) -> Array:
         """Weighted mean over examples of each column."""
         return np.asarray(self.weight @ risk / self.weight.sum())
+
+    def error_of_mean(self, risk: Array) -> Array:
+        """Standard error of the weighted mean of each column."""
+        share = self.weight / self.weight.sum()
+        spread = self.mean((risk - self.mean(risk)) ** 2)
+        return np.asarray(np.sqrt(spread * (share @ share)))
 
 
 def greedy_subsets(
@@ -143,7 +158,8 @@ def forward_chain(
 ) -> list[Growth]:
     """Add sensors one by one: each time the one that saves most error per unit of cost.
 
-    The chain ends where several in a row have saved none; those are left out.
+    Where several in a row have saved none, those are left out, and sensors are added in
+    blocks that save error together.
 
     Parameters
     ----------
@@ -157,7 +173,7 @@ def forward_chain(
     Returns
     -------
     steps : list of Growth
-        The loss is the mean error of the stage.
+        The loss is the mean error of the stage. Of a block, the first sensor is named.
     """
     steps: list[Growth] = []
     subset = start
@@ -165,12 +181,7 @@ def forward_chain(
     prices = np.maximum(np.asarray(costs, float), np.finfo(float).eps)
     useful = 0
     while len(steps) < n_stages and len(steps) - useful < PATIENCE:
-
-        def rate(risk: Array, added: Sequence[int], error: float = error) -> Array:
-            """Error saved per unit of cost, as a negative number; lost ones unpriced."""
-            saves = search.mean(risk) < error
-            return (risk - error) / np.where(saves, prices[list(added)], 1.0)
-
+        rate = _rate(search, prices, error)
         found = search.best_extension(subset, rate)
         if found is None:
             break
@@ -179,4 +190,39 @@ def forward_chain(
         steps.append(Growth(subset, found[0], error))
         if error < least:
             least, useful = error, len(steps)
-    return steps[:useful]
+    steps = steps[:useful]
+    end = steps[-1].subset if steps else start
+    return steps + _blocks(search, prices, n_stages - useful, end)
+
+
+def _rate(search: Search, prices: Array, error: float) -> Value:
+    """Error saved per unit of cost, as a negative number; what is lost is not priced."""
+
+    def rate(risk: Array, added: Sequence[int]) -> Array:
+        saves = search.mean(risk) < error
+        return (risk - error) / np.where(saves, prices[list(added)], 1.0)
+
+    return rate
+
+
+def _blocks(
+    search: Search, prices: Array, n_stages: int, subset: Subset
+) -> list[Growth]:
+    """Add the best two sensors at once, then four, and so on, where that clearly saves.
+
+    Sensors of which each saves less than can be measured may save error together.
+    """
+    steps: list[Growth] = []
+    risk, size = search.exact([subset])[:, 0], 2
+    ranked = search.ranked(subset, _rate(search, prices, float(search.mean(risk))))
+    while len(steps) < n_stages and len(ranked) >= size and not search.out_of_time():
+        grown = subset | set(ranked[:size])
+        after = search.exact([grown])[:, 0]
+        saved = search.mean(risk - after)
+        if saved > CLEARLY * search.error_of_mean(risk - after):
+            error = float(search.mean(after))
+            steps.append(Growth(grown, ranked[0], error))
+            subset, risk = grown, after
+            ranked = search.ranked(subset, _rate(search, prices, error))
+        size *= 2
+    return steps
