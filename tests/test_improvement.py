@@ -25,7 +25,6 @@ from sensortree import (
 )
 from sensortree.leaves import _lighter, screen_leaf_classifiers
 from sensortree.structure import (
-    Search,
     with_exchange,
     with_split,
     without_leaf,
@@ -147,29 +146,6 @@ def test_no_more_leaves_than_allowed_after_a_climb():
 
 
 # screens ----------------------------------------------------------------------------------
-
-
-def test_only_what_the_screen_cannot_tell_from_the_best_is_trained():
-    # Sensor 1 is right on all 100 examples, 0 on 99, 2 on half of them: 0 is within one
-    # standard error of 1 (.01 ± .00995), 2 is not.
-    errors = np.zeros((100, 3))
-    errors[0, 0], errors[:50, 2] = 1, 1
-    trained = []
-
-    def exact(subsets):
-        trained.extend(sorted(s)[0] for s in subsets)
-        return np.column_stack([errors[:, sorted(s)[0]] for s in subsets])
-
-    def screen(subsets):
-        return np.column_stack([errors[:, sorted(s)[0]] for s in subsets])
-
-    search = Search(3, exact, screen, 2, np.ones(100))
-    assert search.best_extension(frozenset(), lambda risk, _: risk) == (1, 0.0)
-    assert trained == [1]
-    errors[1, 1] = 1  # now they tie, on different examples
-    trained.clear()
-    search.best_extension(frozenset(), lambda risk, _: risk)
-    assert trained == [0, 1]
 
 
 def test_ensembles_are_screened_with_few_trees_and_others_with_few_rows():

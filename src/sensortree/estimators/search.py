@@ -237,7 +237,7 @@ class StructureSearch:
 
         def rate(risk: Array, added: Sequence[int]) -> Array:
             """Error saved per unit of cost, as a negative number."""
-            return np.asarray((risk - nothing) / self.costs[list(added)])
+            return np.asarray((search.mean(risk) - nothing) / self.costs[list(added)])
 
         found = search.best_extension(free, rate)
         worth_it = found is not None and -found[1] > cost_weight

@@ -49,9 +49,8 @@ class Search:
     screen : callable
         The same, estimated cheaply.
     n_exact : int or None
-        How many of the most promising extensions are compared exactly at most: those
-        within one standard error of the best by the screen. None for all, in which case
-        nothing is screened.
+        How many of the most promising extensions are compared exactly; None for all, in
+        which case nothing is screened.
     weight : ndarray of shape (n_samples,)
     out_of_time : callable
         Whether the search must end with what it has.
@@ -67,17 +66,17 @@ class Search:
     def best_extension(self, subset: Subset, value: Value) -> tuple[int, float] | None:
         """Sensor whose addition has the least value, the lowest of equals.
 
-        `value` takes risks (n_samples, n_subsets) and the sensors added, and gives what
-        each example counts for, of the same shape; the mean is the value. None if there
-        is nothing to add, or no time to find it.
+        `value` takes risks (n_samples, n_subsets) and the sensors added, and gives one
+        number for each. None if there is nothing to add, or no time to find it.
         """
         others = [j for j in range(self.n_sensors) if j not in subset]
         if not others or self.out_of_time():
             return None
         if self.n_exact is not None and len(others) > self.n_exact:
             screened = value(self.screen([subset | {j} for j in others]), others)
-            others = [others[k] for k in self._promising(screened, self.n_exact)]
-        values = self.mean(value(self.exact([subset | {j} for j in others]), others))
+            promising = np.argsort(screened, kind="stable")[: self.n_exact]
+            others = [others[k] for k in sorted(promising)]
+        values = value(self.exact([subset | {j} for j in others]), others)
         best = int(np.argmin(values))
         return others[best], float(values[best])
 
@@ -87,16 +86,8 @@ class Search:
         if not others or self.out_of_time():
             return []
         risks = self.exact if self.n_exact is None else self.screen
-        values = self.mean(value(risks([subset | {j} for j in others]), others))
+        values = value(risks([subset | {j} for j in others]), others)
         return [others[k] for k in np.argsort(values, kind="stable")]
-
-    def _promising(self, screened: Array, n_exact: int) -> list[int]:
-        """The least by the screen, and those next to it that it cannot tell from it."""
-        means = self.mean(screened)
-        best, *next_best = np.argsort(means, kind="stable")[:n_exact].tolist()
-        lags = screened[:, next_best] - screened[:, [best]]
-        near = self.mean(lags) <= self.error_of_mean(lags)
-        return sorted([best, *np.array(next_best, dtype=int)[near].tolist()])
 
     def mean(self, risk: Array) -> Array:
         """Weighted mean over examples of each column."""
@@ -139,9 +130,9 @@ def greedy_subsets(
         present = at_start
 
         def loss(risk: Array, _: Sequence[int], others: Array = others) -> Array:
-            return np.minimum(risk, others[:, None])
+            return search.mean(np.minimum(risk, others[:, None]))
 
-        value = float(search.mean(loss(present[:, None], []))[0])
+        value = float(loss(present[:, None], [])[0])
         while (found := search.best_extension(subsets[k], loss)) is not None:
             sensor, lower = found
             if not lower < value:
@@ -199,8 +190,8 @@ def _rate(search: Search, prices: Array, error: float) -> Value:
     """Error saved per unit of cost, as a negative number; what is lost is not priced."""
 
     def rate(risk: Array, added: Sequence[int]) -> Array:
-        saves = search.mean(risk) < error
-        return (risk - error) / np.where(saves, prices[list(added)], 1.0)
+        change = search.mean(risk) - error
+        return np.where(change < 0, change / prices[list(added)], change)
 
     return rate
 
