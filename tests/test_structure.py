@@ -149,6 +149,22 @@ def test_a_chain_ends_where_nothing_is_saved():
     assert [step.added for step in steps] == [0]
 
 
+def test_a_chain_goes_on_in_blocks_that_save_error_together():
+    # After sensor 0 no single sensor saves anything, nor do 1 and 2; the best four, all
+    # that are left, are right on every example.
+    n, errors = 100, {(): [1.0] * 100, (0,): [0.0] * 50 + [1.0] * 50}
+    for j in range(1, 5):
+        errors[0, j] = errors[0,]
+    for pair in ((1, 2), (1, 3), (1, 2, 3)):
+        errors[(0, *pair)] = errors[0,]
+    errors[0, 1, 2, 3, 4] = [0.0] * n
+    search = table_search(errors, [1] * 5, 0.0)
+    steps = forward_chain(search, lambda more, known: len(more - known), 9, frozenset())
+    assert [step.subset for step in steps] == [{0}, {0, 1, 2, 3, 4}]
+    assert [step.loss for step in steps] == pytest.approx([0.5, 0.0])
+    assert len(forward_chain(search, [1] * 5, 1, frozenset())) == 1
+
+
 # growth -----------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,10 @@ from sensortree.scorers import (
 Array = NDArray[np.float64]
 # How often a batch of fits is handed to a cluster that loses workers.
 MAX_ATTEMPTS = 3
+# A screen's copy of an ensemble has this many trees of this many leaves at most, and is
+# fitted on this many rows; other classifiers on fewer rows.
+SCREEN_TREES, SCREEN_LEAVES, SCREEN_ROWS_LIGHT = 30, 31, 6_000
+SCREEN_ROWS = 2_000
 
 Subset = frozenset[str]
 
@@ -85,12 +89,10 @@ def fit_leaf_classifiers(
     classifier: Any,
     features: Mapping[Subset, Array],
     y: NDArray[np.intp],
-    n_classes: int,
     sample_weight: Array | None,
-    fold: NDArray[np.intp],
     n_jobs: int | None = None,
-) -> tuple[dict[Subset, Any], dict[Subset, Array]]:
-    """Fit one classifier per sensor subset, and judge it on rows it has not seen.
+) -> dict[Subset, Any]:
+    """Fit one classifier per sensor subset, on all rows.
 
     Parameters
     ----------
@@ -98,50 +100,140 @@ def fit_leaf_classifiers(
     features : mapping of subset to ndarray of shape (n_samples, width)
     y : ndarray of shape (n_samples,)
         Classes as integers.
-    n_classes : int
     sample_weight : ndarray of shape (n_samples,) or None
-    fold : ndarray of shape (n_samples,)
-        A row's posterior is that of a classifier fitted without the row's fold; -1 stands
-        for the classifier fitted on all rows.
     n_jobs : int, default=None
         As in joblib.
+    """
+    tasks = [(classifier, X, y, sample_weight) for X in features.values()]
+    return dict(zip(features, _in_parallel(_fit_one, n_jobs, tasks), strict=True))
+
+
+def judge_leaf_classifiers(
+    classifier: Any,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    fold: NDArray[np.intp],
+    n_jobs: int | None = None,
+) -> dict[Subset, Array]:
+    """Posterior of each subset's classifier on rows that it has not seen.
+
+    Parameters
+    ----------
+    classifier, features, y, sample_weight, n_jobs
+        As in `fit_leaf_classifiers`.
+    n_classes : int
+    fold : ndarray of shape (n_samples,)
+        A row's posterior is that of a classifier fitted without the row's fold; -1 stands
+        for a classifier fitted on all rows.
 
     Returns
     -------
-    classifiers : dict of subset to classifier fitted on all rows
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
     """
-    folds = np.unique(fold[fold >= 0])
     # With nothing known there is nothing to overfit, and the prior is the same for all.
-    tasks = [(subset, -1) for subset in features]
-    tasks += [(s, f) for s, X in features.items() for f in folds if X.shape[1]]
-
-    results = _in_parallel(
+    folds = {
+        subset: fold if X.shape[1] else np.full(len(y), -1)
+        for subset, X in features.items()
+    }
+    tasks = [(s, held_out) for s, own in folds.items() for held_out in np.unique(own)]
+    judged = _in_parallel(
+        _fit_and_judge,
         n_jobs,
         [
-            (classifier, features[subset], y, n_classes, sample_weight, fold, held_out)
+            (
+                classifier,
+                features[subset],
+                y,
+                n_classes,
+                sample_weight,
+                (folds[subset] != held_out) | (held_out == -1),
+                folds[subset] == held_out,
+            )
             for subset, held_out in tasks
         ],
     )
-    classifiers, posteriors = {}, {}
-    for (subset, held_out), (fitted, said) in zip(tasks, results, strict=True):
-        if held_out == -1:
-            classifiers[subset] = fitted
-            posteriors[subset] = np.empty((len(y), n_classes))
-        rows = (fold == held_out) | (features[subset].shape[1] == 0)
-        posteriors[subset][rows] = said
-    return classifiers, posteriors
+    posteriors = {subset: np.empty((len(y), n_classes)) for subset in features}
+    for (subset, held_out), said in zip(tasks, judged, strict=True):
+        posteriors[subset][folds[subset] == held_out] = said
+    return posteriors
+
+
+def screen_leaf_classifiers(
+    classifier: Any,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> dict[Subset, Array]:
+    """Posterior of a light copy of each subset's classifier, at a fraction of the price.
+
+    Rows are halved at random; each half is answered by a copy that was fitted on the
+    other, or on as many rows of it as the screen can afford.
+
+    Parameters
+    ----------
+    classifier, features, y, n_classes, n_jobs
+        As in `judge_leaf_classifiers`.
+
+    Returns
+    -------
+    posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
+    """
+    light, n_rows = _lighter(classifier)
+    order = np.random.default_rng(1).permutation(len(y))
+    halves = order[: len(y) // 2], order[len(y) // 2 :]
+    tasks = [(subset, half) for subset in features for half in (0, 1)]
+    said = _in_parallel(
+        _fit_and_judge,
+        n_jobs,
+        [
+            (
+                light,
+                features[subset],
+                y,
+                n_classes,
+                None,
+                np.sort(halves[1 - half][:n_rows]),
+                halves[half],
+            )
+            for subset, half in tasks
+        ],
+    )
+    posteriors = {subset: np.empty((len(y), n_classes)) for subset in features}
+    for (subset, half), answered in zip(tasks, said, strict=True):
+        posteriors[subset][halves[half]] = answered
+    return posteriors
+
+
+def _lighter(classifier: Any) -> tuple[Any, int]:
+    """A copy with few small trees, and the rows it may be fitted on.
+
+    Where nothing says how many trees there are, fewer rows must do.
+    """
+    light, n_rows = clone(classifier), SCREEN_ROWS
+    for part in (light, *light.get_params().values()):
+        if isinstance(part, HistGradientBoostingClassifier):
+            largest = part.max_leaf_nodes or SCREEN_LEAVES
+            part.set_params(
+                max_iter=min(part.max_iter, SCREEN_TREES),
+                max_leaf_nodes=min(largest, SCREEN_LEAVES),
+            )
+            n_rows = SCREEN_ROWS_LIGHT
+        elif isinstance(getattr(part, "n_estimators", None), int):
+            part.set_params(n_estimators=min(part.n_estimators, SCREEN_TREES))
+            n_rows = SCREEN_ROWS_LIGHT
+    return light, n_rows
 
 
 def _in_parallel(
-    n_jobs: int | None, tasks: list[tuple[Any, ...]]
-) -> list[tuple[Any, Array]]:
-    """Fit through joblib; a cluster that lost a worker and its data is asked again."""
+    function: Callable[..., Any], n_jobs: int | None, tasks: list[tuple[Any, ...]]
+) -> list[Any]:
+    """Call through joblib; a cluster that lost a worker and its data is asked again."""
     for attempt in range(MAX_ATTEMPTS):
         try:
-            return list(
-                Parallel(n_jobs=n_jobs)(delayed(_fit_and_judge)(*t) for t in tasks)
-            )
+            return list(Parallel(n_jobs=n_jobs)(delayed(function)(*t) for t in tasks))
         except Exception as error:
             lost = type(error).__module__.partition(".")[0] == "distributed"
             if not lost or attempt == MAX_ATTEMPTS - 1:
@@ -155,16 +247,13 @@ def _fit_and_judge(
     y: NDArray[np.intp],
     n_classes: int,
     sample_weight: Array | None,
-    fold: NDArray[np.intp],
-    held_out: int,
-) -> tuple[Any, Array]:
-    """Fit without a fold, -1 for none; the posterior is of the rows of that fold."""
-    train = (fold != held_out) | (held_out == -1)
-    judged = (fold == held_out) | (X.shape[1] == 0)
+    train: NDArray[Any],
+    judged: NDArray[Any],
+) -> Array:
+    """Posterior of some rows by a classifier that is fitted on others."""
     weight = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(classifier, X[train], y[train], weight)
-    said = posterior(fitted, X[judged], n_classes)
-    return (fitted if held_out == -1 else None), said
+    return posterior(fitted, X[judged], n_classes)
 
 
 def is_linear(classifier: Any) -> bool:
@@ -174,18 +263,6 @@ def is_linear(classifier: Any) -> bool:
     if isinstance(classifier, CalibratedClassifierCV):
         return is_linear(classifier.estimator)
     return isinstance(classifier, LINEAR)
-
-
-def sample_posterior(
-    classifier: Any,
-    X: Array,
-    y: NDArray[np.intp],
-    n_classes: int,
-    rows: NDArray[np.intp],
-) -> Array:
-    """Posterior of a classifier that is fitted on some rows, (n_samples, n_classes)."""
-    fitted = _fit_one(classifier, X[rows], y[rows], None)
-    return posterior(fitted, X, n_classes)
 
 
 def trusted_posterior(

@@ -34,8 +34,8 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
     Parameters
     ----------
     sensors, costs, cost_weight, loss, max_cost, structure, n_leaves, n_exact, \
-            max_time, root_sensors, classifier, calibration, cv, errors, \
-            decision_features, l2, n_jobs
+            max_time, improve, root_sensors, classifier, calibration, cv, errors, \
+            decision_features, l2, n_jobs, verbose
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty.
@@ -81,6 +81,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         n_leaves: int = 16,
         n_exact: int | str = 3,
         max_time: float | None = None,
+        improve: int = 0,
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
         calibration: str | None = None,
@@ -91,6 +92,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         n_starts: int = 5,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ):
         self.sensors = sensors
         self.costs = costs
@@ -101,6 +103,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
+        self.improve = improve
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration
@@ -111,6 +114,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.n_starts = n_starts
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _fit_decisions(
         self, problem: RoutingProblem, observed: RoutingProblem

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -39,6 +38,8 @@ from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.progress import (
     CallbackSupportMixin,
     Progress,
+    TextProgress,
+    all_or_nothing,
     with_callbacks,
 )
 from sensortree.estimators.reading import TrainingReader
@@ -101,7 +102,9 @@ class BaseSensorTreeClassifier(
     decision_features: Any
     loss: Any
     max_cost: float | None
+    improve: int
     n_jobs: int | None
+    verbose: bool
     fallback_leaf_: int | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -127,7 +130,9 @@ class BaseSensorTreeClassifier(
         "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_cost": [None, Interval(Real, 0, None, closed="left")],
+        "improve": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "verbose": ["boolean"],
     }
 
     @with_callbacks
@@ -157,7 +162,7 @@ class BaseSensorTreeClassifier(
         self
         """
         progress = Progress(self)
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             self._check_parameters()
             judges = self._judges(self._read(X, y, sample_weight, prices))
             self._fit(judges, self._search(judges, progress), progress)
@@ -179,6 +184,7 @@ class BaseSensorTreeClassifier(
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         cost_weights : iterable of float
+            `max_time` is for the searches of all of them together.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
 
@@ -202,7 +208,8 @@ class BaseSensorTreeClassifier(
             model._check_parameters()
         reader = clone(self)
         judges = reader._judges(reader._read(X, y, sample_weight, prices))
-        search = reader._search(judges, None)
+        progress = TextProgress(self.verbose)
+        search = reader._search(judges, progress)
         seen = {
             name: value
             for name, value in vars(reader).items()
@@ -210,14 +217,14 @@ class BaseSensorTreeClassifier(
         }
         for model in models:
             vars(model).update(seen)
-            model._fit(judges, search, None)
+            model._fit(judges, search, progress)
         return models
 
     def _judges(self, data: TrainingData) -> Judges:
         classifier = resolve_classifier(self.classifier, self.calibration)
         return Judges(data, classifier, self.n_jobs)
 
-    def _search(self, judges: Judges, progress: Progress | None) -> StructureSearch:
+    def _search(self, judges: Judges, progress: TextProgress) -> StructureSearch:
         deadline = None if self.max_time is None else time.monotonic() + self.max_time
         n_exact = None if self.n_exact == "all" else int(self.n_exact)
         return StructureSearch(
@@ -225,17 +232,15 @@ class BaseSensorTreeClassifier(
         )
 
     def _fit(
-        self, judges: Judges, search: StructureSearch, progress: Progress | None
+        self, judges: Judges, search: StructureSearch, progress: TextProgress
     ) -> None:
         """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
         data = judges.data
         tree, report = self._choose_structure(judges, search)
         features, problem, observed = self._pose(tree, judges)
-        if progress is not None:
-            progress.step("leaf classifiers")
+        progress.step("leaf classifiers")
         coef = self._fit_decisions(problem, observed)
-        if progress is not None:
-            progress.step("decisions")
+        progress.step("decisions")
         margins = problem.margins(coef)
         if self._learns_structure():
             visits = np.bincount(tree.route(margins), minlength=tree.n_leaves)
@@ -247,10 +252,8 @@ class BaseSensorTreeClassifier(
                 self.fallback_leaf_ = 0  # the only leaf that is left
         decisions = tuple(map(DecisionFunction, features, coef))
         flow = self._flow(tree, judges, margins)
-        used = {
-            subset: compile_classifier(judges.classifiers[subset])
-            for subset in self._judged_subsets(tree)
-        }
+        fitted = judges.fit(self._judged_subsets(tree))
+        used = {subset: compile_classifier(fitted[subset]) for subset in fitted}
         self.policy_ = Policy(
             data.reader,
             tree,
@@ -350,7 +353,7 @@ class BaseSensorTreeClassifier(
         """Where the training examples went, and what else they could have had."""
         data = judges.data
         rows, weight = data.distinct()
-        judges.fit(self._judged_subsets(tree))
+        judges.judge(self._judged_subsets(tree))
         y = data.y[rows]
         return measure_flow(
             tree,
@@ -371,7 +374,7 @@ class BaseSensorTreeClassifier(
         self, tree: SensorTree, judges: Judges
     ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
         """Say what each node sees, on distinct rows, and what each leaf would cost."""
-        judges.fit(self._believed_subsets(tree))
+        judges.judge(self._believed_subsets(tree))
         risk, observed = self._leaf_risk(tree, judges)
         data, posteriors = judges.data, judges.posteriors
         rows, weight = data.distinct()
@@ -421,18 +424,6 @@ class BaseSensorTreeClassifier(
             classifier if t is None else bool(get_tags(t).input_tags.allow_nan)
             for t in transformers
         )
-
-
-@contextmanager
-def _all_or_nothing(model: Any) -> Iterator[None]:
-    """Keep a model as it was if fitting it ends in an error or is interrupted."""
-    before = dict(vars(model))
-    try:
-        yield
-    except BaseException:
-        vars(model).clear()
-        vars(model).update(before)
-        raise
 
 
 def automatic_ridge(problem: RoutingProblem) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.costs import Market, check_tree_is_allowed
+from sensortree.estimators.climb import improve_structure
 from sensortree.estimators.search import (
     SEARCHES,
     StructureReport,
@@ -43,6 +44,7 @@ class StructureChooser:
     root_sensors: Any
     cost_weight: float
     n_leaves: int
+    improve: int
     max_cost: float | None
 
     def _pose(
@@ -61,7 +63,11 @@ class StructureChooser:
         """Give the tree that `structure` and `root_sensors` stand for."""
         sensors = judges.data.sensors
         if self._learns_structure():
-            return self._learn_structure(judges, search)
+            market = judges.data.market(self.max_cost)
+            named = self._named_root(market)
+            found = self._learn_structure(judges, search)
+            fixed = market.free() if named is None else named
+            return improve_structure(self, *found, fixed, judges, search)
         if isinstance(self.structure, str):
             tree = self._build_structure(judges.data.market(self.max_cost))
         else:
@@ -179,6 +185,13 @@ class StructureChooser:
         if not risks:  # nothing is held out: what was learned from must do
             risks = [observed.risks(self._fit_decisions(problem, observed))]
         return np.concatenate(risks)
+
+    def _routed(self, tree: SensorTree, judges: Judges) -> NDArray[np.intp]:
+        """The leaf that each training row reaches when decisions are learned from all."""
+        _, problem, observed = self._pose(tree, judges)
+        leaf = tree.route(problem.margins(self._fit_decisions(problem, observed)))
+        first, _ = judges.data.distinct()
+        return np.repeat(leaf, np.diff(np.r_[first, len(judges.data.y)]))
 
 
 def _cheapest_order(market: Market, known: frozenset[str]) -> list[str]:

@@ -1,16 +1,46 @@
-"""`Progress`: tells scikit-learn's callbacks how far a fit has come, and hears "stop"."""
+"""How far a fit has come: told to the user in text, and to scikit-learn's callbacks."""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-__all__ = ["CallbackSupportMixin", "Progress", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Progress",
+    "TextProgress",
+    "all_or_nothing",
+    "with_callbacks",
+]
 
 
-class Progress:
-    """The steps of one fit, each told to the callbacks when it has ended.
+class TextProgress:
+    """The steps of one fit, one line each on stderr if the user wants them.
+
+    Parameters
+    ----------
+    verbose : bool
+    """
+
+    def __init__(self, verbose: bool):
+        self.verbose, self.started = verbose, time.monotonic()
+        self.stopped = False
+
+    def step(self, name: str, detail: str = "") -> None:
+        """Say that a step has ended."""
+        if self.verbose:
+            seconds = time.monotonic() - self.started
+            said = f"{name}: {detail}" if detail else name
+            sys.stderr.write(f"[sensortree] {seconds:7.1f} s  {said}\n")
+
+
+class Progress(TextProgress):
+    """The steps of one fit, told to scikit-learn's callbacks too when they have ended.
 
     Parameters
     ----------
@@ -18,13 +48,14 @@ class Progress:
     """
 
     def __init__(self, estimator: Any):
+        super().__init__(estimator.verbose)
         self.estimator = estimator
         self.context = estimator._init_callback_context(max_subtasks=None)
         self.context.call_on_fit_task_begin(estimator=estimator)
-        self.stopped = False
 
-    def step(self, name: str) -> None:
+    def step(self, name: str, detail: str = "") -> None:
         """Say that a step has ended; a callback that answers True stops the search."""
+        super().step(name, detail)
         task = self.context.subcontext(task_name=name)
         task.call_on_fit_task_begin(estimator=self.estimator)
         self.stopped |= bool(task.call_on_fit_task_end(estimator=self.estimator))
@@ -32,3 +63,15 @@ class Progress:
     def end(self) -> None:
         """Say that the fit has ended."""
         self.context.call_on_fit_task_end(estimator=self.estimator)
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Keep a model as it was if fitting it ends in an error or is interrupted."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.estimators.progress import Progress
+from sensortree.estimators.progress import TextProgress
 from sensortree.estimators.training import Judges
-from sensortree.leaves import is_linear, sample_posterior
+from sensortree.leaves import is_linear
 from sensortree.sensors import SensorSet
 from sensortree.structure import (
     Evidence,
@@ -32,8 +32,6 @@ Array = NDArray[np.float64]
 Subset = frozenset[int]
 EPS = float(np.finfo(float).eps)
 
-# Rows that a classifier is fitted on when it is screened by itself.
-SAMPLE = 2_000
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 
@@ -54,8 +52,8 @@ class StructureReport:
         Why the search ended.
     n_classifiers, n_screened : int
         Subsets whose classifier was trained during the search, and subsets that were
-        screened: by least squares for logistic leaves, else by the classifier itself on
-        few rows.
+        screened: by least squares for logistic leaves, else by a light copy of the
+        classifier.
     n_rows : int
         Rows that the search looked at.
     validated : dict of str to float
@@ -63,6 +61,9 @@ class StructureReport:
         several were compared.
     pruned : int
         Leaves that no training example reached, and that were taken out.
+    moves : list of dict
+        With ``improve``, the moves that were made, with the validated risk before and
+        after each.
     """
 
     structure: str
@@ -74,6 +75,7 @@ class StructureReport:
     n_rows: int = 0
     validated: dict[str, float] = field(default_factory=dict)
     pruned: int = 0
+    moves: list[dict[str, Any]] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
@@ -87,6 +89,11 @@ class StructureReport:
             f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "
             f"loss {step['loss']:.4f}"
             for number, step in enumerate(self.steps, 1)
+        ]
+        lines += [
+            f"improved: {move['move']}; validated risk {move['before']:.4f} -> "
+            f"{move['after']:.4f}"
+            for move in self.moves
         ]
         if self.n_rows:
             lines.append(
@@ -114,7 +121,7 @@ class StructureSearch:
         Extensions compared with their own classifier at each step; None for all.
     deadline : float or None
         Value of ``time.monotonic`` at which a search must end.
-    progress : Progress or None
+    progress : TextProgress
         Is told of each step, and may say stop.
     max_cost : float or None
         No example may spend more.
@@ -126,16 +133,18 @@ class StructureSearch:
         n_leaves: int,
         n_exact: int | None,
         deadline: float | None,
-        progress: Progress | None,
+        progress: TextProgress,
         max_cost: float | None,
     ):
-        rows = len(judges.data.y)
+        n_rows = len(judges.data.y)
         self.judges = judges
-        if rows > SEARCH_ROWS:
-            chosen = np.random.default_rng(0).permutation(rows)[:SEARCH_ROWS]
+        self.rows = np.arange(n_rows)
+        if n_rows > SEARCH_ROWS:
+            chosen = np.random.default_rng(0).permutation(n_rows)[:SEARCH_ROWS]
+            self.rows = np.sort(chosen)
             self.judges = replace(
                 judges,
-                data=judges.data.take(np.sort(chosen)),
+                data=judges.data.take(self.rows),
                 classifiers={},
                 posteriors={},
             )
@@ -146,19 +155,28 @@ class StructureSearch:
         self.market = self.data.market(max_cost)
         self._screen: LeastSquaresScreen | None = None
         self._screened: dict[Subset, Array] = {}
-        self._sampled: dict[Subset, Array] = {}
+        self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""
-        if self.progress is not None and not self.progress.stopped:
-            self.progress.step("structure")
+        if not self.progress.stopped:
+            self.progress.step(
+                "structure",
+                f"{self.n_screened} subsets screened, {len(self.judges.posteriors)} with "
+                f"their classifier",
+            )
         return self.stopped is not None
+
+    @property
+    def n_screened(self) -> int:
+        """Subsets that were screened so far."""
+        return len(self._screened) + len(self._light)
 
     @property
     def stopped(self) -> str | None:
         """Why a search must end with what it has; None if it need not."""
-        if self.progress is not None and self.progress.stopped:
+        if self.progress.stopped:
             return "a callback said stop"
         if self.deadline is not None and time.monotonic() > self.deadline:
             return "max_time was over"
@@ -187,7 +205,7 @@ class StructureSearch:
     def cost(self, subset: Subset, known: Subset = frozenset()) -> Any:
         """Price of a subset when another is known: a number, or one for each row."""
         if (subset, known) not in self._costs:
-            named = self._named(subset), self._named(known)
+            named = self.named(subset), self.named(known)
             self._costs[subset, known] = self.market.cost(*named)
         return self._costs[subset, known]
 
@@ -197,34 +215,36 @@ class StructureSearch:
 
     def extend(self, subset: Subset, sensor: int) -> Subset | None:
         """What is known after buying one more sensor; None if it may not be bought."""
-        extended = self.market.extension(self._named(subset), self.names[sensor])
-        if extended is None:
-            return None
-        return frozenset(map(self.data.sensors.index, extended))
+        extended = self.market.extension(self.named(subset), self.names[sensor])
+        return None if extended is None else self.numbered(extended)
 
     def allows(self, subset: Subset) -> bool:
         """Whether a subset may be known."""
-        return self.market.allows(self._named(subset))
+        return self.market.allows(self.named(subset))
+
+    def allows_tree(self, tree: SensorTree) -> bool:
+        """Whether all that some vertex of a tree knows may be known."""
+        known = {leaf.sensors for leaf in tree.leaves}
+        known |= {node.sensors for node in tree.nodes}
+        return all(map(self.market.allows, known))
 
     def exact_errors(self, subsets: Sequence[Subset]) -> Array:
         """Losses of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
-        named = [self._named(subset) for subset in subsets]
-        self.judges.fit(named)
+        named = [self.named(subset) for subset in subsets]
+        self.judges.judge(named)
         losses = [self._losses(self.judges.posteriors[s]) for s in named]
         return np.column_stack(losses)
 
-    def sampled(self, subset: Subset) -> Array:
-        """Losses of the classifier itself, fitted on few rows; each subset once."""
-        if subset not in self._sampled:
-            data = self.data
-            n_rows = min(SAMPLE, max(2, len(data.y) // 2))
-            rows = np.random.default_rng(1).permutation(len(data.y))[:n_rows]
-            readings = data.features(self._named(subset))
-            said = sample_posterior(
-                self.judges.classifier, readings, data.y, len(data.classes), rows
-            )
-            self._sampled[subset] = self._losses(said)
-        return self._sampled[subset]
+    def by_least_squares(self, subsets: Sequence[Subset]) -> Array:
+        """Losses of the least-squares screen, (n_rows, n_subsets)."""
+        return np.column_stack([self.screened(subset) for subset in subsets])
+
+    def by_light_copies(self, subsets: Sequence[Subset]) -> Array:
+        """Losses of light copies of the classifier; each subset is screened once."""
+        new = {self.named(s): s for s in subsets if s not in self._light}
+        for named, posterior in self.judges.screen(new).items():
+            self._light[new[named]] = self._losses(posterior)
+        return np.column_stack([self._light[subset] for subset in subsets])
 
     def search(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
@@ -238,16 +258,12 @@ class StructureSearch:
             return errors + cost_weight * np.column_stack(cost)
 
         linear = is_linear(self.judges.classifier)
-        cheap = self.screened if linear else self.sampled
-
-        def screen(subsets: Sequence[Subset]) -> Array:
-            errors = np.column_stack([cheap(subset) for subset in subsets])
-            return priced(errors, subsets)
+        cheap = self.by_least_squares if linear else self.by_light_copies
 
         return Search(
             len(self.names),
             lambda subsets: priced(self.exact_errors(subsets), subsets),
-            screen,
+            lambda subsets: priced(cheap(subsets), subsets),
             self.n_exact,
             self.data.weight,
             self.out_of_time,
@@ -276,21 +292,27 @@ class StructureSearch:
     ) -> tuple[SensorTree, list[Growth]]:
         """Algorithm 1, then clustering by common sensors."""
         subsets, steps = greedy_subsets(self.search(cost_weight), self.n_leaves, root)
-        return cluster_subsets(self._named(s) for s in subsets), steps
+        return cluster_subsets(self.named(s) for s in subsets), steps
 
     def chain(
         self, cost_weight: float, root: Subset
     ) -> tuple[SensorTree, list[Growth]]:
         """Forward selection per unit of cost, with an exit after each sensor."""
         steps = forward_chain(self.search(0.0), self.mean_cost, self.n_leaves - 1, root)
-        stages = [self._named(root), *(self._named(step.subset) for step in steps)]
-        return chain_tree(stages), steps
+        stages = [root, *(step.subset for step in steps)]
+        return chain_tree([self.named(stage) for stage in stages]), steps
 
     def grown(
         self, cost_weight: float, root: Subset
     ) -> tuple[SensorTree, list[Growth]]:
         """Top-down growth by the gain that can be predicted from what is known."""
-        evidence = Evidence(
+        evidence = self.evidence()
+        vertex, steps = grow_tree(evidence, cost_weight, self.n_leaves, root)
+        return SensorTree(self._build(vertex)), steps
+
+    def evidence(self) -> Evidence:
+        """What growth learns from: losses and scores of the least-squares screen."""
+        return Evidence(
             self.screened,
             self._features,
             len(self.names),
@@ -301,8 +323,11 @@ class StructureSearch:
             self.data.fold,
             self.out_of_time,
         )
-        vertex, steps = grow_tree(evidence, cost_weight, self.n_leaves, root)
-        return SensorTree(self._build(vertex)), steps
+
+    def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
+        """Risk of each row by the least-squares screen, (n_rows,)."""
+        subset = self.numbered(known)
+        return np.asarray(self.screened(subset) + cost_weight * self.cost(subset))
 
     def _features(self, subset: Subset) -> Array:
         """Class scores, how far the largest leads, and the readings; NaN is the mean."""
@@ -315,11 +340,16 @@ class StructureSearch:
         mean = np.nan_to_num(np.nanmean(columns, axis=0))
         return np.where(np.isnan(columns), mean, columns)
 
-    def _named(self, subset: Iterable[int]) -> frozenset[str]:
+    def named(self, subset: Iterable[int]) -> frozenset[str]:
+        """Names of sensors given by their numbers."""
         return frozenset(self.names[j] for j in subset)
 
+    def numbered(self, known: Iterable[str]) -> Subset:
+        """Numbers of sensors given by their names."""
+        return frozenset(map(self.data.sensors.index, known))
+
     def _build(self, vertex: Vertex) -> Leaf | Node:
-        known = self._named(vertex.subset)
+        known = self.named(vertex.subset)
         if not vertex.children:
             return Leaf(known)
         bought = [self._build(child) for child in vertex.children]
@@ -342,7 +372,7 @@ class StructureSearch:
         shown = [
             {
                 "added": self.names[step.added],
-                "subset": order(self._named(step.subset)),
+                "subset": order(self.named(step.subset)),
                 "loss": step.loss,
             }
             for step in steps
@@ -352,8 +382,8 @@ class StructureSearch:
             [list(order(leaf.sensors)) for leaf in tree.leaves],
             shown,
             stopped,
-            len(self.judges.classifiers),
-            len(self._screened) + len(self._sampled),
+            len(self.judges.posteriors),
+            self.n_screened,
             len(self.data.y),
         )
         return tree, report

@@ -68,7 +68,12 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Extensions of a subset that "chain" and "greedy" compare by training their leaf
         classifier; a least-squares screen picks them. "all" trains them all, as published.
     max_time : float, default=None
-        Seconds after which a search for a structure ends with what it has.
+        Seconds after which a search for a structure ends with what it has; for
+        `fit_path`, of all searches together.
+    improve : int, default=0
+        Moves that may improve a learned structure after its decisions were learned: drop
+        a leaf or a sensor, let a leaf buy on, exchange two sensors. Each is made only if
+        the risk on held-out rows is lower by more than one standard error.
     root_sensors : "auto" or list of str, default="auto"
         Sensors that every example acquires before the first decision. "auto" takes the
         free ones, and for a learned structure the one more that lowers the risk most, if
@@ -123,6 +128,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     n_jobs : int, default=None
         Number of leaf classifiers fitted at a time, as in joblib, and of threads of the
         structured solver. The result does not depend on it.
+    verbose : bool, default=False
+        Write one line per step of the fit to stderr. scikit-learn's callbacks, given with
+        `set_callbacks`, hear of the same steps.
 
     Attributes
     ----------
@@ -189,6 +197,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         n_leaves: int = 16,
         n_exact: int | str = 3,
         max_time: float | None = None,
+        improve: int = 0,
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
         calibration: str | None = None,
@@ -203,6 +212,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         l1: float = 0.0,
         fallback: bool = True,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ):
         self.sensors = sensors
         self.costs = costs
@@ -213,6 +223,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
+        self.improve = improve
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration
@@ -227,6 +238,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.l1 = l1
         self.fallback = fallback
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @classmethod
     def as_published(cls, sensors: Any = None, **parameters: Any) -> Self:

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from sensortree.costs import Market
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.leaves import fit_leaf_classifiers
+from sensortree.leaves import (
+    fit_leaf_classifiers,
+    judge_leaf_classifiers,
+    screen_leaf_classifiers,
+)
 from sensortree.loss import Loss
 from sensortree.readings import SensorReader, together
 from sensortree.sensors import SensorSet
@@ -112,21 +116,47 @@ class Judges:
     classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
 
-    def fit(self, subsets: Iterable[frozenset[str]]) -> None:
-        """Fit the classifiers of those subsets that have none yet."""
+    def judge(self, subsets: Iterable[frozenset[str]]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
         data = self.data
-        new = [s for s in dict.fromkeys(subsets) if s not in self.classifiers]
-        classifiers, posteriors = fit_leaf_classifiers(
+        new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
+        self.posteriors.update(
+            judge_leaf_classifiers(
+                self.classifier,
+                {subset: data.features(subset) for subset in new},
+                data.y,
+                len(data.classes),
+                data.weight if data.weighted else None,
+                data.fold,
+                self.n_jobs,
+            )
+        )
+
+    def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
+        """Give the classifiers of some subsets, fitting those that are not fitted yet."""
+        data, wanted = self.data, list(subsets)
+        new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
+        self.classifiers.update(
+            fit_leaf_classifiers(
+                self.classifier,
+                {subset: data.features(subset) for subset in new},
+                data.y,
+                data.weight if data.weighted else None,
+                self.n_jobs,
+            )
+        )
+        return {subset: self.classifiers[subset] for subset in wanted}
+
+    def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:
+        """Posteriors of light copies of the classifiers of some subsets."""
+        data = self.data
+        return screen_leaf_classifiers(
             self.classifier,
-            {subset: data.features(subset) for subset in new},
+            {subset: data.features(subset) for subset in subsets},
             data.y,
             len(data.classes),
-            data.weight if data.weighted else None,
-            data.fold,
             self.n_jobs,
         )
-        self.classifiers.update(classifiers)
-        self.posteriors.update(posteriors)
 
 
 def first_of_runs(values: Array) -> Rows:

@@ -8,7 +8,14 @@ from sensortree.structure.fixed import (
     exhaustive_leaves,
     exhaustive_tree,
 )
-from sensortree.structure.growth import Evidence, Vertex, grow_tree
+from sensortree.structure.growth import Evidence, Vertex, best_purchase, grow_tree
+from sensortree.structure.improvement import (
+    exchanged,
+    with_exchange,
+    with_split,
+    without_leaf,
+    without_sensor,
+)
 from sensortree.structure.pruning import prune
 from sensortree.structure.screening import LeastSquaresScreen
 from sensortree.structure.subsets import (
@@ -24,14 +31,20 @@ __all__ = [
     "LeastSquaresScreen",
     "Search",
     "Vertex",
+    "best_purchase",
     "cascade_tree",
     "chain_tree",
     "check_tree_fits",
     "cluster_subsets",
+    "exchanged",
     "exhaustive_leaves",
     "exhaustive_tree",
     "forward_chain",
     "greedy_subsets",
     "grow_tree",
     "prune",
+    "with_exchange",
+    "with_split",
+    "without_leaf",
+    "without_sensor",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
+from scipy.linalg.lapack import dposv
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -37,7 +37,6 @@ class LeastSquaresScreen:
     """
 
     def __init__(self, blocks: Sequence[Array], y: Rows, weight: Array, fold: Rows):
-        self.y, self.fold = y, fold
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
         columns = _standardised(np.hstack(blocks), weight)
         first, second = _products(columns.shape[1])
@@ -46,16 +45,16 @@ class LeastSquaresScreen:
         self.first = np.r_[-1, np.arange(columns.shape[1]), first]
         self.second = np.r_[-1, one, second]
         ones = np.ones((len(y), 1))
-        self.basis = np.asfortranarray(
-            np.hstack([ones, columns, columns[:, first] * columns[:, second]])
-        )
+        basis = np.hstack([ones, columns, columns[:, first] * columns[:, second]])
         self.target = np.eye(int(y.max()) + 1)[y]
         self.folds = [int(f) for f in np.unique(fold)]
+        self.rows = [np.flatnonzero(fold == held_out) for held_out in self.folds]
+        # Of each fold: its rows of the basis, by column, since subsets take columns.
+        self.bases = [np.asfortranarray(basis[rows]) for rows in self.rows]
         grams, moments = [], []
-        for held_out in self.folds:
-            rows = np.flatnonzero(fold == held_out)
-            weighted = self.basis[rows] * weight[rows, None]
-            grams.append(weighted.T @ self.basis[rows])
+        for rows, held_out in zip(self.rows, self.bases, strict=True):
+            weighted = held_out * weight[rows, None]
+            grams.append(weighted.T @ held_out)
             moments.append(weighted.T @ self.target[rows])
         gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
         # What a row's coefficients are fitted on: all folds but its own.
@@ -74,16 +73,15 @@ class LeastSquaresScreen:
         known[:-1] = np.isin(self.owner, list(subset))
         known[-1] = True  # the reading -1 is the constant
         used = np.flatnonzero(known[self.first] & known[self.second])
-        columns = self.basis[:, used]
         scores = np.empty(self.target.shape)
-        for held_out, gram, moment in zip(
-            self.folds, self.grams, self.moments, strict=True
+        for rows, basis, gram, moment in zip(
+            self.rows, self.bases, self.grams, self.moments, strict=True
         ):
-            system = gram[np.ix_(used, used)]
+            system = gram[used[:, None], used]
             system.flat[:: len(used) + 1] += self.ridge
-            coef = solve(system, moment[used], assume_a="pos", check_finite=False)
-            rows = self.fold == held_out
-            scores[rows] = columns[rows] @ coef
+            # The ridge makes the system positive definite: nothing is left to check.
+            _, coef, _ = dposv(system, moment[used], overwrite_a=True, overwrite_b=True)
+            scores[rows] = basis[:, used] @ coef
         return scores
 
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 # Sensors that a chain may add in a row without saving any error.
 PATIENCE = 3
+# Standard errors by which a block of sensors must save error.
+CLEARLY = 2.0
 Subset = frozenset[int]
 EPS = float(np.finfo(float).eps)
 Losses = Callable[[Sequence[Subset]], Array]
@@ -90,9 +92,26 @@ class Search:
         best = int(np.argmin(values))
         return *options[best], float(values[best])
 
+    def ranked(self, subset: Subset, value: Value) -> list[int]:
+        """Sensors that could be added, the least value first, by the screen if any."""
+        others = [j for j in range(self.n_sensors) if j not in subset]
+        options = [(j, more) for j in others if (more := self.extend(subset, j))]
+        if not options or self.out_of_time():
+            return []
+        risks = self.exact if self.n_exact is None else self.screen
+        extended = [more for _, more in options]
+        values = value(risks(extended), extended)
+        return [options[k][0] for k in np.argsort(values, kind="stable")]
+
     def mean(self, risk: Array) -> Array:
         """Weighted mean over examples of each column."""
         return np.asarray(self.weight @ risk / self.weight.sum())
+
+    def error_of_mean(self, risk: Array) -> Array:
+        """Standard error of the weighted mean of each column."""
+        share = self.weight / self.weight.sum()
+        spread = self.mean((risk - self.mean(risk)) ** 2)
+        return np.asarray(np.sqrt(spread * (share @ share)))
 
 
 def greedy_subsets(
@@ -144,7 +163,8 @@ def forward_chain(
 ) -> list[Growth]:
     """Add sensors one by one: each time the one that saves most error per unit of cost.
 
-    The chain ends where several in a row have saved none; those are left out.
+    Where several in a row have saved none, those are left out, and sensors are added in
+    blocks that save error together.
 
     Parameters
     ----------
@@ -159,25 +179,14 @@ def forward_chain(
     Returns
     -------
     steps : list of Growth
-        The loss is the mean error of the stage.
+        The loss is the mean error of the stage. Of a block, the first sensor is named.
     """
     steps: list[Growth] = []
     subset = start
     error = least = float(search.mean(search.exact([subset]))[0])
     useful = 0
     while len(steps) < n_stages and len(steps) - useful < PATIENCE:
-
-        def rate(
-            risk: Array,
-            extended: Sequence[Subset],
-            known: Subset = subset,
-            error: float = error,
-        ) -> Array:
-            """Error saved per unit of cost, as a negative number; lost ones unpriced."""
-            prices = np.array([max(price(more, known), EPS) for more in extended])
-            changes = search.mean(risk) - error
-            return np.where(changes < 0, changes / prices, changes)
-
+        rate = _rate(search, price, subset, error)
         found = search.best_extension(subset, rate)
         if found is None:
             break
@@ -186,4 +195,46 @@ def forward_chain(
         steps.append(Growth(subset, sensor, error))
         if error < least:
             least, useful = error, len(steps)
-    return steps[:useful]
+    steps = steps[:useful]
+    end = steps[-1].subset if steps else start
+    return steps + _blocks(search, price, n_stages - useful, end)
+
+
+def _rate(search: Search, price: Price, known: Subset, error: float) -> Value:
+    """Error saved per unit of cost, as a negative number; what is lost is not priced."""
+
+    def rate(risk: Array, extended: Sequence[Subset]) -> Array:
+        prices = np.array([max(price(more, known), EPS) for more in extended])
+        change = search.mean(risk) - error
+        return np.where(change < 0, change / prices, change)
+
+    return rate
+
+
+def _blocks(
+    search: Search, price: Price, n_stages: int, subset: Subset
+) -> list[Growth]:
+    """Add the best two sensors at once, then four, and so on, where that clearly saves.
+
+    Sensors of which each saves less than can be measured may save error together.
+    """
+    steps: list[Growth] = []
+    risk, size = search.exact([subset])[:, 0], 2
+    ranked = search.ranked(
+        subset, _rate(search, price, subset, float(search.mean(risk)))
+    )
+    while len(steps) < n_stages and len(ranked) >= size and not search.out_of_time():
+        grown = subset
+        for sensor in ranked[
+            :size
+        ]:  # with what they need, as far as they may be bought
+            grown = search.extend(grown, sensor) or grown
+        after = search.exact([grown])[:, 0]
+        saved = search.mean(risk - after)
+        if saved > CLEARLY * search.error_of_mean(risk - after):
+            error = float(search.mean(after))
+            steps.append(Growth(grown, ranked[0], error))
+            subset, risk = grown, after
+            ranked = search.ranked(subset, _rate(search, price, subset, error))
+        size *= 2
+    return steps
