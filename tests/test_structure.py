@@ -159,10 +159,14 @@ def test_a_chain_goes_on_in_blocks_that_save_error_together():
         errors[(0, *pair)] = errors[0,]
     errors[0, 1, 2, 3, 4] = [0.0] * n
     search = table_search(errors, [1] * 5, 0.0)
-    steps = forward_chain(search, lambda more, known: len(more - known), 9, frozenset())
+
+    def price(more, known):
+        return len(more - known)
+
+    steps = forward_chain(search, price, 9, frozenset())
     assert [step.subset for step in steps] == [{0}, {0, 1, 2, 3, 4}]
     assert [step.loss for step in steps] == pytest.approx([0.5, 0.0])
-    assert len(forward_chain(search, [1] * 5, 1, frozenset())) == 1
+    assert len(forward_chain(search, price, 1, frozenset())) == 1
 
 
 # growth -----------------------------------------------------------------------------------
