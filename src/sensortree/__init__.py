@@ -5,6 +5,7 @@ The data's way through the package::
     sensors ─► structure ─► leaf classifiers ─► risk, savings ─► program, solver
                                                                       │ certificate
     pictures ◄─ estimators ◄────────────── policy ◄─ decisions ◄──────┘
+                    model file ◄─ persistence ◄┘
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         DataError,
         FewRowsWarning,
         MissingDependencyError,
+        ModelFileError,
         ParameterError,
         ProblemError,
         SensorError,
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
         TreeError,
     )
     from sensortree.logistic import QuadraticLogisticRegression
+    from sensortree.persistence import load, save
     from sensortree.policy import Policy
     from sensortree.program import Certificate
+    from sensortree.saved import SavedModel
     from sensortree.sensors import Sensor, SensorSet
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree import Leaf, Node, SensorTree
@@ -51,11 +55,13 @@ __all__ = [
     "FewRowsWarning",
     "Leaf",
     "MissingDependencyError",
+    "ModelFileError",
     "Node",
     "ParameterError",
     "Policy",
     "ProblemError",
     "QuadraticLogisticRegression",
+    "SavedModel",
     "Sensor",
     "SensorError",
     "SensorSet",
@@ -69,6 +75,8 @@ __all__ = [
     "cascade_tree",
     "cluster_subsets",
     "exhaustive_tree",
+    "load",
+    "save",
 ]
 
 _HOME = {
@@ -79,6 +87,7 @@ _HOME = {
     "Node": "tree",
     "Policy": "policy",
     "QuadraticLogisticRegression": "logistic",
+    "SavedModel": "saved",
     "Sensor": "sensors",
     "SensorSet": "sensors",
     "SensorTree": "tree",
@@ -87,6 +96,8 @@ _HOME = {
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
     "exhaustive_tree": "structure",
+    "load": "persistence",
+    "save": "persistence",
 }
 
 

@@ -8,6 +8,7 @@
      ├── ParameterError          (ValueError)    an estimator parameter out of range
      ├── DataError               (ValueError)    X, y or weights that cannot be used
      ├── ProblemError            (ValueError)    a surrogate problem that cannot be
+     ├── ModelFileError          (ValueError)    a model file that cannot be read or written
      ├── SolverError             (RuntimeError)  a solver gave no answer
      └── MissingDependencyError  (ImportError)   an optional package is not installed
 
@@ -40,6 +41,10 @@ class DataError(SensorTreeError, ValueError):
 
 class ProblemError(SensorTreeError, ValueError):
     """A surrogate problem that cannot be."""
+
+
+class ModelFileError(SensorTreeError, ValueError):
+    """A model file that cannot be read, or a model that cannot be written to one."""
 
 
 class SolverError(SensorTreeError, RuntimeError):
