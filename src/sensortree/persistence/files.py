@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ def save(
     """Write a fitted model to a file: one JSON document, numbers and text only.
 
     A file that is there is replaced at once, when the new one is complete and on the
-    disk: whatever happens meanwhile, there is the old file or the new one.
+    disk: whatever happens meanwhile, there is the old file or the new one. A process that
+    is killed may leave a file ``.sensortree-*.tmp`` beside it, which can be removed.
 
     Parameters
     ----------
@@ -115,28 +117,20 @@ def _replace(path: Path, text: bytes) -> None:
     """Write beside the target, force it to the disk, then put it in the target's place."""
     # A link stays a link: what it points to is replaced.
     path = Path(os.path.realpath(path))
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    name = path.parent / f".sensortree-{secrets.token_hex(8)}.tmp"
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(name, "xb") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode(path))
+        if path.exists():  # permissions stay, too
+            shutil.copymode(path, name)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
     _sync_folder(path.parent)
-
-
-def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced, or those that a new file gets."""
-    with contextlib.suppress(OSError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _sync_folder(folder: Path) -> None:

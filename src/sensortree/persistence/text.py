@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import json
 from typing import Any
@@ -154,8 +155,8 @@ def _decode(text: bytes) -> Any:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = collections.Counter(key for key, _ in pairs)
+        twice = counts.most_common(1)[0][0]
         raise ModelFileError(f"the key {twice[:80]!r} occurs twice in one object.")
     return result
 
