@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from fuzz_model_file import RAW, Fuzzer, with_digest
-from models import KINDS, fitted, numbers, text_frame
+from models import KINDS, SENSORS, fitted, numbers, text_frame
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -188,62 +190,46 @@ def test_only_fitted_models_are_saved(path):
     assert not path.exists()
 
 
-def foreign_models():
+FOREIGN = {
+    "classifier": r"leaf that knows 'a'(, 'b')? is a KNeighborsClassifier, which a model",
+    "pipeline": r"leaf that knows 'a'(, 'b')? is a Pipeline, which a model file cannot",
+    "transformer": "the transformer of sensor 'a' is a RobustScaler",
+    "decisions": "the transformer given as decision_features is a PolynomialFeatures",
+}
+
+
+@cache
+def with_foreign_part(name: str):
+    """A fitted model that only skops can write, and X."""
     X, y = numbers()
     frame, ill = text_frame()
+    if name == "transformer":
+        frame = frame[["age", "crp"]]
+        sensors = {
+            "a": Sensor(["age"], transformer=RobustScaler()),
+            "b": Sensor(["crp"], transformer=SimpleImputer()),
+        }
+        return SensorTreeClassifier(sensors).fit(frame, ill), frame
+    parameters = {
+        "classifier": {"classifier": KNeighborsClassifier()},
+        "pipeline": {
+            "classifier": make_pipeline(StandardScaler(), LogisticRegression())
+        },
+        "decisions": {"decision_features": PolynomialFeatures(2, include_bias=False)},
+    }[name]
     structure = {
         "sensors": ["a"],
         "negative": {"sensors": ["a"]},
         "positive": {"sensors": ["a", "b"]},
     }
-    given = {"sensors": {"a": [0, 1], "b": [2, 3]}, "structure": structure}
-    yield (
-        "classifier",
-        SensorTreeClassifier(**given, classifier=KNeighborsClassifier()).fit(X, y),
-        X,
-        "the classifier of the leaf that knows 'a', 'b' is a KNeighborsClassifier|"
-        "the classifier of the leaf that knows 'a' is a KNeighborsClassifier",
-    )
-    yield (
-        "pipeline",
-        SensorTreeClassifier(
-            **given, classifier=make_pipeline(StandardScaler(), LogisticRegression())
-        ).fit(X, y),
-        X,
-        "is a Pipeline, which a model file cannot hold",
-    )
-    sensors = {
-        "a": Sensor(["age"], transformer=RobustScaler()),
-        "b": Sensor(["crp"], transformer=sensortree_imputer()),
-    }
-    yield (
-        "transformer",
-        SensorTreeClassifier(sensors).fit(frame[["age", "crp"]], ill),
-        frame[["age", "crp"]],
-        "the transformer of sensor 'a' is a RobustScaler",
-    )
-    features = PolynomialFeatures(2, include_bias=False)
-    yield (
-        "decisions",
-        SensorTreeClassifier(**given, decision_features=features).fit(X, y),
-        X,
-        "the transformer given as decision_features is a PolynomialFeatures",
-    )
-
-
-def sensortree_imputer():
-    from sklearn.impute import SimpleImputer
-
-    return SimpleImputer()
-
-
-FOREIGN = {name: rest for name, *rest in foreign_models()}
+    model = SensorTreeClassifier(SENSORS, structure=structure, **parameters)
+    return model.fit(X, y), X
 
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_foreign_parts_are_refused_by_name(path, name):
-    model, _, message = FOREIGN[name]
-    with pytest.raises(ModelFileError, match=message) as caught:
+    model, _ = with_foreign_part(name)
+    with pytest.raises(ModelFileError, match=FOREIGN[name]) as caught:
         save(model, path)
     assert "foreign='skops'" in str(caught.value)
     assert not path.exists()
@@ -252,7 +238,7 @@ def test_foreign_parts_are_refused_by_name(path, name):
 @pytest.mark.skipif(not find_spec("skops"), reason="needs the extra 'skops'")
 @pytest.mark.parametrize("name", FOREIGN)
 def test_foreign_parts_go_through_skops_and_are_read_only_if_trusted(path, name):
-    model, X, _ = FOREIGN[name]
+    model, X = with_foreign_part(name)
     save(model, path, foreign="skops")
     with pytest.raises(
         ModelFileError, match=r"written by skops; if you trust the file"
@@ -270,7 +256,7 @@ def test_foreign_parts_go_through_skops_and_are_read_only_if_trusted(path, name)
 
 @pytest.mark.skipif(not find_spec("skops"), reason="needs the extra 'skops'")
 def test_a_type_that_is_not_trusted_is_named(path):
-    save(FOREIGN["classifier"][0], path, foreign="skops")
+    save(with_foreign_part("classifier")[0], path, foreign="skops")
     with pytest.raises(ModelFileError, match=r"skops cannot read .*KDTree"):
         load(path, trusted=[])
 
