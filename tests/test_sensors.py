@@ -10,7 +10,7 @@ import polars.selectors as cs
 import pytest
 from sklearn.compose import make_column_selector
 
-from sensortree import Sensor, SensorSet
+from sensortree import Sensor, SensorError, SensorSet
 from sensortree.declaration import resolve_sensors
 from sensortree.table import Table
 
@@ -102,3 +102,10 @@ def test_a_table_gives_rows_and_columns_in_its_own_type(data):
     part = Table(data).take(np.array([1]), [0, 2])
     assert type(part) is type(data)
     np.testing.assert_array_equal(np.asarray(part), ARRAY[[1]][:, [0, 2]])
+
+
+def test_asking_for_the_position_of_an_unknown_sensor_names_those_there_are():
+    sensors = SensorSet(("vitals", "xray"), ((0, 1), (2,)), (0.0, 45.0))
+    assert sensors.index("xray") == 1
+    with pytest.raises(SensorError, match="'mri' is not a sensor; the sensors are 'vi"):
+        sensors.index("mri")

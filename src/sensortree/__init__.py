@@ -5,7 +5,7 @@ The data's way through the package::
     sensors ─► structure ─► leaf classifiers ─► risk, savings ─► program, solver
                                                                       │ certificate
     pictures ◄─ estimators ◄────────────── policy ◄─ decisions ◄──────┘
-                                acquisition ─┘
+                    acquisition, model file ─┘
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 """
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         DataError,
         FewRowsWarning,
         MissingDependencyError,
+        ModelFileError,
         ParameterError,
         ProblemError,
         SensorError,
@@ -42,10 +43,12 @@ if TYPE_CHECKING:
     from sensortree.explanation import Explanation
     from sensortree.logistic import QuadraticLogisticRegression
     from sensortree.masked import MaskedPolicy
+    from sensortree.persistence import load, save
     from sensortree.policy import Policy
     from sensortree.program import Certificate
     from sensortree.reasons import Reason
     from sensortree.report import CostReport
+    from sensortree.saved import SavedModel
     from sensortree.sensors import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree import Leaf, Node, SensorTree
@@ -63,6 +66,7 @@ __all__ = [
     "Leaf",
     "MaskedPolicy",
     "MissingDependencyError",
+    "ModelFileError",
     "Node",
     "ParameterError",
     "PathDisplay",
@@ -70,6 +74,7 @@ __all__ = [
     "ProblemError",
     "QuadraticLogisticRegression",
     "Reason",
+    "SavedModel",
     "Sensor",
     "SensorError",
     "SensorSet",
@@ -87,6 +92,8 @@ __all__ = [
     "cascade_tree",
     "cluster_subsets",
     "exhaustive_tree",
+    "load",
+    "save",
 ]
 
 _HOME = {
@@ -103,6 +110,7 @@ _HOME = {
     "Policy": "policy",
     "QuadraticLogisticRegression": "logistic",
     "Reason": "reasons",
+    "SavedModel": "saved",
     "Sensor": "sensors",
     "SensorSet": "sensors",
     "SensorTree": "tree",
@@ -114,6 +122,8 @@ _HOME = {
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
     "exhaustive_tree": "structure",
+    "load": "persistence",
+    "save": "persistence",
 }
 
 

@@ -9,6 +9,7 @@
      ├── DataError               (ValueError)    X, y or weights that cannot be used
      ├── ProblemError            (ValueError)    a surrogate problem that cannot be
      ├── SessionError            (ValueError)    a session that cannot go on like that
+     ├── ModelFileError          (ValueError)    a model file that cannot be read or written
      ├── SolverError             (RuntimeError)  a solver gave no answer
      └── MissingDependencyError  (ImportError)   an optional package is not installed
 
@@ -45,6 +46,10 @@ class ProblemError(SensorTreeError, ValueError):
 
 class SessionError(SensorTreeError, ValueError):
     """A session that is told or asked what cannot be."""
+
+
+class ModelFileError(SensorTreeError, ValueError):
+    """A model file that cannot be read, or a model that cannot be written to one."""
 
 
 class SolverError(SensorTreeError, RuntimeError):

@@ -307,9 +307,17 @@ class SensorSet:
     # Not hashable, since it holds an array; mypy wants __hash__ to be a function.
     __hash__ = None  # type: ignore[assignment]
 
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
     def index(self, name: str) -> int:
         """Position of a sensor in the declared order."""
-        return self.names.index(name)
+        if name not in self._positions:
+            raise SensorError(
+                f"{name!r} is not a sensor; the sensors are {listed(self.names)}."
+            )
+        return self._positions[name]
 
     def in_order(self, subset: Iterable[str]) -> tuple[str, ...]:
         """List a subset's names in the declared order."""

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from sensortree.compiling import compile_transformer
 from sensortree.declaration import resolve_sensors
 from sensortree.estimators.training import TrainingData, assign_folds, folds_of_splits
 from sensortree.exceptions import DataError
@@ -67,6 +68,8 @@ class TrainingReader:
             weight if weighted else None,
             accepts_nan(resolve_classifier(self.classifier)),
         )
+        plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
+        reader = replace(reader, transformers=plain)
         fold = self._split(table, target, rows)
         own = np.empty((len(rows), 0)) if paid is None else paid[:, sensors.varying]
         values = np.hstack([*blocks, own, codes[:, None], fold[:, None]])

@@ -1,0 +1,230 @@
+"""A policy and its evidence as a document, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sensortree._version import __version__
+from sensortree.exceptions import ModelFileError
+from sensortree.persistence.classifiers import read_classifier, write_classifier
+from sensortree.persistence.decisions import read_decisions, write_decisions
+from sensortree.persistence.fields import Fields, check_text, from_plain, plain
+from sensortree.persistence.problem import (
+    read_classes,
+    read_loss,
+    read_sensors,
+    write_classes,
+    write_loss,
+    write_sensors,
+)
+from sensortree.persistence.transformers import (
+    MAX_WIDTH,
+    read_transformer,
+    write_transformer,
+)
+from sensortree.persistence.trees import read_flow, read_tree, write_flow, write_tree
+from sensortree.policy import Policy
+from sensortree.readings import SensorReader
+from sensortree.saved import REPORTS, SavedModel
+from sensortree.sensors import SensorSet, default_names
+from sensortree.transforms import PLAIN
+from sensortree.tree import Leaf, Node, SensorTree
+
+MAX_COLUMNS = 100_000
+
+
+def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
+    """The document of a fitted estimator, a loaded model, or a policy."""
+    policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
+    if not isinstance(policy, Policy):
+        raise ModelFileError(
+            f"cannot save a {type(model).__name__}; give a fitted classifier of "
+            f"sensortree, its policy_, or what sensortree.load returned."
+        )
+    sensors, reader = policy.sensors, policy.reader
+    return {
+        "library_version": __version__,
+        "problem": {
+            "classes": write_classes(policy.classes),
+            "columns": list(map(str, sensors.column_names)),
+            "columns_are_named": _are_named(model, sensors),
+            "sensors": write_sensors(sensors),
+            "cost_weight": float(policy.cost_weight),
+            "max_cost": None if policy.max_cost is None else float(policy.max_cost),
+            "loss": write_loss(policy.loss),
+        },
+        "reader": {
+            "widths": list(map(int, reader.widths)),
+            "allow_nan": bool(reader.allow_nan),
+            "transformers": {
+                name: write_transformer(
+                    transformer, f"the transformer of sensor {name!r}", foreign
+                )
+                for name, transformer in reader.transformers.items()
+            },
+        },
+        "tree": write_tree(policy.tree, sensors),
+        "decisions": write_decisions(policy.decisions, foreign),
+        "classifiers": [
+            {
+                "sensors": sorted(map(sensors.index, subset)),
+                "classifier": write_classifier(
+                    scorer, f"the classifier of {_said(subset)}", foreign
+                ),
+            }
+            for subset, scorer in policy.classifiers.items()
+        ],
+        "flow": write_flow(policy.flow),
+        "evidence": {
+            name: plain(getattr(model, f"{name}_", None), f"{name}_")
+            for name in REPORTS
+        },
+    }
+
+
+def _are_named(model: Any, sensors: SensorSet) -> bool:
+    """Whether the columns have names by which a frame can be checked."""
+    if isinstance(model, Policy):
+        return sensors.column_names != default_names(len(sensors.column_names))
+    return getattr(model, "feature_names_in_", None) is not None
+
+
+def _said(subset: frozenset[str]) -> str:
+    names = ", ".join(map(repr, sorted(subset)))
+    return f"the leaf that knows {names or 'nothing'}"
+
+
+def read_model(
+    document: dict[str, Any], trusted: Sequence[str] | None = None
+) -> SavedModel:
+    """The model of a document whose every part fits the others."""
+    fields = Fields(document, "")
+    for key in ("format", "format_version", "digest"):
+        fields.take(key)
+    fields.text("library_version")
+    problem = fields.child("problem")
+    classes = read_classes(problem.child("classes"))
+    columns = _read_columns(problem)
+    named = problem.flag("columns_are_named")
+    sensors = read_sensors(problem, columns)
+    tree = read_tree(fields.child("tree"), sensors)
+    reader = _read_reader(fields.child("reader"), sensors, trusted)
+    width_of = dict(zip(sensors.names, reader.widths, strict=True))
+    policy = Policy(
+        reader,
+        tree,
+        read_decisions(
+            fields.child("decisions"),
+            [sum(map(width_of.__getitem__, node.sensors)) for node in tree.nodes],
+            len(classes),
+            len(sensors.varying),
+            trusted,
+        ),
+        _read_classifiers(fields, tree, width_of, len(classes), trusted),
+        classes,
+        read_flow(fields.child("flow"), tree, len(classes)),
+        read_loss(problem, len(classes)),
+        problem.number("cost_weight", least=0.0),
+        _read_max_cost(problem),
+    )
+    problem.end()
+    evidence = _read_evidence(fields.child("evidence"))
+    fields.end()
+    return SavedModel(policy, np.array(columns, object) if named else None, evidence)
+
+
+def _read_columns(problem: Fields) -> tuple[str, ...]:
+    """Names of the columns; those of a frame may repeat."""
+    names = problem.items("columns")
+    if len(names) > MAX_COLUMNS:
+        raise ModelFileError(f"the file has more than {MAX_COLUMNS:,} columns.")
+    where = problem.place("columns")
+    return tuple(check_text(name, where) if name != "" else "" for name in names)
+
+
+def _read_max_cost(problem: Fields) -> float | None:
+    if problem.has("max_cost"):
+        return problem.number("max_cost", least=0.0)
+    problem.take("max_cost")
+    return None
+
+
+def _read_reader(
+    fields: Fields, sensors: SensorSet, trusted: Sequence[str] | None
+) -> SensorReader:
+    widths = fields.integers("widths", 0, MAX_WIDTH + 1, len(sensors))
+    stored = fields.child("transformers")
+    transformers = {}
+    for sensor, name in enumerate(sensors.names):
+        n_columns = made = len(sensors.columns[sensor])
+        if stored.has(name):
+            transformer = read_transformer(stored.child(name), n_columns, trusted)
+            transformers[name] = transformer
+            # Of a transformer of others only the file knows the width.
+            made = (
+                transformer.width if isinstance(transformer, PLAIN) else widths[sensor]
+            )
+        if widths[sensor] != made:
+            raise ModelFileError(
+                f"{fields.place('widths')} says {widths[sensor]} for sensor {name!r}, "
+                f"which gives {made} values."
+            )
+    stored.end()
+    reader = SensorReader(
+        sensors, transformers, tuple(widths), fields.flag("allow_nan")
+    )
+    fields.end()
+    return reader
+
+
+def _read_classifiers(
+    fields: Fields,
+    tree: SensorTree,
+    width_of: dict[str, int],
+    n_classes: int,
+    trusted: Sequence[str] | None,
+) -> dict[frozenset[str], Any]:
+    """One classifier for what each vertex knows, and one for knowing nothing."""
+    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
+    nothing: frozenset[str] = frozenset()
+    needed = {nothing, *(vertex.sensors for vertex in vertices)}
+    names, found = tuple(width_of), {}
+    for entry in fields.children("classifiers"):
+        subset = frozenset(names[at] for at in entry.positions("sensors", len(names)))
+        if subset not in needed or subset in found:
+            raise ModelFileError(
+                f"{entry.where} is for sensors that no vertex of the tree knows, or that "
+                f"have a classifier already."
+            )
+        found[subset] = read_classifier(
+            entry.child("classifier"),
+            sum(map(width_of.__getitem__, subset)),
+            n_classes,
+            trusted,
+        )
+        entry.end()
+    if len(found) < len(needed):
+        raise ModelFileError(
+            f"the file has classifiers for {len(found)} of the {len(needed)} sets of "
+            f"sensors that its tree knows."
+        )
+    return found
+
+
+def _read_evidence(fields: Fields) -> dict[str, Any]:
+    evidence = {}
+    for name in REPORTS:
+        value = from_plain(fields.take(name), fields.place(name))
+        if name == "fallback_leaf":
+            if value is not None and type(value) is not int:
+                raise ModelFileError(
+                    f"{fields.place(name)} must be an integer or null."
+                )
+        elif value is not None and not isinstance(value, dict):
+            raise ModelFileError(f"{fields.place(name)} must be an object or null.")
+        evidence[name] = value
+    fields.end()
+    return evidence

@@ -1,0 +1,226 @@
+"""The closed registry of transformers in a model file, each written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sensortree.exceptions import ModelFileError
+from sensortree.persistence.fields import Fields, number, numbers, scalar
+from sensortree.persistence.foreign import read_foreign, write_foreign
+from sensortree.transforms import (
+    PLAIN,
+    Imputer,
+    InTurn,
+    OneHot,
+    Ordinal,
+    Passthrough,
+    Ranger,
+    SideBySide,
+    Standardiser,
+)
+
+MAX_WIDTH = 1_000_000
+
+
+def write_transformer(
+    transformer: Any, what: str, foreign: str | None
+) -> dict[str, Any]:
+    """A plain transform, or one of others by skops."""
+    if not isinstance(transformer, PLAIN):
+        # Only here, so that reading needs no scikit-learn.
+        from sensortree.compiling import compile_transformer
+
+        transformer = compile_transformer(transformer)
+    for kind, (of_type, write, _) in KINDS.items():
+        if type(transformer) is of_type:
+            return {"kind": kind, **write(transformer, what, foreign)}
+    return write_foreign(transformer, what, foreign)
+
+
+def read_transformer(
+    fields: Fields, n_columns: int, trusted: Sequence[str] | None
+) -> Any:
+    """A transform that takes so many columns."""
+    kind = fields.text("kind")
+    if kind == "skops":
+        transformer = read_foreign(fields, trusted)
+        if not hasattr(transformer, "transform"):
+            raise ModelFileError(f"{fields.where} is not a transformer.")
+        fields.end()
+        return transformer
+    if kind not in KINDS:
+        raise ModelFileError(
+            f"{fields.place('kind')} is {kind[:80]!r}, which is no kind of transformer; "
+            f"the kinds are {', '.join(KINDS)} and skops."
+        )
+    transformer = KINDS[kind][2](fields, n_columns, trusted)
+    fields.end()
+    if transformer.width > MAX_WIDTH:
+        raise ModelFileError(f"{fields.where} gives more than {MAX_WIDTH:,} columns.")
+    return transformer
+
+
+def _write_passthrough(t: Passthrough, what: str, foreign: str | None) -> Any:
+    return {"n_columns": t.n_columns}
+
+
+def _read_passthrough(f: Fields, n: int, trusted: Sequence[str] | None) -> Passthrough:
+    return Passthrough(f.integer("n_columns", n, n + 1))
+
+
+def _write_imputer(t: Imputer, what: str, foreign: str | None) -> Any:
+    words = t.fill.dtype == object
+    return {
+        "words": bool(words),
+        "fill": [number(value) for value in t.fill.tolist()],
+        "kept": np.flatnonzero(t.kept).tolist(),
+        "indicators": t.indicators.tolist(),
+    }
+
+
+def _read_imputer(f: Fields, n: int, trusted: Sequence[str] | None) -> Imputer:
+    if f.flag("words"):
+        where = f.place("fill")
+        fill = np.empty(n, dtype=object)
+        fill[:] = [scalar(value, where) for value in f.items("fill", n)]
+        if any(value is None for value in fill.tolist()):
+            raise ModelFileError(f"{where} holds null, which fills nothing.")
+    else:
+        fill = f.numbers("fill", (n,))
+    kept = np.zeros(n, dtype=bool)
+    kept[list(f.positions("kept", n))] = True
+    return Imputer(fill, kept, np.array(f.positions("indicators", n), dtype=np.intp))
+
+
+def _write_standardiser(t: Standardiser, what: str, foreign: str | None) -> Any:
+    return {"center": numbers(t.center), "scale": numbers(t.scale)}
+
+
+def _read_standardiser(
+    f: Fields, n: int, trusted: Sequence[str] | None
+) -> Standardiser:
+    return Standardiser(f.numbers("center", (n,)), f.scales("scale", (n,)))
+
+
+def _write_ranger(t: Ranger, what: str, foreign: str | None) -> Any:
+    return {
+        "factor": numbers(t.factor),
+        "offset": numbers(t.offset),
+        "bounds": None if t.bounds is None else list(t.bounds),
+    }
+
+
+def _read_ranger(f: Fields, n: int, trusted: Sequence[str] | None) -> Ranger:
+    factor, offset = f.numbers("factor", (n,)), f.numbers("offset", (n,))
+    if not f.has("bounds"):
+        f.take("bounds")
+        return Ranger(factor, offset, None)
+    low, high = f.numbers("bounds", (2,)).tolist()
+    return Ranger(factor, offset, (low, high))
+
+
+def _write_categories(categories: tuple[tuple[Any, ...], ...]) -> list[list[Any]]:
+    return [[number(value) for value in values] for values in categories]
+
+
+def _read_categories(f: Fields, n: int) -> tuple[tuple[Any, ...], ...]:
+    where = f.place("categories")
+    found = []
+    for values in f.items("categories", n):
+        if not isinstance(values, list) or not values:
+            raise ModelFileError(f"{where} must hold lists that are not empty.")
+        found.append(tuple(scalar(value, where) for value in values))
+    return tuple(found)
+
+
+def _write_one_hot(t: OneHot, what: str, foreign: str | None) -> Any:
+    return {
+        "categories": _write_categories(t.categories),
+        "dropped": list(t.dropped),
+        "ignore_unknown": t.ignore_unknown,
+    }
+
+
+def _read_one_hot(f: Fields, n: int, trusted: Sequence[str] | None) -> OneHot:
+    categories = _read_categories(f, n)
+    dropped = f.items("dropped", n)
+    for drop, values in zip(dropped, categories, strict=True):
+        if drop is not None and (type(drop) is not int or not 0 <= drop < len(values)):
+            raise ModelFileError(f"{f.place('dropped')} is not a category's position.")
+    return OneHot(categories, tuple(dropped), f.flag("ignore_unknown"))
+
+
+def _write_ordinal(t: Ordinal, what: str, foreign: str | None) -> Any:
+    return {
+        "categories": _write_categories(t.categories),
+        "missing_value": number(t.missing_value),
+        "unknown_value": number(t.unknown_value),
+    }
+
+
+def _read_ordinal(f: Fields, n: int, trusted: Sequence[str] | None) -> Ordinal:
+    categories = _read_categories(f, n)
+    missing, unknown = (
+        scalar(f.take(key), f.place(key)) for key in ("missing_value", "unknown_value")
+    )
+    for value in (missing, 0.0 if unknown is None else unknown):
+        if type(value) not in (int, float):
+            raise ModelFileError(f"{f.where} must give numbers.")
+    return Ordinal(
+        categories, float(missing), None if unknown is None else float(unknown)
+    )
+
+
+def _write_side_by_side(t: SideBySide, what: str, foreign: str | None) -> Any:
+    parts = [
+        {"columns": list(at), "transformer": write_transformer(part, what, foreign)}
+        for at, part in t.parts
+    ]
+    return {"n_columns": t.n_columns, "parts": parts}
+
+
+def _read_side_by_side(f: Fields, n: int, trusted: Sequence[str] | None) -> SideBySide:
+    parts = []
+    for part in f.children("parts"):
+        at = tuple(part.integers("columns", 0, n))
+        transform = _read_plain(part.child("transformer"), len(at), trusted)
+        parts.append((at, transform))
+        part.end()
+    return SideBySide(f.integer("n_columns", n, n + 1), tuple(parts))
+
+
+def _write_in_turn(t: InTurn, what: str, foreign: str | None) -> Any:
+    return {"steps": [write_transformer(step, what, foreign) for step in t.steps]}
+
+
+def _read_in_turn(f: Fields, n: int, trusted: Sequence[str] | None) -> InTurn:
+    steps: list[Any] = []
+    for step in f.children("steps"):
+        steps.append(_read_plain(step, n, trusted))
+        n = steps[-1].width
+    if not steps:
+        raise ModelFileError(f"{f.where} has no steps.")
+    return InTurn(tuple(steps))
+
+
+def _read_plain(fields: Fields, n: int, trusted: Sequence[str] | None) -> Any:
+    """A part of another transform, which is never foreign."""
+    part = read_transformer(fields, n, trusted)
+    if not isinstance(part, PLAIN):
+        raise ModelFileError(f"{fields.where} must be a plain kind of transformer.")
+    return part
+
+
+KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
+    "passthrough": (Passthrough, _write_passthrough, _read_passthrough),
+    "imputer": (Imputer, _write_imputer, _read_imputer),
+    "standardiser": (Standardiser, _write_standardiser, _read_standardiser),
+    "range": (Ranger, _write_ranger, _read_ranger),
+    "one_hot": (OneHot, _write_one_hot, _read_one_hot),
+    "ordinal": (Ordinal, _write_ordinal, _read_ordinal),
+    "columns": (SideBySide, _write_side_by_side, _read_side_by_side),
+    "pipeline": (InTurn, _write_in_turn, _read_in_turn),
+}

@@ -1,0 +1,179 @@
+"""Small fitted models of every kind that a file can hold, with rows to ask them about."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+
+from sensortree import AlternatingTreeClassifier, Sensor, SensorTreeClassifier
+
+GIVEN = {
+    "sensors": [],
+    "negative": {"sensors": []},
+    "positive": {
+        "sensors": ["a"],
+        "negative": {"sensors": ["a"]},
+        "positive": {"sensors": ["a", "b"]},
+    },
+}
+SENSORS = {"a": [0, 1], "b": [2, 3]}
+
+
+def numbers(n: int = 160):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 4))
+    X[:, 1] = np.abs(X[:, 0])
+    near = X[:, 1] < 0.6
+    return X, np.where(near, X[:, 2] + X[:, 3], X[:, 0]) > 0
+
+
+def _binary(**parameters):
+    X, y = numbers()
+    parameters = {"costs": {"a": 0.0, "b": 2.0}, "structure": GIVEN, **parameters}
+    words = np.where(y, "yes", "no")
+    return SensorTreeClassifier(SENSORS, **parameters).fit(X, words), X, None
+
+
+def _iris(nan=False, classes=None, **parameters):
+    X, y = load_iris(return_X_y=True)
+    if nan:
+        X[::5, 2] = np.nan
+    y = y if classes is None else np.array(classes)[y]
+    sensors = {"sepal": [0, 1], "petal": [2, 3]}
+    model = SensorTreeClassifier(sensors, costs={"petal": 3.0}, **parameters)
+    return model.fit(X, y), X, None
+
+
+def _boosted(rounds=4):
+    return HistGradientBoostingClassifier(
+        max_iter=rounds, max_leaf_nodes=5, early_stopping=False, random_state=0
+    )
+
+
+def text_frame(library=pd):
+    rng = np.random.default_rng(0)
+    n = 120
+    age, sex = rng.integers(20, 80, n), rng.choice(["f", "m"], n)
+    pain = rng.choice(["none", "some", "strong"], n)
+    crp = np.where(rng.random(n) < 0.2, np.nan, rng.exponential(size=n))
+    frame = library.DataFrame({"age": age, "sex": sex, "pain": pain, "crp": crp})
+    y = (age > 50) ^ ((np.nan_to_num(crp) > 1) & (sex == "f"))
+    return frame, np.where(y, "ill", "well")
+
+
+def _frame(library=pd):
+    frame, y = text_frame(library)
+    sensors = {
+        "history": Sensor(
+            ["age", "sex"],
+            cost=0.0,
+            transformer=make_column_transformer(
+                (OneHotEncoder(drop="first"), ["sex"]),
+                (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+            ),
+        ),
+        "pain": Sensor(
+            "pain",
+            cost=1.0,
+            transformer=make_pipeline(
+                OrdinalEncoder(
+                    handle_unknown="use_encoded_value", unknown_value=np.nan
+                ),
+                SimpleImputer(strategy="most_frequent"),
+                MinMaxScaler(clip=True),
+            ),
+        ),
+        "blood": Sensor(
+            "crp", cost=12.0, transformer=SimpleImputer(add_indicator=True)
+        ),
+    }
+    model = SensorTreeClassifier(sensors, cost_weight=0.002, structure="exhaustive")
+    return model.fit(frame, y), frame, None
+
+
+def _money():
+    X, y = numbers()
+    sensors = {
+        "a": Sensor([0, 1], cost=7.27, discounted_cost=5.17, group="blood"),
+        "b": Sensor([2], cost=15.51, fee=2.10, group="blood", after=["a"]),
+        "c": Sensor([3], cost=20.0, one_of="picture"),
+    }
+    model = SensorTreeClassifier(
+        sensors,
+        cost_weight=1.0,
+        loss={"no": {"yes": 60.0}, "yes": {"no": 400.0}},
+        max_cost=30.0,
+        structure="exhaustive",
+        root_sensors=[],
+    )
+    return model.fit(X, np.where(y, "yes", "no")), X, None
+
+
+def _price_column():
+    X, y = numbers()
+    prices = np.random.default_rng(1).uniform(0.5, 9.0, size=len(X))
+    frame = pd.DataFrame(np.c_[X, prices], columns=["p", "q", "r", "s", "price"])
+    sensors = {
+        "a": Sensor(["p", "q"], cost=1.0),
+        "b": Sensor(["r", "s"], cost="price", fee=0.5, group="g"),
+    }
+    model = SensorTreeClassifier(sensors, max_cost=5.0, structure="cascade")
+    return model.fit(frame, y), frame, None
+
+
+def _prices_beside():
+    X, y = numbers()
+    prices = np.random.default_rng(2).uniform(0.0, 9.0, size=(len(X), 2))
+    model = SensorTreeClassifier(SENSORS, structure=GIVEN)
+    return model.fit(X, y.astype(float), prices=prices), X, prices
+
+
+def _alternating():
+    X, y = numbers()
+    model = AlternatingTreeClassifier(SENSORS, structure=GIVEN)
+    return model.fit(X, y), X, None
+
+
+KINDS = {
+    "quadratic logistic": _binary,
+    "logistic regression": lambda: _binary(classifier=LogisticRegression()),
+    "boosted, two classes": lambda: _binary(classifier=_boosted()),
+    "boosted, NaN": lambda: _iris(nan=True, classifier=_boosted()),
+    "three classes": _iris,
+    "classes of numbers": lambda: _iris(classes=[2.0, -1.0, 5.0]),
+    "classes of objects": lambda: _iris(
+        classes=np.array(["x", "é", "z"], dtype=object)
+    ),
+    "as published": lambda: _binary(
+        decision_features="raw", cv=None, refine=False, l2=0.0, savings="published"
+    ),
+    "quadratic decisions": lambda: _binary(decision_features="quadratic"),
+    "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
+    "pandas": _frame,
+    "polars": lambda: _frame(pl),
+    "money": _money,
+    "price column": _price_column,
+    "prices beside": _prices_beside,
+    "alternating": _alternating,
+}
+
+
+@cache
+def fitted(kind: str):
+    """A fitted model, X, and prices or None."""
+    return KINDS[kind]()

@@ -1,0 +1,192 @@
+"""Claims about plain transformers: what scikit-learn's give, to the last bit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from sensortree import DataError
+from sensortree.compiling import compile_transformer
+from sensortree.transforms import PLAIN
+
+RNG = np.random.default_rng(3)
+NUMBERS = RNG.normal(size=(80, 3)) * [1.0, 1e3, 1e-3]
+HOLES = np.where(RNG.random((80, 3)) < 0.2, np.nan, NUMBERS)
+WORDS = np.array(["low", "mid", "high", "nil"])[RNG.integers(0, 3, size=(80, 2))]
+MIXED = pd.DataFrame(
+    {
+        "age": HOLES[:, 0],
+        "count": RNG.integers(0, 4, size=80),
+        "word": pd.Series(WORDS[:, 0]),
+        "kind": pd.Categorical(WORDS[:, 1]),
+        "small": NUMBERS[:, 1].astype(np.float32),
+    }
+)
+HOLED_WORDS = pd.DataFrame(
+    {"a": np.where(RNG.random(80) < 0.3, None, WORDS[:, 0]).astype(object)}
+).replace({None: np.nan})
+
+
+def dense(values):
+    return np.asarray(
+        values.toarray() if hasattr(values, "toarray") else values, dtype=float
+    )
+
+
+def mixed_columns(remainder="drop"):
+    return make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["word", "kind"]),
+        ("passthrough", ["count"]),
+        remainder=remainder,
+    )
+
+
+NUMERIC = {
+    "mean": SimpleImputer(),
+    "median": SimpleImputer(strategy="median"),
+    "most frequent": SimpleImputer(strategy="most_frequent"),
+    "constant": SimpleImputer(strategy="constant", fill_value=-1.5),
+    "indicator": SimpleImputer(add_indicator=True),
+    "standard": StandardScaler(),
+    "mean only": StandardScaler(with_std=False),
+    "scale only": StandardScaler(with_mean=False),
+    "range": MinMaxScaler((-1, 2)),
+    "clipped range": MinMaxScaler(clip=True),
+    "pipeline": make_pipeline(
+        SimpleImputer(add_indicator=True), "passthrough", MinMaxScaler()
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("frame", [np.asarray, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("name", NUMERIC)
+def test_numbers_become_what_scikit_learn_makes_of_them(name, frame, dtype):
+    fitted = NUMERIC[name].fit(frame(HOLES[:60].astype(dtype)))
+    plain = compile_transformer(fitted)
+    assert isinstance(plain, PLAIN)
+    rows = 3.0 * HOLES
+    for some in (rows, rows[-1:], rows[:0]):
+        X = frame(some.astype(dtype))
+        made = plain.transform(X)
+        assert made.shape == (len(some), plain.width)
+        if len(some):
+            np.testing.assert_array_equal(dense(made), dense(fitted.transform(X)))
+
+
+CATEGORICAL = {
+    "one hot": (OneHotEncoder(), WORDS),
+    "ignore": (OneHotEncoder(handle_unknown="ignore"), WORDS),
+    "drop first": (OneHotEncoder(drop="first", sparse_output=False), WORDS),
+    "drop if binary": (OneHotEncoder(drop="if_binary"), WORDS == "low"),
+    "objects": (OneHotEncoder(), WORDS.astype(object)),
+    "numbers": (OneHotEncoder(), MIXED[["count"]].to_numpy()),
+    "NaN is a category": (OneHotEncoder(), np.round(HOLES)),
+    "pandas": (OneHotEncoder(), MIXED[["word", "kind", "count"]]),
+    "polars": (OneHotEncoder(), pl.DataFrame(WORDS, schema=["a", "b"])),
+    "given": (OneHotEncoder(categories=[["nil", "mid", "low", "high"]] * 2), WORDS),
+    "ordinal": (OrdinalEncoder(), WORDS),
+    "ordinal unknown": (
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-7),
+        WORDS,
+    ),
+    "ordinal missing": (OrdinalEncoder(encoded_missing_value=-1), HOLED_WORDS),
+    "filled words": (
+        make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()),
+        HOLED_WORDS,
+    ),
+    "constant word": (
+        make_pipeline(
+            SimpleImputer(strategy="constant", fill_value="gone"), OrdinalEncoder()
+        ),
+        HOLED_WORDS,
+    ),
+    "columns": (mixed_columns(), MIXED),
+    "columns and the rest": (mixed_columns("passthrough"), MIXED),
+    "nothing at all": (ColumnTransformer([("no", "drop", [0])]), NUMBERS),
+    "by position": (
+        make_column_transformer((StandardScaler(), [2, 0]), remainder="passthrough"),
+        NUMBERS,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+def test_categories_become_what_scikit_learn_makes_of_them(name):
+    transformer, X = CATEGORICAL[name]
+    fitted = transformer.fit(X)
+    plain = compile_transformer(fitted)
+    assert isinstance(plain, PLAIN)
+    for rows in (X, X[:1]):
+        np.testing.assert_array_equal(
+            dense(plain.transform(rows)), dense(fitted.transform(rows))
+        )
+
+
+@pytest.mark.parametrize("name", ["ignore", "ordinal unknown"])
+def test_a_new_word_is_treated_as_scikit_learn_does(name):
+    transformer, X = CATEGORICAL[name]
+    fitted = transformer.fit(X)
+    new = np.array([["never seen", "low"], ["mid", ""]])
+    np.testing.assert_array_equal(
+        dense(compile_transformer(fitted).transform(new)), dense(fitted.transform(new))
+    )
+
+
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), OrdinalEncoder()])
+def test_a_new_word_that_may_not_be_is_an_error_that_names_it(encoder):
+    plain = compile_transformer(encoder.fit(WORDS))
+    with pytest.raises(DataError, match=r"unknown categories \['new'\] in column 1"):
+        plain.transform(np.array([["low", "new"]], dtype=object))
+
+
+def test_an_empty_column_is_left_out_as_scikit_learn_does():
+    X = HOLES.copy()
+    X[:, 1] = np.nan
+    fitted = SimpleImputer(add_indicator=True).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = fitted.transform(X)
+    np.testing.assert_array_equal(compile_transformer(fitted).transform(X), expected)
+
+
+def test_missing_values_of_pandas_own_types_are_missing():
+    X = pd.DataFrame({"a": pd.array([1, None, 4], dtype="Int64"), "b": [0.5, 1.5, 9]})
+    fitted = SimpleImputer().fit(X)
+    np.testing.assert_array_equal(
+        compile_transformer(fitted).transform(X), fitted.transform(X)
+    )
+
+
+FOREIGN = [
+    RobustScaler(),
+    FunctionTransformer(np.abs),
+    SimpleImputer(missing_values=-1),
+    OneHotEncoder(min_frequency=2),
+    OneHotEncoder(handle_unknown="warn"),
+    make_pipeline(StandardScaler(), RobustScaler()),
+    ColumnTransformer([("a", RobustScaler(), [0])], remainder="passthrough"),
+    ColumnTransformer([("a", StandardScaler(), [0])], transformer_weights={"a": 2}),
+]
+
+
+@pytest.mark.parametrize("transformer", FOREIGN, ids=str)
+def test_another_kind_stays_as_it_is(transformer):
+    fitted = transformer.fit(np.round(NUMBERS))
+    assert compile_transformer(fitted) is fitted
