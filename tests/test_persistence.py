@@ -674,3 +674,25 @@ def test_the_schema_knows_every_kind_that_is_written():
     for name, module in (("classifier", classifiers), ("transformer", transformers)):
         forms = [f for f in SCHEMA["$defs"][name]["anyOf"] if "properties" in f]
         assert [f["properties"]["kind"]["const"] for f in forms] == list(module.KINDS)
+
+
+def test_a_session_goes_on_with_the_loaded_model(path):
+    model, X, _ = fitted("pandas")
+    session = model.policy_.session()
+    sensor = session.ask().sensor
+    columns = list(session.ask().columns)
+    session.tell(sensor, X.iloc[0][columns].to_dict())
+    save(model, path)
+    loaded = load(path)
+    assert loaded.policy_.digest == model.policy_.digest
+    resumed = loaded.policy_.resume(json.loads(json.dumps(session.to_dict())))
+    assert resumed.step.sensor == session.step.sensor
+    np.testing.assert_array_equal(resumed.step.proba, session.step.proba)
+
+
+def test_a_loaded_model_reports_and_explains_as_the_fitted_one_did(path):
+    model, X, _ = fitted("quadratic logistic")
+    save(model, path)
+    loaded, y = load(path), model.predict(X)
+    assert loaded.report(X, y).to_dict() == model.report(X, y).to_dict()
+    assert str(loaded.explain(X[0])) == str(model.explain(X[0]))

@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensortree.answers import PolicyAnswers
 from sensortree.exceptions import DataError
 from sensortree.policy import Policy
 from sensortree.readings import check_price_array
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 REPORTS = ("certificate", "decision_report", "structure_report", "fallback_leaf")
 
 
-class SavedModel:
+class SavedModel(PolicyAnswers):
     """A model that was read from a file; `load` makes them.
 
     It answers as the fitted classifier did, and cannot be fitted.
@@ -73,6 +74,10 @@ class SavedModel:
         self.feature_names_in_ = feature_names
         for name in REPORTS:
             setattr(self, f"{name}_", evidence.get(name))
+
+    @property
+    def _policy(self) -> Policy:
+        return self.policy_
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -130,78 +135,6 @@ class SavedModel:
                     f"that the model was fitted with, in their order: "
                     f"X[list(model.feature_names_in_)]."
                 )
-
-    def predict(self, X: Any, prices: ArrayLike | None = None) -> NDArray[Any]:
-        """Class of each row, answered with the sensors it acquires.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Columns of sensors that a row does not acquire are not looked at.
-        prices : array-like of shape (n_samples, n_sensors), default=None
-            Prices of each row, if the model was fitted with such.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        return self.policy_.predict(self._table(X, prices))
-
-    def predict_proba(self, X: Any, prices: ArrayLike | None = None) -> Array:
-        """Class probabilities of each row, from the leaf it reaches.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        prices : array-like of shape (n_samples, n_sensors), default=None
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        return self.policy_.predict_proba(self._table(X, prices))
-
-    def apply(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.intp]:
-        """Index of the leaf each row reaches, or ``~node`` if it must stop at a node.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        prices : array-like of shape (n_samples, n_sensors), default=None
-
-        Returns
-        -------
-        leaf : ndarray of shape (n_samples,)
-        """
-        return self.policy_.apply(self._table(X, prices))
-
-    def acquired(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
-        """Which sensors each row acquires.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        prices : array-like of shape (n_samples, n_sensors), default=None
-
-        Returns
-        -------
-        acquired : ndarray of bool of shape (n_samples, n_sensors)
-        """
-        return self.policy_.acquired(self._table(X, prices))
-
-    def acquisition_cost(self, X: Any, prices: ArrayLike | None = None) -> Array:
-        """Price of the sensors each row acquires.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        prices : array-like of shape (n_samples, n_sensors), default=None
-
-        Returns
-        -------
-        cost : ndarray of shape (n_samples,)
-        """
-        return self.policy_.acquisition_cost(self._table(X, prices))
 
 
 def _numbers(X: Any) -> NDArray[Any]:

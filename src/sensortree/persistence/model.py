@@ -34,6 +34,8 @@ from sensortree.transforms import PLAIN
 from sensortree.tree import Leaf, Node, SensorTree
 
 MAX_COLUMNS = 100_000
+# Libraries of frames that transformers of others may have been fitted on.
+FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf")
 
 
 def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
         "reader": {
             "widths": list(map(int, reader.widths)),
             "allow_nan": bool(reader.allow_nan),
+            "frame": reader.frame,
             "transformers": {
                 name: write_transformer(
                     transformer, f"the transformer of sensor {name!r}", foreign
@@ -76,6 +79,15 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
                 ),
             }
             for subset, scorer in policy.classifiers.items()
+        ],
+        "own_classifiers": [
+            {
+                "place": int(place),
+                "classifier": write_classifier(
+                    scorer, f"the classifier of place {place}", foreign
+                ),
+            }
+            for place, scorer in sorted(policy.own_classifiers.items())
         ],
         "flow": write_flow(policy.flow),
         "evidence": {
@@ -129,6 +141,7 @@ def read_model(
         read_loss(problem, len(classes)),
         problem.number("cost_weight", least=0.0),
         _read_max_cost(problem),
+        _read_own_classifiers(fields, tree, width_of, len(classes), trusted),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
@@ -173,11 +186,13 @@ def _read_reader(
                 f"which gives {made} values."
             )
     stored.end()
-    reader = SensorReader(
-        sensors, transformers, tuple(widths), fields.flag("allow_nan")
-    )
+    allow_nan, frame = fields.flag("allow_nan"), fields.take("frame")
+    if frame is not None and frame not in FRAMES:
+        raise ModelFileError(
+            f"{fields.place('frame')} must be null or one of {', '.join(FRAMES)}."
+        )
     fields.end()
-    return reader
+    return SensorReader(sensors, transformers, tuple(widths), allow_nan, frame)
 
 
 def _read_classifiers(
@@ -211,6 +226,30 @@ def _read_classifiers(
             f"the file has classifiers for {len(found)} of the {len(needed)} sets of "
             f"sensors that its tree knows."
         )
+    return found
+
+
+def _read_own_classifiers(
+    fields: Fields,
+    tree: SensorTree,
+    width_of: dict[str, int],
+    n_classes: int,
+    trusted: Sequence[str] | None,
+) -> dict[int, Any]:
+    """Classifiers of single leaves, and of nodes as their complement."""
+    found: dict[int, Any] = {}
+    for entry in fields.children("own_classifiers"):
+        place = entry.integer("place", -tree.n_nodes, tree.n_leaves)
+        if place in found:
+            raise ModelFileError(f"{entry.where} is the second of place {place}.")
+        vertex = tree.leaves[place] if place >= 0 else tree.nodes[~place]
+        found[place] = read_classifier(
+            entry.child("classifier"),
+            sum(map(width_of.__getitem__, vertex.sensors)),
+            n_classes,
+            trusted,
+        )
+        entry.end()
     return found
 
 
