@@ -123,12 +123,13 @@ class Fuzzer:
                 assert np.isin(model.predict(X), model.classes_).all()
                 assert (model.acquisition_cost(X) >= 0).all()
         except SensorTreeError:
-            self.counts["read, but the rows do not fit"] += 1
+            self.counts["of these do not fit the rows"] += 1
 
     def __str__(self) -> str:
         counted = ", ".join(f"{n} {what}" for what, n in self.counts.most_common())
+        n_files = sum(self.counts[what] for what in ("refused", "read", "unchanged"))
         return (
-            f"{sum(self.counts.values())} files of seed {self.seed}: {counted}; "
+            f"{n_files} files of seed {self.seed}: {counted}; "
             f"{len(self.messages)} different messages; slowest {self.slowest:.3f} s, "
             f"largest {self.largest / 2**20:.1f} MiB"
         )
