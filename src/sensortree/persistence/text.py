@@ -16,8 +16,9 @@ FORMAT_VERSION = 1
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 32
 MAX_STRING = 4096
-# At most these many values, strings, and lists and objects, in a file of MAX_BYTES.
-MAX_VALUES = 5_000_000
+# At most these many values, strings, and lists and objects, in a file of MAX_BYTES: so
+# that reading it never takes more than 64 MiB.
+MAX_VALUES = 800_000
 MAX_STRINGS = 500_000
 MAX_CONTAINERS = 200_000
 CHUNK = 2**18
@@ -35,7 +36,7 @@ def render(document: dict[str, Any]) -> bytes:
         "digest": NO_DIGEST,
     }
     lines = [
-        f"{json.dumps(key)}: {json.dumps(value, allow_nan=False, ensure_ascii=False)}"
+        f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
         for key, value in {**head, **document}.items()
     ]
     text = ("{\n" + ",\n".join(lines) + "\n}\n").encode()
@@ -87,11 +88,13 @@ def _check_sizes(text: bytes, scale: float) -> None:
         raise ModelFileError(
             f"the file holds more than {int(MAX_STRINGS * scale):,} strings."
         )
-    inside, depth, values, containers, length = 0, 0, 0, 0, 0
+    inside, depth, values, containers, length, digits = 0, 0, 0, 0, 0, 0
     for start in range(0, len(plain), CHUNK):
         chunk = np.frombuffer(plain, np.uint8, min(CHUNK, len(plain) - start), start)
         parity = np.bitwise_xor.accumulate((chunk == QUOTE).view(np.uint8)) ^ inside
-        length = _check_strings(chunk, parity, length)
+        length = _check_run(parity != 0, length, "string")
+        digit = (chunk >= ord("0")) & (chunk <= ord("9")) & (parity == 0)
+        digits = _check_run(digit, digits, "number")
         inside = int(parity[-1])
         outside = chunk[parity == 0]
         opened = (outside == OPEN[0]) | (outside == OPEN[1])
@@ -121,25 +124,30 @@ def _check_sizes(text: bytes, scale: float) -> None:
         )
 
 
-def _check_strings(chunk: Any, parity: Any, length: int) -> int:
-    """Check lengths of strings; bytes of the one that is open at the chunk's end."""
-    ends = np.flatnonzero(parity == 0)
+def _check_run(inside: Any, length: int, what: str) -> int:
+    """Check lengths of strings or numbers; bytes of the one open at the chunk's end.
+
+    `inside` says which bytes of the chunk belong to one, `length` how many came before.
+    """
+    ends = np.flatnonzero(~inside)
     last = int(ends[-1]) if ends.size else -1
     gaps = np.diff(ends, prepend=-1 - length)
-    longest = max(int(gaps.max(initial=0)) - 2, len(chunk) - 2 - last)
+    longest = max(int(gaps.max(initial=0)) - 2, len(inside) - 2 - last)
     if longest > MAX_STRING:
         raise ModelFileError(
-            f"the file holds a string of more than {MAX_STRING} bytes."
+            f"the file holds a {what} of more than {MAX_STRING} bytes."
         )
-    return len(chunk) - 1 - last if ends.size else length + len(chunk)
+    return len(inside) - 1 - last if ends.size else length + len(inside)
 
 
 def _decode(text: bytes) -> Any:
     """Parse JSON proper: no NaN, no repeated keys."""
     try:
-        decoded = text.decode("utf-8")
+        decoded = text.decode("ascii")  # one byte per character in memory, too
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"the file is not UTF-8 text: {error}.") from error
+        raise ModelFileError(
+            f"the file is not JSON in ASCII, as save writes it: {error}."
+        ) from error
     try:
         return json.loads(
             decoded, object_pairs_hook=_distinct, parse_constant=_no_constant
