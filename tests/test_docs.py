@@ -96,12 +96,14 @@ def test_every_line_of_the_equation_table_names_a_test():
 
 def test_the_readmes_example_prints_what_the_readme_says():
     readme = read(ROOT / "README.md")
-    (example,) = blocks(readme, "python")
-    assert len([line for line in example.splitlines() if line.strip()]) <= 15
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        exec(compile(example, "README.md", "exec"), {})
-    assert printed.getvalue() == blocks(readme, "text")[0]
+    names: dict[str, object] = {}
+    shown = blocks(readme, "text")
+    for number, example in enumerate(blocks(readme, "python")):
+        assert len([line for line in example.splitlines() if line.strip()]) <= 15
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(example, "README.md", "exec"), names)
+        assert printed.getvalue() == shown[number]
 
 
 @pytest.mark.slow
@@ -111,7 +113,7 @@ def test_the_readme_quotes_the_demo(tmp_path):
     printed = io.StringIO()
     with redirect_stdout(printed):
         assert main(["--output", str(tmp_path)]) == 0
-    assert blocks(read(ROOT / "README.md"), "text")[1] in printed.getvalue()
+    assert blocks(read(ROOT / "README.md"), "text")[2] in printed.getvalue()
 
 
 @pytest.mark.parametrize("page", ["guide.md", "theory.md"])
