@@ -23,7 +23,8 @@ from sensortree import (
     SensorTreeClassifier,
     cascade_tree,
 )
-from sensortree.leaves import _lighter, screen_leaf_classifiers
+from sensortree.estimators.training import light_copy
+from sensortree.leaves import screen_leaf_classifiers
 from sensortree.structure import (
     with_exchange,
     with_split,
@@ -150,13 +151,13 @@ def test_no_more_leaves_than_allowed_after_a_climb():
 
 def test_ensembles_are_screened_with_few_trees_and_others_with_few_rows():
     boosted = HistGradientBoostingClassifier(max_iter=200, max_leaf_nodes=127)
-    light, n_rows = _lighter(make_pipeline(StandardScaler(), boosted))
+    light, n_rows = light_copy(make_pipeline(StandardScaler(), boosted))
     assert light[-1].max_iter == 30
     assert light[-1].max_leaf_nodes == 31
     assert boosted.max_iter == 200
-    forest, _ = _lighter(RandomForestClassifier(n_estimators=500))
+    forest, _ = light_copy(RandomForestClassifier(n_estimators=500))
     assert forest.n_estimators == 30
-    assert _lighter(KNeighborsClassifier())[1] < n_rows
+    assert light_copy(KNeighborsClassifier())[1] < n_rows
 
 
 def test_the_screen_answers_rows_by_copies_that_have_not_seen_them():
@@ -164,7 +165,9 @@ def test_the_screen_answers_rows_by_copies_that_have_not_seen_them():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 1)), rng.integers(0, 2, 300)
     nearest = KNeighborsClassifier(n_neighbors=1)
-    (errors,) = screen_leaf_classifiers(nearest, {frozenset("a"): X}, y, 2).values()
+    (errors,) = screen_leaf_classifiers(
+        nearest, {frozenset("a"): X}, y, 2, 150
+    ).values()
     assert 0.4 < errors.mean() < 0.6
 
 

@@ -36,10 +36,6 @@ ENOUGH = 20
 POWERS = range(-5, 2)
 # How often a batch of fits is handed to a cluster that loses workers.
 MAX_ATTEMPTS = 3
-# A screen's copy of an ensemble has this many trees of this many leaves at most, and is
-# fitted on this many rows; other classifiers on fewer rows.
-SCREEN_TREES, SCREEN_LEAVES, SCREEN_ROWS_LIGHT = 30, 31, 6_000
-SCREEN_ROWS = 2_000
 
 Subset = frozenset[str]
 
@@ -342,23 +338,24 @@ def screen_leaf_classifiers(
     features: Mapping[Subset, Array],
     y: NDArray[np.intp],
     n_classes: int,
+    n_rows: int,
     n_jobs: int | None = None,
 ) -> dict[Subset, NDArray[np.bool_]]:
-    """Where a light copy of each subset's classifier is wrong, at a fraction of the price.
+    """Where each subset's classifier is wrong if it is fitted on few rows.
 
-    Rows are halved at random; each half is answered by a copy that was fitted on the
-    other, or on as many rows of it as the screen can afford.
+    Rows are halved at random; each half is answered by a classifier that was fitted on
+    the other, or on as many rows of it as the screen can afford.
 
     Parameters
     ----------
     classifier, features, y, n_classes, n_jobs
         As in `judge_leaf_classifiers`.
+    n_rows : int
 
     Returns
     -------
     errors : dict of subset to ndarray of shape (n_samples,)
     """
-    light, n_rows = _lighter(classifier)
     order = np.random.default_rng(1).permutation(len(y))
     halves = order[: len(y) // 2], order[len(y) // 2 :]
     tasks = [(subset, half) for subset in features for half in (0, 1)]
@@ -367,7 +364,7 @@ def screen_leaf_classifiers(
         n_jobs,
         [
             (
-                light,
+                classifier,
                 features[subset],
                 y,
                 n_classes,
@@ -383,26 +380,6 @@ def screen_leaf_classifiers(
         judged = halves[half]
         errors[subset][judged] = posteriors.argmax(axis=1) != y[judged]
     return errors
-
-
-def _lighter(classifier: Any) -> tuple[Any, int]:
-    """A copy with few small trees, and the rows it may be fitted on.
-
-    Where nothing says how many trees there are, fewer rows must do.
-    """
-    light, n_rows = clone(classifier), SCREEN_ROWS
-    for part in (light, *light.get_params().values()):
-        if isinstance(part, HistGradientBoostingClassifier):
-            largest = part.max_leaf_nodes or SCREEN_LEAVES
-            part.set_params(
-                max_iter=min(part.max_iter, SCREEN_TREES),
-                max_leaf_nodes=min(largest, SCREEN_LEAVES),
-            )
-            n_rows = SCREEN_ROWS_LIGHT
-        elif isinstance(getattr(part, "n_estimators", None), int):
-            part.set_params(n_estimators=min(part.n_estimators, SCREEN_TREES))
-            n_rows = SCREEN_ROWS_LIGHT
-    return light, n_rows
 
 
 def _in_parallel(

@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import (
-    get_tags,
-)
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -48,10 +46,7 @@ from sensortree.estimators.search import (
     StructureSearch,
     built,
 )
-from sensortree.estimators.training import (
-    Judges,
-    TrainingData,
-)
+from sensortree.estimators.training import Judges, TrainingData
 from sensortree.exceptions import ParameterError, SensorError
 from sensortree.leaves import (
     CALIBRATIONS,

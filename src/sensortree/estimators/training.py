@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sensortree.exceptions import DataError, FewRowsWarning
 from sensortree.leaves import (
@@ -21,6 +23,11 @@ from sensortree.sensors import SensorSet
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+
+# A screen's copy of an ensemble has this many trees of this many leaves at most, and is
+# fitted on this many rows; other classifiers on fewer rows.
+SCREEN_TREES, SCREEN_LEAVES, SCREEN_ROWS_LIGHT = 30, 31, 6_000
+SCREEN_ROWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +141,13 @@ class Judges:
     ) -> dict[frozenset[str], NDArray[np.bool_]]:
         """Where light copies of the classifiers of some subsets are wrong."""
         data = self.data
+        light, n_rows = light_copy(self.classifier)
         return screen_leaf_classifiers(
-            self.classifier,
+            light,
             {subset: data.features(subset) for subset in subsets},
             data.y,
             len(data.classes),
+            n_rows,
             self.n_jobs,
         )
 
@@ -190,3 +199,23 @@ def folds_of_splits(splits: Iterable[tuple[Rows, Rows]], n_samples: int) -> Rows
             f"out exactly once, as by KFold or StratifiedKFold."
         )
     return fold
+
+
+def light_copy(classifier: Any) -> tuple[Any, int]:
+    """A copy with few small trees, and the rows it may be fitted on.
+
+    Where nothing says how many trees there are, fewer rows must do.
+    """
+    light, n_rows = clone(classifier), SCREEN_ROWS
+    for part in (light, *light.get_params().values()):
+        if isinstance(part, HistGradientBoostingClassifier):
+            largest = part.max_leaf_nodes or SCREEN_LEAVES
+            part.set_params(
+                max_iter=min(part.max_iter, SCREEN_TREES),
+                max_leaf_nodes=min(largest, SCREEN_LEAVES),
+            )
+            n_rows = SCREEN_ROWS_LIGHT
+        elif isinstance(getattr(part, "n_estimators", None), int):
+            part.set_params(n_estimators=min(part.n_estimators, SCREEN_TREES))
+            n_rows = SCREEN_ROWS_LIGHT
+    return light, n_rows
