@@ -113,12 +113,16 @@ def table(lines: list[dict[str, Any]]) -> str:
                 f"| {line['seconds']:.0f} | {line['classifiers']} | {line['screened']} |"
             )
     found = {line["name"]: line for line in lines if line["kind"] == "ratio"}
-    rows += [
-        "",
-        "| compared exactly | loss | against the literal loss | seconds "
-        "| times faster | classifiers trained | screened |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows += (
+        []
+        if not found
+        else [
+            "",
+            "| compared exactly | loss | against the literal loss | seconds "
+            "| times faster | classifiers trained | screened |",
+            "|---|---|---|---|---|---|---|",
+        ]
+    )
     literal = found.get("all")
     for name, line in found.items():
         against = faster = "-"

@@ -20,7 +20,7 @@ import numpy as np
 from ablation import SHARES, static_lines
 from datasets import Dataset, load
 from lines import FOLDER, append
-from measures import budget_share, cost_at_error
+from measures import Point, budget_share, cost_at_error, hull
 
 from sensortree import (
     AlternatingTreeClassifier,
@@ -33,6 +33,7 @@ N_LEAVES = 8
 # Shares printed in the paper's Table 2, and the share to reach.
 PRINTED_ERROR, PRINTED = 0.09, {"LP": 26, "AM": 21}
 TARGET = 13
+CONFIDENCE = "location's confidence, chosen on test rows"
 
 
 def methods() -> dict[str, Any]:
@@ -66,7 +67,7 @@ def tree_lines(data: Dataset, make: Any) -> Iterator[dict[str, Any]]:
         }
 
 
-def confidence_lines(data: Dataset) -> Iterator[dict[str, Any]]:
+def confidence_points(data: Dataset) -> Iterator[Point]:
     """Rows that the location is surest about stop there; the others buy one pair for all.
 
     Thresholds and pair are the best on test rows: what no rule on the location's
@@ -90,7 +91,7 @@ def confidence_lines(data: Dataset) -> Iterator[dict[str, Any]]:
             if more:
                 stopped = wrong[()][order[:stops]].sum() + errors[order[stops:]].sum()
                 cost = 1 + len(more) * (1 - stops / len(test))
-                yield {"cost": cost, "error": float(stopped / len(test))}
+                yield float(cost), float(stopped / len(test))
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -130,8 +131,8 @@ def run() -> list[dict[str, Any]]:
         if line["subset"] != "oracle"
     ]
     found += [
-        {"method": "location's confidence, chosen on test rows", **line}
-        for line in confidence_lines(data)
+        {"method": CONFIDENCE, "cost": cost, "error": error}
+        for cost, error in hull(confidence_points(data))
     ]
     for name, make in methods().items():
         found += [{"method": name, **line} for line in tree_lines(data, make)]

@@ -64,9 +64,7 @@ def test_the_verdict_on_auto_counts_near_cells_and_names_losses_to_static(monkey
         0.02, [0.22, 0.2, 0.3, 0.3, 0.2]
     )
     said = verdict(lines)
-    assert "test risk: 1 of 2" in said
+    assert "was run: 1 of 2" in said
     assert "mean risk: segment at 0.02" in said
     assert "| segment | 0.05 | 0.2010 ± 0.0100 (chain) | 0.2000 |" in table(lines)
-    assert "test risk: 1 of 1" in verdict(
-        lines[:5] + lines[5:-1]
-    )  # incomplete cells go
+    assert "was run: 1 of 1" in verdict(lines[:5] + lines[5:-1])  # incomplete cells go
