@@ -1,13 +1,16 @@
 """Image segmentation: share of the budget at an error, as in the paper's Table 2.
 
-    python experiments/segmentation.py        a few minutes on one core
+    python experiments/segmentation.py        ten minutes on one core
 
-Seven sensors of cost 1, of which the location is known at the root, the official split
-(210 rows for training, 2,100 for testing), degree-2 leaves, trees of 8 leaves at most.
-"as published" and alternating minimisation learn their decisions on the same trees, those
-of the paper's Algorithm 1; the default learns its own. Two rows are flattered, being chosen
-on test rows: "static subset", and stopping where the location alone is surest. Lines
-go to docs/results/segmentation.jsonl, the table to docs/results/segmentation.md.
+Seven sensors of cost 1, of which the location is known at the root, degree-2 leaves, trees
+of 8 leaves at most. The paper does not say how it split the 2,310 rows; its target of 9 %
+is 95 % of the way from one sensor to all of them, which needs fewer than 5 % errors with
+all sensors. The official split (210 rows for training) does not allow that, so five random
+splits with 30 % for testing are measured beside it; curves are means over splits. "as
+published" and alternating minimisation learn their decisions on the same trees, those of
+the paper's Algorithm 1; the default learns its own. "static subset" is flattered, being
+chosen on test rows. Lines go to docs/results/segmentation.jsonl, the table to
+docs/results/segmentation.md.
 """
 
 from __future__ import annotations
@@ -17,10 +20,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from ablation import SHARES, static_lines
 from datasets import Dataset, load
 from lines import FOLDER, append
-from measures import Point, budget_share, cost_at_error, hull
+from measures import budget_share, cost_at_error
+from sklearn.model_selection import StratifiedShuffleSplit
 
 from sensortree import (
     AlternatingTreeClassifier,
@@ -30,113 +33,127 @@ from sensortree import (
 
 RESULTS = FOLDER / "segmentation.jsonl"
 N_LEAVES = 8
+# Error that one unit of cost is worth, from little to much.
+WEIGHTS = (
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.04,
+    0.08,
+    0.15,
+    0.2,
+    0.25,
+    0.3,
+    0.36,
+    0.43,
+    0.5,
+    0.7,
+)
 # Shares printed in the paper's Table 2, and the share to reach.
 PRINTED_ERROR, PRINTED = 0.09, {"LP": 26, "AM": 21}
 TARGET = 13
-CONFIDENCE = "location's confidence, chosen on test rows"
+
+
+def splits_of(data: Dataset, kind: str) -> list[tuple[Any, Any]]:
+    """The official split, or five random ones."""
+    if kind == "official":
+        return list(data.splits())
+    splitter = StratifiedShuffleSplit(5, test_size=0.3, random_state=0)
+    return list(splitter.split(data.X, data.y))
 
 
 def methods() -> dict[str, Any]:
     """Name of each method, and how to make it from the common parameters."""
-    greedy = {"structure": "greedy", "n_exact": "all"}
+    greedy = {"structure": "greedy"}
     return {
         "default": SensorTreeClassifier,
-        "as published": lambda **p: SensorTreeClassifier.as_published(**greedy, **p),
+        "as published": lambda **p: SensorTreeClassifier.as_published(
+            **{**greedy, "n_exact": 3, **p}
+        ),
         "AM x 5, as published": lambda **p: AlternatingTreeClassifier(**greedy, **p),
     }
 
 
-def tree_lines(data: Dataset, make: Any) -> Iterator[dict[str, Any]]:
-    """Fit along the cost weights, and test; one line per cost weight."""
-    (train, test), *_ = data.splits()
-    weights = [share / data.cost(frozenset(data.sensors)) for share in SHARES]
+def tree_lines(data: Dataset, make: Any, kind: str) -> Iterator[dict[str, Any]]:
+    """Fit along the cost weights, and test; one line per cost weight, mean over splits."""
     model = make(
         sensors=data.sensors,
         costs=data.costs,
         n_leaves=N_LEAVES,
         root_sensors=[data.first_sensor],
     )
-    path = model.fit_path(data.X[train], data.y[train], weights)
-    for weight, fitted in zip(weights, path, strict=True):
-        yield {
-            "cost_weight": weight,
-            "structure": fitted.structure_report_.structure,
-            "leaves": fitted.tree_.n_leaves,
-            "cost": float(fitted.acquisition_cost(data.X[test]).mean()),
-            "error": float(np.mean(fitted.predict(data.X[test]) != data.y[test])),
-        }
+    costs, errors = np.zeros(len(WEIGHTS)), np.zeros(len(WEIGHTS))
+    splits = splits_of(data, kind)
+    for train, test in splits:
+        path = model.fit_path(data.X[train], data.y[train], WEIGHTS)
+        for k, fitted in enumerate(path):
+            costs[k] += fitted.acquisition_cost(data.X[test]).mean() / len(splits)
+            wrong = fitted.predict(data.X[test]) != data.y[test]
+            errors[k] += wrong.mean() / len(splits)
+    for weight, cost, error in zip(WEIGHTS, costs, errors, strict=True):
+        yield {"cost_weight": weight, "cost": float(cost), "error": float(error)}
 
 
-def confidence_points(data: Dataset) -> Iterator[Point]:
-    """Rows that the location is surest about stop there; the others buy one pair for all.
-
-    Thresholds and pair are the best on test rows: what no rule on the location's
-    confidence can beat.
-    """
-    (train, test), *_ = data.splits()
-    wrong, sure = {}, np.empty(0)
-    first = data.first_sensor
-    others = [s for s in data.sensors if s != first]
-    for more in ((), *((s,) for s in others), *combinations(others, 2)):
-        columns = data.columns(frozenset({first, *more}))
-        leaf = QuadraticLogisticRegression()
-        leaf.fit(data.X[np.ix_(train, columns)], data.y[train])
-        said = leaf.predict_proba(data.X[np.ix_(test, columns)])
-        wrong[more] = leaf.classes_[said.argmax(axis=1)] != data.y[test]
-        if not more:
-            sure = said.max(axis=1)
-    order = np.argsort(-sure, kind="stable")
-    for stops in np.linspace(0, len(test), 43, dtype=int):
-        for more, errors in wrong.items():
-            if more:
-                stopped = wrong[()][order[:stops]].sum() + errors[order[stops:]].sum()
-                cost = 1 + len(more) * (1 - stops / len(test))
-                yield float(cost), float(stopped / len(test))
+def static_lines(data: Dataset, kind: str) -> Iterator[dict[str, Any]]:
+    """Every subset with the first sensor, bought for everybody; mean over splits."""
+    others = [s for s in data.sensors if s != data.first_sensor]
+    splits = splits_of(data, kind)
+    for size in range(len(others) + 1):
+        for more in combinations(others, size):
+            columns = data.columns(frozenset({data.first_sensor, *more}))
+            errors = []
+            for train, test in splits:
+                leaf = QuadraticLogisticRegression()
+                leaf.fit(data.X[np.ix_(train, columns)], data.y[train])
+                said = leaf.predict(data.X[np.ix_(test, columns)])
+                errors.append(np.mean(said != data.y[test]))
+            yield {"cost": 1.0 + size, "error": float(np.mean(errors))}
 
 
 def table(found: list[dict[str, Any]]) -> str:
     """Budget shares at the printed error and at the 95 % rule, as Markdown."""
-    subsets = [line for line in found if line.get("subset", "oracle") != "oracle"]
-    first, everything = (f(line["cost"] for line in subsets) for f in (min, max))
-    errors = {line["cost"]: line["error"] for line in subsets}
-    rule = errors[everything] + 0.05 * (errors[first] - errors[everything])
-    targets = (PRINTED_ERROR, rule)
     rows = [
-        "| method | " + " | ".join(f"share at {100 * t:.1f} % error" for t in targets),
-        "|---|---|---|",
+        "| split | method | share at 9.0 % error | share at the 95 % rule |",
+        "|---|---|---|---|",
     ]
-    rows[0] += " |"
-    for method in dict.fromkeys(line["method"] for line in found):
-        curve = [(i["cost"], i["error"]) for i in found if i["method"] == method]
-        shares = [
-            budget_share(cost_at_error(curve, target), first, everything)
-            for target in targets
-        ]
-        cells = ["never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares]
-        rows.append(f"| {method} | " + " | ".join(cells) + " |")
+    for kind in dict.fromkeys(line["split"] for line in found):
+        lines = [line for line in found if line["split"] == kind]
+        static = [line for line in lines if line["method"] == "static subset"]
+        first = next(line["error"] for line in static if line["cost"] == 1)
+        everything = next(line["error"] for line in static if line["cost"] == 7)
+        rule = everything + 0.05 * (first - everything)
+        for method in dict.fromkeys(line["method"] for line in lines):
+            curve = [(i["cost"], i["error"]) for i in lines if i["method"] == method]
+            shares = [
+                budget_share(cost_at_error(curve, target), 1.0, 7.0)
+                for target in (PRINTED_ERROR, rule)
+            ]
+            cells = ["never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares]
+            rows.append(f"| {kind} | {method} | " + " | ".join(cells) + " |")
+        rows.append(
+            f"| {kind} | *errors: location {first:.3f}, all sensors {everything:.3f}* "
+            f"| | at {100 * rule:.1f} % |"
+        )
     printed = ", ".join(f"{name} {share} %" for name, share in PRINTED.items())
     return "\n".join(rows) + (
         f"\n\nPrinted in the paper at {100 * PRINTED_ERROR:.0f} % error: {printed}; to "
-        f"reach: {TARGET} %. Static error with the location alone {errors[first]:.4f}, "
-        f"with all sensors {errors[everything]:.4f}.\n"
+        f"reach: {TARGET} %.\n"
     )
 
 
 def run() -> list[dict[str, Any]]:
-    """Lines of every method."""
-    data = load("segment")
-    found = [
-        {"method": "static subset", **line}
-        for line in static_lines(data, QuadraticLogisticRegression())
-        if line["subset"] != "oracle"
-    ]
-    found += [
-        {"method": CONFIDENCE, "cost": cost, "error": error}
-        for cost, error in hull(confidence_points(data))
-    ]
-    for name, make in methods().items():
-        found += [{"method": name, **line} for line in tree_lines(data, make)]
-        print(f"{name}: done", flush=True)
+    """Lines of every method on every kind of split."""
+    data, found = load("segment"), []
+    for kind in ("five random", "official"):
+        found += [
+            {"split": kind, "method": "static subset", **line}
+            for line in static_lines(data, kind)
+        ]
+        for name, make in methods().items():
+            lines = tree_lines(data, make, kind)
+            found += [{"split": kind, "method": name, **line} for line in lines]
+            print(f"{kind}, {name}: done", flush=True)
     return found
 
 

@@ -256,13 +256,11 @@ def run(names: list[str], structures: list[str]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "data", nargs="*", choices=[*WEIGHTS, []], default=list(WEIGHTS)
-    )
+    parser.add_argument("data", nargs="*", choices=[*WEIGHTS, []], default=[])
     parser.add_argument(
         "--only", nargs="+", choices=(*STRUCTURES, IMPROVED), default=STRUCTURES
     )
     arguments = parser.parse_args()
-    run(arguments.data, arguments.only)
+    run(arguments.data or list(WEIGHTS), arguments.only)
     RESULTS.with_suffix(".md").write_text(table(read(RESULTS)), encoding="utf-8")
     print(table(read(RESULTS)))
