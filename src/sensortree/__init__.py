@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from sensortree.acquisition import Decision, Session, Step
     from sensortree.estimators import (
         AlternatingTreeClassifier,
+        ASTCClassifier,
+        CascadeClassifier,
+        CSTCClassifier,
         DecisionReport,
+        MyopicClassifier,
         SensorTreeClassifier,
+        StaticSubsetClassifier,
         StructureReport,
     )
     from sensortree.exceptions import (
@@ -46,7 +51,10 @@ if TYPE_CHECKING:
     from sensortree.tree import Leaf, Node, SensorTree
 
 __all__ = [
+    "ASTCClassifier",
     "AlternatingTreeClassifier",
+    "CSTCClassifier",
+    "CascadeClassifier",
     "Certificate",
     "CertificateWarning",
     "DataError",
@@ -55,6 +63,7 @@ __all__ = [
     "FewRowsWarning",
     "Leaf",
     "MissingDependencyError",
+    "MyopicClassifier",
     "Node",
     "ParameterError",
     "Policy",
@@ -69,6 +78,7 @@ __all__ = [
     "Session",
     "SessionError",
     "SolverError",
+    "StaticSubsetClassifier",
     "Step",
     "StructureReport",
     "Terms",
@@ -80,11 +90,15 @@ __all__ = [
 ]
 
 _HOME = {
+    "ASTCClassifier": "estimators",
     "AlternatingTreeClassifier": "estimators",
+    "CSTCClassifier": "estimators",
+    "CascadeClassifier": "estimators",
     "Certificate": "program",
     "Decision": "acquisition",
     "DecisionReport": "estimators",
     "Leaf": "tree",
+    "MyopicClassifier": "estimators",
     "Node": "tree",
     "Policy": "policy",
     "QuadraticLogisticRegression": "logistic",
@@ -93,6 +107,7 @@ _HOME = {
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
     "Session": "acquisition",
+    "StaticSubsetClassifier": "estimators",
     "Step": "acquisition",
     "StructureReport": "estimators",
     "Terms": "sensors",

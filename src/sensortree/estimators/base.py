@@ -103,6 +103,8 @@ class BaseSensorTreeClassifier(
     max_cost: float | None
     n_jobs: int | None
     fallback_leaf_: int | None
+    # The parameter that trades error against cost.
+    _traced_by: ClassVar[str] = "cost_weight"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cost_weight": [Interval(Real, 0, None, closed="left")],
@@ -174,6 +176,9 @@ class BaseSensorTreeClassifier(
     ) -> list[Any]:
         """Fit one model per cost weight; leaf classifiers are fitted only once.
 
+        Methods that are traced by another parameter say so; the values are then of that
+        parameter.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
@@ -197,7 +202,8 @@ class BaseSensorTreeClassifier(
         >>> bool(dear.acquisition_cost(X).mean() < cheap.acquisition_cost(X).mean())
         True
         """
-        models = [clone(self).set_params(cost_weight=w) for w in cost_weights]
+        traced = self._traced_by
+        models = [clone(self).set_params(**{traced: w}) for w in cost_weights]
         for model in models:
             model._check_parameters()
         reader = clone(self)
