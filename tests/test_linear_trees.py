@@ -75,6 +75,13 @@ def test_sensors_are_added_by_variance_explained_per_unit_of_cost():
     assert add_sensors(data, rows, weight, frozenset(), 5.0) == known
 
 
+def test_a_sensor_that_others_explain_is_not_bought():
+    X, y = load_breast_cancer(return_X_y=True)
+    twice = np.c_[X[:, :3], X[:, :3] @ [[1.0, 2.0], [1.0, 0.0], [-3.0, 0.0]]]
+    model = ASTCClassifier(budget=9, depth=2).fit(twice, y)
+    assert model.acquisition_cost(twice).max() == 3
+
+
 def test_half_of_the_examples_of_a_node_go_to_each_child():
     X, y = load_breast_cancer(return_X_y=True)
     model = ASTCClassifier(budget=2).fit(X, y)

@@ -29,7 +29,7 @@ Subset = frozenset[str]
 EPS = float(np.finfo(float).eps)
 # What is left of a column's square, as a share, when others explain it to rounding; and a
 # gain, as a share of the variance, that is rounding.
-EXPLAINED = 1e-10
+EXPLAINED = 1e-9
 LEAST_GAIN = 1e-9
 
 
@@ -169,8 +169,8 @@ def add_sensors(
             return known
         rates = np.where(gains > LEAST_GAIN, gains / prices, -np.inf)
         more, price = options[int(np.argmax(rates))]
-        regression.add(data.columns_of(more - known))
-        known, left = more, left - price
+        if regression.add(data.columns_of(more - known)):
+            known, left = more, left - price
 
 
 def extensions(market: Market, known: Subset) -> list[tuple[Subset, float]]:
@@ -210,25 +210,34 @@ class IncrementalRegression:
         self.target = root[:, None] * self.target
         self._append(root / np.linalg.norm(root))  # the constant
         self.variance = float((self.target**2).sum())
-        self.squares = (self.X**2).sum(axis=0) - self.products[0] ** 2
-        self.left = self.squares.copy()
+        self.squares = (self.X**2).sum(axis=0)
+        self.left = self.squares - self.products[0] ** 2
 
     def _append(self, vector: Array) -> None:
         self.basis.append(vector)
         self.products.append(vector @ self.X)
         self.target = self.target - np.outer(vector, vector @ self.target)
 
-    def add(self, columns: Sequence[int] | Rows) -> None:
-        """Take some columns into the regression; those explained already are left out."""
+    def _unexplained(self, columns: Sequence[int] | Rows) -> NDArray[np.bool_]:
+        """Which columns are more than rounding when the others are taken out."""
+        return np.asarray(self.left[columns] > EXPLAINED * self.squares[columns])
+
+    def add(self, columns: Sequence[int] | Rows) -> bool:
+        """Take some columns into the regression; whether any of them is new to it."""
+        before = len(self.basis)
         for column in columns:
-            if self.left[column] <= EXPLAINED * max(self.squares[column], EPS):
+            if not self._unexplained([column])[0]:
                 continue
-            vector = self.X[:, column]
-            basis = np.array(self.basis)
+            vector, basis = self.X[:, column], np.array(self.basis)
             for _ in range(2):  # the second time removes what rounding left
                 vector = vector - (basis @ vector) @ basis
-            self._append(vector / np.linalg.norm(vector))
+            norm = np.linalg.norm(vector)
+            if norm**2 <= EXPLAINED * self.squares[column]:
+                self.left[column] = 0.0
+                continue
+            self._append(vector / norm)
             self.left = np.maximum(self.left - self.products[-1] ** 2, 0.0)
+        return len(self.basis) > before
 
     def gains(self, groups: Sequence[Rows]) -> Array:
         """Share of the variance that each group of columns would explain on top."""
@@ -240,9 +249,7 @@ class IncrementalRegression:
 
     def _gain(self, group: Rows, moments: Array) -> float:
         """Sum of squares of the target's projection on the residuals of some columns."""
-        group = group[
-            self.left[group] > EXPLAINED * np.maximum(self.squares[group], EPS)
-        ]
+        group = group[self._unexplained(group)]
         if len(group) < 2:
             return float((moments[group] ** 2 / self.left[group, None]).sum())
         products = np.array(self.products)[:, group]
