@@ -26,11 +26,16 @@ from sklearn.utils.estimator_checks import (
 
 from sensortree import (
     AlternatingTreeClassifier,
+    ASTCClassifier,
+    CascadeClassifier,
+    CSTCClassifier,
     Leaf,
+    MyopicClassifier,
     QuadraticLogisticRegression,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
+    StaticSubsetClassifier,
 )
 
 SETTINGS = [
@@ -56,6 +61,11 @@ SETTINGS = [
         fallback=False,
         cost_weight=0.0,
     ),
+    MyopicClassifier(),
+    CascadeClassifier(),
+    StaticSubsetClassifier(),
+    ASTCClassifier(),
+    CSTCClassifier(),
 ]
 
 
@@ -64,7 +74,7 @@ def test_scikit_learns_checks_pass_without_exception(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("model", SETTINGS, ids=range(5))
+@pytest.mark.parametrize("model", SETTINGS, ids=range(len(SETTINGS)))
 def test_checks_outside_the_public_list_pass_too(model):
     check_dataframe_column_names_consistency("SensorTreeClassifier", model)
     check_inplace_ensure_writeable("SensorTreeClassifier", model)

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from sensortree.display import PathDisplay
     from sensortree.estimators import (
         AlternatingTreeClassifier,
+        ASTCClassifier,
+        CascadeClassifier,
+        CSTCClassifier,
         DecisionReport,
+        MyopicClassifier,
         SensorTreeClassifier,
+        StaticSubsetClassifier,
         StructureReport,
     )
     from sensortree.exceptions import (
@@ -54,7 +59,10 @@ if TYPE_CHECKING:
     from sensortree.tree import Leaf, Node, SensorTree
 
 __all__ = [
+    "ASTCClassifier",
     "AlternatingTreeClassifier",
+    "CSTCClassifier",
+    "CascadeClassifier",
     "Certificate",
     "CertificateWarning",
     "CostReport",
@@ -67,6 +75,7 @@ __all__ = [
     "MaskedPolicy",
     "MissingDependencyError",
     "ModelFileError",
+    "MyopicClassifier",
     "Node",
     "ParameterError",
     "PathDisplay",
@@ -84,6 +93,7 @@ __all__ = [
     "Session",
     "SessionError",
     "SolverError",
+    "StaticSubsetClassifier",
     "Step",
     "StructureReport",
     "Terms",
@@ -97,7 +107,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "ASTCClassifier": "estimators",
     "AlternatingTreeClassifier": "estimators",
+    "CSTCClassifier": "estimators",
+    "CascadeClassifier": "estimators",
     "Certificate": "program",
     "CostReport": "report",
     "Decision": "acquisition",
@@ -105,6 +118,7 @@ _HOME = {
     "Explanation": "explanation",
     "Leaf": "tree",
     "MaskedPolicy": "masked",
+    "MyopicClassifier": "estimators",
     "Node": "tree",
     "PathDisplay": "display",
     "Policy": "policy",
@@ -116,6 +130,7 @@ _HOME = {
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
     "Session": "acquisition",
+    "StaticSubsetClassifier": "estimators",
     "Step": "acquisition",
     "StructureReport": "estimators",
     "Terms": "sensors",

@@ -115,7 +115,8 @@ class LogisticScorer(_Answers):
         terms = self._terms(X)
         # Products of a few rows each, all of one shape: every row goes through the same
         # kernel, however many there are.
-        blocks = terms.reshape(len(terms), -1, TOGETHER).transpose(1, 2, 0)
+        n_blocks = terms.shape[1] // TOGETHER
+        blocks = terms.reshape(len(terms), n_blocks, TOGETHER).transpose(1, 2, 0)
         scores = (blocks @ self.coef).reshape(-1, len(self.intercept))[: len(X)]
         scores += self.intercept
         return np.asarray(scores)

@@ -1,12 +1,22 @@
 """The scikit-learn face of the package."""
 
 from sensortree.estimators.alternating import AlternatingTreeClassifier
+from sensortree.estimators.astc import ASTCClassifier
+from sensortree.estimators.cascade import CascadeClassifier
+from sensortree.estimators.cstc import CSTCClassifier
+from sensortree.estimators.myopic import MyopicClassifier
 from sensortree.estimators.search import StructureReport
 from sensortree.estimators.sensor_tree import DecisionReport, SensorTreeClassifier
+from sensortree.estimators.static import StaticSubsetClassifier
 
 __all__ = [
+    "ASTCClassifier",
     "AlternatingTreeClassifier",
+    "CSTCClassifier",
+    "CascadeClassifier",
     "DecisionReport",
+    "MyopicClassifier",
     "SensorTreeClassifier",
+    "StaticSubsetClassifier",
     "StructureReport",
 ]

@@ -106,6 +106,8 @@ class BaseSensorTreeClassifier(
     n_jobs: int | None
     verbose: bool
     fallback_leaf_: int | None
+    # The parameter that trades error against cost.
+    _traced_by: ClassVar[str] = "cost_weight"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cost_weight": [Interval(Real, 0, None, closed="left")],
@@ -179,6 +181,9 @@ class BaseSensorTreeClassifier(
     ) -> list[Any]:
         """Fit one model per cost weight; leaf classifiers are fitted only once.
 
+        Methods that are traced by another parameter say so; the values are then of that
+        parameter.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
@@ -203,7 +208,8 @@ class BaseSensorTreeClassifier(
         >>> bool(dear.acquisition_cost(X).mean() < cheap.acquisition_cost(X).mean())
         True
         """
-        models = [clone(self).set_params(cost_weight=w) for w in cost_weights]
+        traced = self._traced_by
+        models = [clone(self).set_params(**{traced: w}) for w in cost_weights]
         for model in models:
             model._check_parameters()
         reader = clone(self)

@@ -1,0 +1,362 @@
+"""Trees of linear classifiers: what is learned from, and the policy they become.
+
+Methods that learn structure, decisions and answers together end here. Each vertex is a
+regression of the class on the sensors known there; a score sends examples on.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from sensortree.costs import Market
+from sensortree.decision import DecisionFeatures, DecisionFunction, Raw
+from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.fixed import FixedSettings
+from sensortree.estimators.progress import TextProgress
+from sensortree.estimators.search import StructureSearch, built
+from sensortree.estimators.training import Judges, TrainingData
+from sensortree.flow import measure_flow
+from sensortree.policy import Policy
+from sensortree.program.routing import RoutingProblem
+from sensortree.scorers import ConstantScorer, LogisticScorer, probabilities
+from sensortree.tree import Leaf, Node, SensorTree
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# Range of the logarithm of the factor that turns scores into log-odds.
+SHARPNESS = (-3.0, 4.0)
+TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearData:
+    """Training rows as regressions see them: standardised columns, numbers for classes.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_columns)
+        Columns of all sensors in declared order, of mean 0 and variance 1.
+    target : ndarray of shape (n_samples, n_outputs)
+        -1 and 1 for two classes, as published; else one column per class, 1 for it and 0
+        for the others (our extension).
+    y : ndarray of shape (n_samples,)
+        Positions in `classes`.
+    weight : ndarray of shape (n_samples,)
+    owner : ndarray of shape (n_columns,)
+        The sensor that each column belongs to.
+    center, scale : ndarray of shape (n_columns,)
+    market : Market
+    readings : ndarray of shape (n_samples, n_columns)
+        Columns as they were read; rows are sorted by them.
+    classes : ndarray of shape (n_classes,)
+    """
+
+    X: Array
+    target: Array
+    y: Rows
+    weight: Array
+    owner: Rows
+    center: Array
+    scale: Array
+    market: Market
+    readings: Array
+    classes: NDArray[Any]
+
+    def columns_of(self, names: frozenset[str]) -> Rows:
+        """Columns of some sensors, in declared order."""
+        return np.flatnonzero(self.market.sensors.mask(names)[self.owner])
+
+    def sensors_of(self, used: NDArray[np.bool_]) -> frozenset[str]:
+        """Sensors that own some of the marked columns."""
+        names = self.market.sensors.names
+        return frozenset(names[s] for s in np.unique(self.owner[used]))
+
+
+def linear_data(data: TrainingData, max_cost: float | None) -> LinearData:
+    """Give distinct training rows, standardised."""
+    rows, weight = data.distinct()
+    readings = np.hstack([block[rows] for block in data.blocks])
+    center = np.average(readings, axis=0, weights=weight)
+    spread = np.average((readings - center) ** 2, axis=0, weights=weight)
+    # What rounding leaves of a constant column is no spread.
+    varies = np.sqrt(spread) > 1e-12 * np.abs(center)
+    scale = np.where(varies, np.sqrt(spread), 1.0)
+    y, n_classes = data.y[rows], len(data.classes)
+    target = np.eye(n_classes)[y] if n_classes > 2 else 2.0 * y[:, None] - 1.0
+    widths = [block.shape[1] for block in data.blocks]
+    return LinearData(
+        np.where(varies, (readings - center) / scale, 0.0),
+        np.asarray(target, dtype=np.float64),
+        y,
+        weight,
+        np.repeat(np.arange(len(widths)), widths),
+        center,
+        scale,
+        data.market(max_cost),
+        readings,
+        data.classes,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearVertex:
+    """A vertex of a tree of linear classifiers, on standardised columns.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_columns, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+        The answer is the sign of one output, or the largest of several.
+    direction : ndarray of shape (n_columns,) or None
+        Rows whose product with it is above the threshold go to `positive`; None at a
+        leaf.
+    threshold : float
+    negative, positive : LinearVertex or None
+    """
+
+    coef: Array
+    intercept: Array
+    direction: Array | None = None
+    threshold: float = 0.0
+    negative: LinearVertex | None = None
+    positive: LinearVertex | None = None
+
+    def uses(self) -> NDArray[np.bool_]:
+        """Columns that it looks at, (n_columns,)."""
+        used = np.asarray(self.coef.any(axis=1))
+        return used if self.direction is None else used | (self.direction != 0)
+
+    def scores(self, X: Array) -> Array:
+        """Outputs of its regression, (n_rows, n_outputs)."""
+        return np.asarray(X @ self.coef + self.intercept)
+
+
+def answers(scores: Array) -> Rows:
+    """Class that scores stand for: the sign of one, the largest of several."""
+    if scores.shape[1] == 1:
+        return np.asarray(scores[:, 0] > 0, dtype=np.intp)
+    return np.asarray(scores.argmax(axis=1))
+
+
+def least_squares(
+    data: LinearData, rows: Rows, weight: Array, columns: Rows
+) -> tuple[Array, Array]:
+    """Weighted least squares on some columns and a constant.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_columns, n_outputs)
+        0 for the other columns; of least norm where rows do not determine it.
+    intercept : ndarray of shape (n_outputs,)
+    """
+    root = np.sqrt(weight)[:, None]
+    basis = np.hstack([data.X[np.ix_(rows, columns)], np.ones((len(rows), 1))])
+    found = np.linalg.lstsq(root * basis, root * data.target[rows], rcond=1e-10)[0]
+    coef = np.zeros((data.X.shape[1], data.target.shape[1]))
+    coef[columns] = found[:-1]
+    return coef, found[-1]
+
+
+def main_direction(scores: Array, weight: Array) -> Array:
+    """Direction in which outputs differ most between rows, (n_outputs,).
+
+    What sends examples on where there are several outputs (our extension); 1 for one
+    output, as published.
+    """
+    n_outputs = scores.shape[1]
+    if n_outputs == 1:
+        return np.ones(1)
+    centered = scores - np.average(scores, axis=0, weights=weight)
+    vectors = np.linalg.eigh((weight[:, None] * centered).T @ centered)[1]
+    first = np.asarray(vectors[:, -1])
+    return np.asarray(first * np.sign(first[np.argmax(np.abs(first))]))
+
+
+def halving_threshold(score: Array, weight: Array) -> float | None:
+    """Threshold above which lies half of the weight, as nearly as ties allow.
+
+    Halfway between two scores; None if all scores are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> halving_threshold(np.array([3.0, 1.0, 2.0, 9.0]), np.ones(4))
+    2.5
+    """
+    order = np.argsort(score, kind="stable")
+    score, total = score[order], np.cumsum(weight[order])
+    gaps = np.flatnonzero(np.diff(score) > 1e-9 * np.ptp(score))
+    if not len(gaps):
+        return None
+    cut = gaps[np.argmin(np.abs(total[gaps] - 0.5 * total[-1]))]
+    return float(0.5 * (score[cut] + score[cut + 1]))
+
+
+class LinearTreeClassifier(FixedSettings, BaseSensorTreeClassifier):
+    """Classifiers that learn structure and answers together; a method fills `_grow`."""
+
+    # Linear rules say how likely a class is and take no NaN, as this classifier does.
+    classifier: Any = "logistic2"
+    cv: Any = None
+
+    @abstractmethod
+    def _grow(self, data: LinearData) -> LinearVertex:
+        """Learn the tree of linear classifiers; give its root."""
+
+    def _fit(
+        self, judges: Judges, search: StructureSearch, progress: TextProgress
+    ) -> None:
+        """Learn the tree, then say it as a policy."""
+        data = judges.data
+        linear = linear_data(data, self.max_cost)
+        root = self._grow(linear)
+        progress.step("tree")
+        max_cost = None if self.max_cost is None else float(self.max_cost)
+        self.policy_ = as_policy(root, linear, data, self.cost_weight, max_cost)
+        self.classes_ = data.classes
+        self.sensors_ = data.sensors
+        self.tree_ = self.policy_.tree
+        self.structure_report_ = built("learned", self.tree_, data.sensors)
+
+    def _fit_decisions(
+        self, problem: RoutingProblem, observed: RoutingProblem
+    ) -> list[Array]:
+        raise NotImplementedError  # decisions come with the tree
+
+
+def as_policy(
+    root: LinearVertex,
+    linear: LinearData,
+    data: TrainingData,
+    cost_weight: float,
+    max_cost: float | None,
+) -> Policy:
+    """Say a tree of linear classifiers as a policy.
+
+    A vertex knows what it and its ancestors look at. Probabilities are the logistic
+    function of its scores times a positive factor, the most likely on the training rows
+    that come there; so the answer is that of the scores.
+    """
+    n_varying = len(data.sensors.varying)
+    everyone = np.arange(len(linear.y))
+    leaf_scorers: list[LogisticScorer] = []
+    node_scorers: list[LogisticScorer] = []
+    decisions: list[DecisionFunction] = []
+
+    def walk(vertex: LinearVertex, known: frozenset[str], rows: Rows) -> Leaf | Node:
+        if vertex.direction is not None and not vertex.direction.any():
+            # Everybody goes the same way, so nothing is bought to decide.
+            only = vertex.positive if vertex.threshold < 0 else vertex.negative
+            assert only is not None
+            return walk(only, known, rows)
+        for name in data.sensors.in_order(linear.sensors_of(vertex.uses())):
+            known = known | data.sensors.closure(name)
+        columns = linear.columns_of(known)
+        scorer = _scorer(vertex, linear, columns, rows if len(rows) else everyone)
+        if vertex.direction is None:
+            leaf_scorers.append(scorer)
+            return Leaf(known)
+        node_scorers.append(scorer)
+        decisions.append(_decision(vertex, linear, columns, n_varying))
+        assert vertex.negative is not None
+        assert vertex.positive is not None
+        above = linear.X[rows] @ vertex.direction > vertex.threshold
+        negative = walk(vertex.negative, known, rows[~above])
+        return Node(known, negative, walk(vertex.positive, known, rows[above]))
+
+    tree = SensorTree(walk(root, frozenset(), everyone))
+    vertices: list[tuple[Leaf | Node, LogisticScorer]] = [
+        *zip(tree.nodes, node_scorers, strict=True),
+        *zip(tree.leaves, leaf_scorers, strict=True),
+    ]
+    said = [_losses(v, scorer, linear, data) for v, scorer in vertices]
+    losses = np.stack(said, axis=1)
+    no_prices = np.zeros((len(linear.y), n_varying))
+    margins = [
+        decision(linear.readings[:, linear.columns_of(node.sensors)], None, no_prices)
+        for node, decision in zip(tree.nodes, decisions, strict=True)
+    ]
+    flow = measure_flow(
+        tree,
+        np.stack(margins, axis=1) if margins else np.empty((len(linear.y), 0)),
+        losses[:, tree.n_nodes :],
+        losses[:, : tree.n_nodes],
+        linear.y,
+        len(data.classes),
+        linear.weight,
+    )
+    prior = np.bincount(linear.y, linear.weight) / linear.weight.sum()
+    by_subset = {vertex.sensors: scorer for vertex, scorer in reversed(vertices)}
+    own = {~j: scorer for j, scorer in enumerate(node_scorers)}
+    return Policy(
+        data.reader,
+        tree,
+        tuple(decisions),
+        {**by_subset, frozenset(): ConstantScorer(prior)},
+        data.classes,
+        flow,
+        data.loss,
+        float(cost_weight),
+        max_cost,
+        {**own, **dict(enumerate(leaf_scorers))},
+    )
+
+
+def _decision(
+    vertex: LinearVertex, linear: LinearData, columns: Rows, n_varying: int
+) -> DecisionFunction:
+    """Say where a vertex sends examples, as a decision function of the raw readings."""
+    assert vertex.direction is not None
+    features = DecisionFeatures(
+        (Raw(),),
+        np.r_[linear.center[columns], np.zeros(n_varying)],
+        np.r_[linear.scale[columns], np.ones(n_varying)],
+        np.zeros(len(columns) + n_varying, dtype=bool),
+    )
+    direction = vertex.direction[columns]
+    return DecisionFunction(
+        features, np.r_[direction, np.zeros(n_varying), -vertex.threshold]
+    )
+
+
+def _scorer(
+    vertex: LinearVertex, linear: LinearData, columns: Rows, rows: Rows
+) -> LogisticScorer:
+    """Give a vertex's regression with probabilities that fit the rows that come there."""
+    factor = sharpness(
+        vertex.scores(linear.X[rows]), linear.y[rows], linear.weight[rows]
+    )
+    return LogisticScorer(
+        linear.center[columns],
+        linear.scale[columns],
+        1,
+        factor * vertex.coef[columns],
+        factor * vertex.intercept,
+    )
+
+
+def sharpness(scores: Array, y: Rows, weight: Array) -> float:
+    """Positive factor of the scores that makes the classes most likely."""
+    rows = np.arange(len(y))
+
+    def surprise(log_factor: float) -> float:
+        said = probabilities(np.exp(log_factor) * scores)[rows, y]
+        return float(-weight @ np.log(np.maximum(said, TINY)))
+
+    found = minimize_scalar(surprise, bounds=SHARPNESS, method="bounded")
+    return float(np.exp(found.x))
+
+
+def _losses(
+    vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData, data: TrainingData
+) -> Array:
+    """Loss of a vertex's answers on all training rows, (n_samples,)."""
+    readings = linear.readings[:, linear.columns_of(vertex.sensors)]
+    return data.loss.of(linear.y, data.loss.answer(scorer.predict_proba(readings)))

@@ -1,0 +1,153 @@
+"""`MyopicClassifier`: buy on while the answer is not sure, whatever it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.decision import DecisionFeatures
+from sensortree.estimators.base import (
+    BaseSensorTreeClassifier,
+    Interval,
+    StrOptions,
+)
+from sensortree.estimators.fixed import OrderedCascade
+from sensortree.estimators.training import Judges
+from sensortree.program.routing import RoutingProblem
+from sensortree.tree import SensorTree
+
+Array = NDArray[np.float64]
+
+
+class MyopicClassifier(OrderedCascade, BaseSensorTreeClassifier):
+    """Stop when the classifier is confident, else buy the next sensor.
+
+    The baseline of the papers on sensor cascades. At each stage, the share `reject` of
+    the training examples that come there, those whose classifier is least confident,
+    buys the next sensor. The share is the same at all stages; prices and what later
+    stages could do are not looked at. The papers define it for a cascade; so the
+    cheapest sensor comes first here, or sensors come in a given order.
+
+    Parameters
+    ----------
+    sensors, costs, loss, max_cost, root_sensors, classifier, calibration, cv, n_jobs
+        As in `SensorTreeClassifier`, but leaves are judged on their training rows by
+        default, as published.
+    reject : float, default=0.5
+        Share of the examples at a stage that buy the next sensor (ρ), from 0 to 1. The
+        values that `fit_path` takes are of this parameter.
+    confidence : {"largest", "margin"}, default="largest"
+        The largest class probability, or its lead over the next.
+    order : list of str, default=None
+        Order in which sensors are bought; None: the cheapest first.
+
+    Attributes
+    ----------
+    tree_, sensors_, classes_, policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import MyopicClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = MyopicClassifier(reject=0.4).fit(X, y)
+    >>> float(model.acquisition_cost(X).mean())
+    1.4
+    """
+
+    # Prices are not looked at.
+    cost_weight: float = 0.0
+    decision_features: Any = "posterior"
+    _traced_by = "reject"
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSensorTreeClassifier._parameter_constraints,
+        "reject": [Interval(Real, 0, 1, closed="both")],
+        "confidence": [StrOptions({"largest", "margin"})],
+        "order": [None, list, tuple],
+    }
+
+    def __init__(
+        self,
+        sensors: Any = None,
+        *,
+        costs: Any = None,
+        reject: float = 0.5,
+        confidence: str = "largest",
+        loss: Any = None,
+        max_cost: float | None = None,
+        order: Sequence[str] | None = None,
+        root_sensors: Any = "auto",
+        classifier: Any = "logistic2",
+        calibration: str | None = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.sensors = sensors
+        self.costs = costs
+        self.reject = reject
+        self.confidence = confidence
+        self.loss = loss
+        self.max_cost = max_cost
+        self.order = order
+        self.root_sensors = root_sensors
+        self.classifier = classifier
+        self.calibration = calibration
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def _pose(
+        self, tree: SensorTree, judges: Judges
+    ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
+        self.classes_ = judges.data.classes
+        return super()._pose(tree, judges)
+
+    def _fit_decisions(
+        self, problem: RoutingProblem, observed: RoutingProblem
+    ) -> list[Array]:
+        """Put each stage's threshold where the share `reject` lies below it."""
+        n_classes = len(self.classes_)
+        # `Posterior` leaves out the first probability, and the lead for two classes.
+        lead = int(self.confidence == "margin" and n_classes > 2)
+        column = n_classes - 1 + lead
+        coef = []
+        here = np.ones(len(problem.weight), dtype=bool)
+        for features in problem.features:
+            confidence = features[:, column]
+            threshold = least_sure(
+                confidence[here], problem.weight[here], float(self.reject)
+            )
+            theta = np.zeros(features.shape[1])
+            if np.isfinite(threshold):
+                theta[column], theta[-1] = -1.0, threshold
+            else:
+                theta[-1] = np.sign(threshold)
+            coef.append(theta)
+            here = here & (features @ theta > 0)
+        return coef
+
+
+def least_sure(confidence: Array, weight: Array, share: float) -> float:
+    """Threshold below which lies a share of the weight, as nearly as ties allow.
+
+    Halfway between two confidences; -inf or inf where one side is everything.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> least_sure(np.array([0.5, 0.7, 0.9]), np.ones(3), 0.4)
+    0.6
+    """
+    if not len(confidence):
+        return float("-inf")
+    values, group = np.unique(confidence, return_inverse=True)
+    below = np.r_[0.0, np.cumsum(np.bincount(group, weight))] / weight.sum()
+    cut = int(np.argmin(np.abs(below - share)))
+    edges = np.r_[-np.inf, 0.5 * (values[1:] + values[:-1]), np.inf]
+    return float(edges[cut])
