@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from sensortree.costs import path_costs, vertex_paths
 from sensortree.display.layout import Layout, TableColumn, Vertex, wrapped
-from sensortree.display.pen import Pen, prepare
-from sensortree.display.tradeoff import new_figure
+from sensortree.display.pen import draw
 from sensortree.display.tree import money_format, placed
 from sensortree.sensors import SensorSet
 from sensortree.tree import SensorTree
@@ -147,22 +146,11 @@ class PathDisplay:
         -------
         self
         """
-        figure = new_figure(1, 1) if ax is None else ax.figure
         money = money_format(
             self.sensors.costs if self.prices is None else self.prices[0]
         )
         layout = Layout(self.vertices, self._table(money), money, self._words)
-        if ax is None:
-            figure.set_size_inches(layout.width / 72, layout.height / 72)
-            ax = figure.add_axes((0, 0, 1, 1))
-        self.ax_, self.figure_ = ax, figure
-        pen = Pen(ax, layout, prepare(ax, layout))
-        pen.head()
-        edges = [v for v in layout.vertices if v.parent or v.bought]
-        self.edges_ = [pen.edge(v) for v in edges]
-        self.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
-        self.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
-        self.leaves_ = [pen.leaf(v) for v in layout.vertices if v.is_leaf]
+        draw(self, layout, ax)
         return self
 
     def _words(self, vertex: Vertex) -> str:

@@ -13,6 +13,7 @@ from sensortree.display.layout import (
     Layout,
     Vertex,
 )
+from sensortree.display.tradeoff import new_figure
 
 BUY, STOP, UNREACHED = "#0072B2", "#595959", "#A6A6A6"  # also apart in grey
 
@@ -126,3 +127,22 @@ def _colour(vertex: Vertex) -> str:
 
 def _ink(vertex: Vertex) -> str:
     return "black" if vertex.share else UNREACHED
+
+
+def draw(display: Any, layout: Layout, ax: Any) -> None:
+    """Draw a layout for a display, which keeps the axes, the figure and the artists.
+
+    Without axes a new figure is made that is as large as the layout needs.
+    """
+    figure = new_figure(1, 1) if ax is None else ax.figure
+    if ax is None:
+        figure.set_size_inches(layout.width / 72, layout.height / 72)
+        ax = figure.add_axes((0, 0, 1, 1))
+    display.ax_, display.figure_ = ax, figure
+    pen = Pen(ax, layout, prepare(ax, layout))
+    pen.head()
+    edges = [v for v in layout.vertices if v.parent or v.bought]
+    display.edges_ = [pen.edge(v) for v in edges]
+    display.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
+    display.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
+    display.leaves_ = [pen.leaf(v) for v in layout.vertices if v.is_leaf]

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensortree.costs import leaf_costs
 from sensortree.display.layout import Layout, TableColumn, Vertex, percent, wrapped
-from sensortree.display.pen import Pen, prepare
-from sensortree.display.tradeoff import new_figure
+from sensortree.display.pen import draw
 from sensortree.sensors import SensorSet
 from sensortree.tree import Leaf, Node, SensorTree
 
@@ -151,20 +150,9 @@ class TreeDisplay:
         -------
         self
         """
-        figure = new_figure(1, 1) if ax is None else ax.figure
         money = money_format(self.sensors.costs)
         layout = Layout(self.vertices, _table(self, money), money)
-        if ax is None:
-            figure.set_size_inches(layout.width / 72, layout.height / 72)
-            ax = figure.add_axes((0, 0, 1, 1))
-        self.ax_, self.figure_ = ax, figure
-        pen = Pen(ax, layout, prepare(ax, layout))
-        pen.head()
-        edges = [v for v in layout.vertices if v.parent or v.bought]
-        self.edges_ = [pen.edge(v) for v in edges]
-        self.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
-        self.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
-        self.leaves_ = [pen.leaf(v) for v in layout.vertices if v.is_leaf]
+        draw(self, layout, ax)
         return self
 
 
