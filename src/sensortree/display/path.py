@@ -69,6 +69,9 @@ class PathDisplay:
     Then ``display.plot()`` draws it.
     """
 
+    ax_: Any
+    figure_: Any
+
     def __init__(
         self,
         tree: SensorTree,

@@ -70,6 +70,9 @@ class TreeDisplay:
     Then ``display.plot()`` draws it.
     """
 
+    ax_: Any
+    figure_: Any
+
     def __init__(
         self,
         tree: SensorTree,
