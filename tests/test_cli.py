@@ -66,7 +66,7 @@ def rows(n_rows: int = 120) -> list[list[object]]:
     city = rng.choice(["north", "south", "1"], n_rows)
     glucose, noise = rng.normal(size=(2, n_rows)).round(3)
     crp = rng.normal(size=n_rows).round(3)
-    sick = (glucose + noise > 0).astype(int)
+    sick = (glucose + 0.4 * noise > 0).astype(int)
     return [
         [
             i,
