@@ -86,9 +86,9 @@ def fit(
     }
     estimator = _estimator(chosen, budget)
     with working("fit") as advance:
-        estimator.set_callbacks(StepsOfAFit(advance))
+        if hasattr(estimator, "set_callbacks"):
+            estimator.set_callbacks(StepsOfAFit(advance))
         estimator.fit(problem.X, problem.y)
-        estimator.set_callbacks()
     model = name_columns(estimator, problem.columns)
     save(model, output)
     emit(
@@ -242,7 +242,7 @@ def _numbers(text: str | None) -> list[float] | None:
 
 
 def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
-    proof = model.certificate_
+    proof, chosen = model.certificate_, getattr(model, "chosen_", None)
     return {
         "output": str(output),
         "rows": len(problem.y),
@@ -252,18 +252,22 @@ def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
         "decisions": model.decision_report_.kept,
         "risk": model.decision_report_.risk[model.decision_report_.kept],
         "certificate": {k: getattr(proof, k) for k in ("lower", "upper", "gap")},
+        "chosen": None if chosen is None else chosen.to_dict(),
         "digest": model.policy_.digest,
     }
 
 
 def _fit_text(model: Any, output: Path) -> str:
     report = model.decision_report_
-    return (
-        f"{model.tree_}\n\n"
-        f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}\n"
-        f"linear program: {model.certificate_}\n"
-        f"{output} written; `sensortree evaluate` says what it does on other rows."
-    )
+    lines = [
+        f"{model.tree_}\n",
+        f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
+        f"linear program: {model.certificate_}",
+        f"{output} written; `sensortree evaluate` says what it does on other rows.",
+    ]
+    if hasattr(model, "chosen_"):  # for a budget
+        lines.insert(1, str(model.chosen_))
+    return "\n".join(lines)
 
 
 def _curve_csv(found: Any) -> str:
@@ -278,7 +282,5 @@ def _curve_csv(found: Any) -> str:
 def _curve_picture(found: Any, path: Path, unit: str) -> bytes:
     from sensortree.display import TradeoffDisplay
 
-    accuracy = [1 - float(error) for error in found.error]
-    points = {"sensor tree": (list(map(float, found.mean_cost)), accuracy)}
-    display = TradeoffDisplay(points, unit=unit).plot()
-    return picture(display.figure_, path)
+    display: Any = TradeoffDisplay
+    return picture(display.from_curve(found, unit=unit).plot().figure_, path)
