@@ -273,6 +273,22 @@ def test_frames_and_categories_can_be_told():
 # unavailable sensors and limits -----------------------------------------------------------
 
 
+def test_text_that_looks_like_a_number_is_told_as_text():
+    rng = np.random.default_rng(0)
+    X = np.empty((200, 2), dtype=object)
+    X[:, 0] = rng.choice(["1", "2", "3"], 200)
+    X[:, 1] = rng.normal(size=200)
+    y = (X[:, 0] == "1") ^ (X[:, 1] > 1)
+    sensors = {"code": Sensor([0], 1.0, OneHotEncoder()), "size": Sensor([1], 2.0)}
+    model = SensorTreeClassifier(sensors, cost_weight=0.01, structure="cascade")
+    model.fit(X, y.astype(int))
+    for row, proba in zip(X[:20], model.predict_proba(X[:20]), strict=True):
+        session = model.policy_.session()
+        while (step := session.ask()) is not None:
+            session.tell(step.sensor, [row[list(sensors).index(step.sensor)]])
+        assert np.array_equal(session.decision().proba, proba)
+
+
 def test_an_unavailable_sensor_leads_to_the_best_leaf_without_it(iris):
     model, X, sensors = iris
     asked = model.policy_.step({"sepal": X[70, :2]}).sensor

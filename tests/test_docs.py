@@ -9,6 +9,7 @@ import re
 from contextlib import redirect_stdout
 from pathlib import Path
 from pkgutil import resolve_name
+from runpy import run_path
 
 import pytest
 
@@ -144,6 +145,33 @@ def test_links_lead_to_files_that_exist(page):
 
 def test_the_guide_takes_its_solvers_from_the_registry():
     assert "{{ solvers }}" in read(DOCS / "guide.md")
+
+
+# the command line -------------------------------------------------------------------------
+
+
+def test_the_command_lines_page_shows_what_the_program_says():
+    page = read(DOCS / "cli.md")
+    up_to_date = run_path(str(DOCS / "cli_help.py"))["up_to_date"]
+    assert page == up_to_date(page), "run python docs/cli_help.py"
+
+
+def test_every_command_has_a_section():
+    from sensortree.cli.app import app
+
+    names = {command.callback.__name__ for command in app.registered_commands}
+    assert names == set(re.findall(r"^## ([a-z]+)$", read(DOCS / "cli.md"), re.M))
+
+
+def test_the_pages_sensors_file_is_one(tmp_path):
+    from sensortree.cli.sensors_file import read_sensors_file
+
+    (example,) = blocks(read(DOCS / "cli.md"), "toml")
+    (tmp_path / "sensors.toml").write_text(example)
+    file = read_sensors_file(tmp_path / "sensors.toml")
+    assert list(file.sensors) == ["history", "glucose", "crp", "mri"]
+    used = {key for sensor in file.sensors.values() for key in sensor.terms}
+    assert used == {"group", "discounted_cost", "fee", "after", "one_of"}
 
 
 # what must not be there -------------------------------------------------------------------

@@ -559,12 +559,12 @@ def test_a_process_killed_while_it_saves_leaves_a_whole_file(path, tmp_path):
     path.write_bytes(whole[0])
     code = f"""
 import itertools, sensortree
-from sensortree.persistence.files import _replace
+from sensortree.persistence.files import replace_file
 from pathlib import Path
 texts = [Path(p).read_bytes() for p in {list(map(str, others))!r}]
 print("ready", flush=True)
 for text in itertools.cycle(texts):
-    _replace(Path({str(path)!r}), text)
+    replace_file(Path({str(path)!r}), text)
 """
     seen = set()
     rng = np.random.default_rng(0)

@@ -98,6 +98,8 @@ def one_row(names: Sequence[str], values: Sequence[Any], library: Any) -> Any:
         return nw.from_dict(data, backend=library).to_native()
     row = np.empty((1, len(values)), dtype=object)
     row[0] = values
+    if any(isinstance(value, str) for value in values):
+        return row  # the text "1" is a category, not a number
     try:
         return row.astype(np.float64)
     except (TypeError, ValueError):

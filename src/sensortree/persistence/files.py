@@ -57,7 +57,7 @@ def save(
         raise ModelFileError(f"the model cannot be written: {error}.") from error
     if foreign is None:  # what cannot be read back is not written
         read_model(parse(text, max(len(text), MAX_BYTES)))
-    _replace(Path(path), text)
+    replace_file(Path(path), text)
 
 
 def load(
@@ -113,7 +113,7 @@ def load(
     return read_model(parse(text, max_bytes), trusted)
 
 
-def _replace(path: Path, text: bytes) -> None:
+def replace_file(path: Path, text: bytes) -> None:
     """Write beside the target, force it to the disk, then put it in the target's place."""
     # A link stays a link: what it points to is replaced.
     path = Path(os.path.realpath(path))

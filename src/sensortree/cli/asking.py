@@ -1,0 +1,239 @@
+"""`ask`: one example, sensor by sensor, by a person or a program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sensortree.cli import options
+from sensortree.cli.console import emit, to_json
+
+if TYPE_CHECKING:
+    from sensortree.acquisition import Decision, Session, Step
+    from sensortree.saved import SavedModel
+
+ADVICE = (
+    'Type each value; Enter if it is missing, "?" if the sensor cannot be had, Ctrl-C to '
+    "leave."
+)
+
+
+class _UnavailableError(Exception):
+    """The person says that a sensor cannot be had."""
+
+
+def ask(
+    model: options.Model,
+    stdin: Annotated[
+        bool,
+        typer.Option(
+            "--stdin",
+            help='Speak JSON lines: read {"tell": {"blood": {"crp": 3}}} or '
+            '{"unavailable": "xray"}, write steps and the decision.',
+        ),
+    ] = False,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            "--limit",
+            metavar="COST",
+            min=0,
+            show_default=False,
+            help="The most that this example may spend.",
+        ),
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="SENSOR=PRICE",
+            show_default=False,
+            help="Price of a sensor for this example, where prices differ; repeatable.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Ask for one sensor after the other until the model decides."""
+    from sensortree.cli.models import open_model
+
+    loaded = open_model(model)
+    session = loaded.policy_.session(limit=limit, prices=_prices(price, loaded))
+    if stdin:
+        _converse(session, loaded)
+        return
+    typer.echo(ADVICE, err=True)
+    while (step := session.ask()) is not None:
+        _question(session, step, loaded, err=as_json)
+    decision = session.decision()
+    emit(
+        "ask",
+        decision_dict(decision, loaded),
+        _decision_text(decision, loaded),
+        as_json,
+    )
+
+
+# a person ---------------------------------------------------------------------------------
+
+
+def _question(session: Session, step: Step, model: SavedModel, err: bool) -> None:
+    """Ask for the values of one sensor, until they can be used."""
+    from sensortree.cli.models import categories_of
+    from sensortree.exceptions import DataError
+
+    assert step.sensor is not None
+    typer.echo(
+        f"\n{step.sensor} costs {step.cost:g} (spent {step.spent:g}, at most "
+        f"{step.worst_case_remaining:g} to come)",
+        err=err,
+    )
+    categories = categories_of(model)
+    try:
+        values = [_value(c, categories.get(c), err) for c in step.columns]
+        session.tell(step.sensor, values)
+    except _UnavailableError:
+        session.unavailable(step.sensor)
+    except DataError as error:
+        typer.echo(f"  {error}", err=True)
+
+
+def _value(column: str, categories: tuple[Any, ...] | None, err: bool) -> Any:
+    """One value, asked for until it is one."""
+    from sensortree.cli.data_file import as_number
+    from sensortree.cli.models import is_text
+
+    while True:
+        typed = _typed(f"  {column}: ", err)
+        if typed == "?":
+            raise _UnavailableError
+        value = typed if is_text(categories) else as_number(typed)
+        if value is None:
+            typer.echo(f"  {typed!r} is not a number.", err=True)
+        elif categories is not None and value == value and value not in categories:
+            known = ", ".join(map(str, categories[:12]))
+            more = ", ..." if len(categories) > 12 else ""
+            typer.echo(f"  {typed!r} is not known; it may be {known}{more}", err=True)
+        else:
+            return value
+
+
+def _typed(prompt: str, err: bool) -> str:
+    """What the person types."""
+    from sensortree.exceptions import SessionError
+
+    typer.echo(prompt, nl=False, err=err)
+    line = sys.stdin.readline()
+    if not line:
+        raise SessionError("the input ended before the decision.")
+    return line.strip()
+
+
+# a program --------------------------------------------------------------------------------
+
+
+def _converse(session: Session, model: SavedModel) -> None:
+    """JSON lines in, JSON lines out, until the decision."""
+    from sensortree.exceptions import SensorTreeError, SessionError
+
+    _say_step(session, model)
+    for line in sys.stdin:
+        if session.ask() is None:
+            break
+        if not line.strip():
+            continue
+        try:
+            _apply(session, line)
+        except SensorTreeError as error:
+            typer.echo(to_json({"error": str(error)}))
+            continue
+        _say_step(session, model)
+    if session.ask() is not None:
+        raise SessionError(
+            f"the input ended before the decision; the model still asks for "
+            f"{session.step.sensor!r}."
+        )
+
+
+def _say_step(session: Session, model: SavedModel) -> None:
+    step = session.ask()
+    if step is None:
+        decision = decision_dict(session.decision(), model)
+        typer.echo(to_json({"decision": decision}))
+        return
+    said = step._asdict()
+    said.pop("why")
+    said["proba"] = _by_class(step.proba, model)
+    typer.echo(to_json({"step": said}))
+
+
+def _apply(session: Session, line: str) -> None:
+    """Do what one line says."""
+    from sensortree.exceptions import SessionError
+
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        raise SessionError(f"the line is not JSON ({error}).") from error
+    if not isinstance(message, dict) or len(message) != 1:
+        raise SessionError('a line holds {"tell": {...}} or {"unavailable": "..."}.')
+    ((event, what),) = message.items()
+    if event == "tell" and isinstance(what, dict):
+        for sensor, values in what.items():
+            session.tell(sensor, values)
+    elif event == "unavailable" and isinstance(what, str):
+        session.unavailable(what)
+    else:
+        raise SessionError(
+            f'a line holds {{"tell": {{...}}}} or {{"unavailable": "..."}}, got {event!r}.'
+        )
+
+
+# both -------------------------------------------------------------------------------------
+
+
+def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | None:
+    """Prices of this example, of every sensor that has no price of its own."""
+    prices = {}
+    for text in given or []:
+        name, _, price = text.rpartition("=")
+        try:
+            prices[name] = float(price)
+        except ValueError as error:
+            raise typer.BadParameter(
+                f"{text!r} must be SENSOR=PRICE.", param_hint="--price"
+            ) from error
+    for name in (model.sensors_.names[j] for j in model.sensors_.varying):
+        if name not in prices:
+            raise typer.BadParameter(
+                f"the price of sensor {name!r} differs between examples; pass --price "
+                f"{name}=...",
+                param_hint="--price",
+            )
+    return prices or None
+
+
+def _by_class(proba: Any, model: SavedModel) -> dict[str, float]:
+    return dict(zip(map(str, model.classes_.tolist()), proba.tolist(), strict=True))
+
+
+def decision_dict(decision: Decision, model: SavedModel) -> dict[str, Any]:
+    """A decision in plain values."""
+    return {**vars(decision), "proba": _by_class(decision.proba, model)}
+
+
+def _decision_text(decision: Decision, model: SavedModel) -> str:
+    likely = _by_class(decision.proba, model)[str(decision.label)]
+    bought = ", ".join(decision.acquired) or "nothing"
+    because = {
+        "policy": "",
+        "limit": "; it could afford no more",
+        "unavailable": "; a sensor could not be had",
+    }[decision.stopped_because]
+    return (
+        f"\nanswer: {decision.label} (probability {likely:.3g})\n"
+        f"spent {decision.spent:g} on {bought}; everything else would have cost "
+        f"{decision.saved:g} more{because}"
+    )

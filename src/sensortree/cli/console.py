@@ -1,0 +1,156 @@
+"""What is printed, what is written, and what is shown meanwhile."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+Advance = Callable[[str], None]
+VERSION = 1  # of the documents that --json prints
+
+
+def emit(command: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
+    """Print the result of a command: one JSON document, or text for people."""
+    if as_json:
+        head = {"schema": f"sensortree/{command}", "version": VERSION}
+        typer.echo(to_json({**head, **document}))
+    else:
+        typer.echo(text)
+
+
+def to_json(document: Any) -> str:
+    """A document on one line; None for NaN and the like."""
+    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Bring a value to what JSON can say."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if hasattr(value, "tolist"):  # an array, or one number of it
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def say(message: str, kind: str = "") -> None:
+    """Tell people something on stderr, where no result goes."""
+    from rich.console import Console
+    from rich.text import Text
+
+    styles = {"error": "bold red", "warning": "yellow"}
+    text = Text.assemble((f"{kind}: ", styles[kind]), message) if kind else message
+    Console(stderr=True).print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Tell warnings as sentences, each once."""
+    told = set()
+
+    def tell(message: Any, *rest: Any, **more: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            say(str(message), "warning")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.showwarning = tell
+        yield
+
+
+@contextmanager
+def working(what: str, total: float | None = None) -> Iterator[Advance]:
+    """Show on stderr, if that is a terminal, how far some work is and how long it takes.
+
+    `total` is the number of steps, where it is known. What is given is to be called with
+    a step's name when it has ended.
+    """
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    if total is not None:
+        columns += [TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left")]
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task(what, total=total)
+
+        def advance(step: str) -> None:
+            progress.update(task, advance=1, description=f"{what}: {step}")
+
+        yield advance
+
+
+class StepsOfAFit:
+    """Tells the steps of a fit as they end; scikit-learn calls it back."""
+
+    def __init__(self, advance: Advance):
+        self.advance = advance
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing is needed before."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is needed after."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **rest: Any) -> None:
+        """Nothing is told at a beginning."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **rest: Any) -> bool:
+        """Tell the step; the fit goes on."""
+        self.advance(str(context.task_name))
+        return False
+
+
+def check_free(path: Path, force: bool, option: str = "--output") -> None:
+    """Refuse a file that is there already, before any work is done for it."""
+    if path.exists() and not force:
+        raise typer.BadParameter(
+            f"{path} exists; pass --force to replace it.", param_hint=option
+        )
+    if not path.parent.is_dir():
+        raise typer.BadParameter(
+            f"there is no folder {path.parent}; make it first.", param_hint=option
+        )
+
+
+def write(path: Path, contents: str | bytes) -> None:
+    """Write a file at once or not at all."""
+    from sensortree.persistence.files import replace_file
+
+    replace_file(path, contents.encode() if isinstance(contents, str) else contents)
+
+
+def picture(figure: Any, path: Path) -> bytes:
+    """A figure in the format that a file's name says."""
+    kinds = figure.canvas.get_supported_filetypes()
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in kinds:
+        raise typer.BadParameter(
+            f"{path} ends in no kind of picture; use .svg, .png or .pdf."
+        )
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, bbox_inches="tight")
+    return drawn.getvalue()

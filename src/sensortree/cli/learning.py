@@ -1,0 +1,286 @@
+"""`fit`, `curve` and `compare`: what is learned from a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sensortree.cli import options
+from sensortree.cli.console import (
+    StepsOfAFit,
+    check_free,
+    emit,
+    picture,
+    say,
+    working,
+    write,
+)
+
+if TYPE_CHECKING:
+    from sensortree.cli.problem import Problem
+
+# What is compared: the name, and the class of sensortree if it has it.
+METHODS = {
+    "sensor tree": "SensorTreeClassifier",
+    "alternating tree": "AlternatingTreeClassifier",
+    "cascade": "CascadeClassifier",
+    "one subset for all": "StaticSubsetClassifier",
+    "CSTC": "CSTCClassifier",
+}
+
+
+def fit(
+    data: options.Data,
+    sensors: options.Sensors,
+    target: options.Target = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            metavar="B",
+            min=0,
+            show_default=False,
+            help="Mean cost per example to keep to; the cost weight is chosen for it.",
+        ),
+    ] = None,
+    cost_weight: options.CostWeight = None,
+    max_cost: options.MaxCost = None,
+    classifier: options.LeafClassifier = options.Classifier.logistic2,
+    structure: options.Tree = options.Structure.auto,
+    max_time: Annotated[
+        float | None,
+        typer.Option(
+            "--max-time",
+            metavar="SECONDS",
+            show_default=False,
+            help="Time after which the search for a tree ends with what it has.",
+        ),
+    ] = None,
+    jobs: options.Jobs = 1,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="JSON", help="Where the model goes."),
+    ] = Path("model.json"),
+    delimiter: options.Delimiter = ",",
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Learn a sensor tree, and write it to a model file."""
+    from sensortree import save
+    from sensortree.cli.problem import name_columns
+
+    if budget is not None and cost_weight is not None:
+        raise typer.BadParameter(
+            "give a budget or a cost weight, not both.", param_hint="--budget"
+        )
+    check_free(output, force)
+    problem = _pose(data, sensors, target, delimiter, classifier)
+    chosen = {
+        **problem.settings(cost_weight, max_cost),
+        "classifier": classifier.value,
+        "structure": structure.value,
+        "max_time": max_time,
+        "n_jobs": jobs,
+    }
+    estimator = _estimator(chosen, budget)
+    with working("fit") as advance:
+        if hasattr(estimator, "set_callbacks"):
+            estimator.set_callbacks(StepsOfAFit(advance))
+        estimator.fit(problem.X, problem.y)
+    model = name_columns(estimator, problem.columns)
+    save(model, output)
+    emit(
+        "fit", _fit_document(model, problem, output), _fit_text(model, output), as_json
+    )
+
+
+def curve(
+    data: options.Data,
+    sensors: options.Sensors,
+    target: options.Target = None,
+    cost_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--cost-weights",
+            metavar="W,W,...",
+            show_default=False,
+            help="Cost weights to fit at; by default from buying nothing to everything.",
+        ),
+    ] = None,
+    cv: options.Folds = 5,
+    max_cost: options.MaxCost = None,
+    classifier: options.LeafClassifier = options.Classifier.logistic2,
+    structure: options.Tree = options.Structure.auto,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="SVG",
+            show_default=False,
+            help="Picture of the curve; .svg, .png or .pdf.",
+        ),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a CSV table.")] = False,
+    delimiter: options.Delimiter = ",",
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Give error against mean cost over several cost weights."""
+    from sensortree import SensorTreeClassifier
+
+    tradeoff_curve = not_yet("tradeoff_curve")
+    weights = _numbers(cost_weights)
+    if plot is not None:
+        check_free(plot, force, "--plot")
+    problem = _pose(data, sensors, target, delimiter, classifier)
+    estimator = SensorTreeClassifier(
+        **problem.settings(None, max_cost),
+        classifier=classifier.value,
+        structure=structure.value,
+    )
+    with working("curve"):
+        found = tradeoff_curve(
+            estimator, problem.X, problem.y, cost_weights=weights, cv=cv
+        )
+    if plot is not None:
+        write(plot, _curve_picture(found, plot, problem.file.unit))
+    text = _curve_csv(found) if as_csv else str(found)
+    emit("curve", found.to_dict(), text, as_json)
+
+
+def compare(
+    data: options.Data,
+    sensors: options.Sensors,
+    target: options.Target = None,
+    cost_weight: options.CostWeight = None,
+    max_cost: options.MaxCost = None,
+    cv: options.Folds = 5,
+    classifier: options.LeafClassifier = options.Classifier.logistic2,
+    structure: options.Tree = options.Structure.auto,
+    delimiter: options.Delimiter = ",",
+    as_json: options.Json = False,
+) -> None:
+    """Compare methods on held-out rows of one table."""
+    import sensortree
+    from sensortree.cli.comparison import compared, comparison_text
+
+    problem = _pose(data, sensors, target, delimiter, classifier)
+    chosen = {
+        **problem.settings(cost_weight, max_cost),
+        "classifier": classifier.value,
+        "structure": structure.value,
+    }
+    methods = {
+        label: getattr(sensortree, name)
+        for label, name in METHODS.items()
+        if name in sensortree.__all__
+    }
+    with working("compare", cv * (len(methods) + 1)) as advance:
+        lines = compared(methods, chosen, problem, cv, advance)
+    document = {"cost_weight": chosen["cost_weight"], "cv": cv, "methods": lines}
+    emit("compare", document, comparison_text(document, problem.file.unit), as_json)
+
+
+def not_yet(name: str) -> Any:
+    """A public name of sensortree that this version may not have."""
+    import sensortree
+    from sensortree.exceptions import MissingDependencyError
+
+    try:
+        return getattr(sensortree, name)
+    except AttributeError as error:
+        raise MissingDependencyError(
+            f"this is not available: sensortree {sensortree.__version__} has no {name}; "
+            f"install a later version."
+        ) from error
+
+
+def _estimator(chosen: dict[str, Any], budget: float | None) -> Any:
+    from sensortree import SensorTreeClassifier
+
+    if budget is None:
+        return SensorTreeClassifier(**chosen)
+    kept = {name: value for name, value in chosen.items() if name != "cost_weight"}
+    return not_yet("SensorTreeClassifierCV")(**kept, budget=budget)
+
+
+def _pose(
+    data: Path,
+    sensors: Path,
+    target: str | None,
+    delimiter: str,
+    classifier: options.Classifier,
+) -> Problem:
+    """Read and check everything before any work is done."""
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.problem import pose, summarise
+    from sensortree.cli.sensors_file import read_sensors_file
+
+    file = read_sensors_file(sensors)
+    table = read_data(data, delimiter)
+    boosted = classifier is options.Classifier.boosted
+    problem = pose(table, file, target, allow_missing=boosted)
+    unused = summarise(problem)["unused_columns"]
+    if unused:
+        say(f"not used: {', '.join(unused)}", "warning")
+    return problem
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    """Numbers separated by commas."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} must be numbers separated by commas.",
+            param_hint="--cost-weights",
+        ) from error
+
+
+def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
+    proof, chosen = model.certificate_, getattr(model, "chosen_", None)
+    return {
+        "output": str(output),
+        "rows": len(problem.y),
+        "cost_weight": model.policy_.cost_weight,
+        "leaves": model.tree_.n_leaves,
+        "tree": model.tree_.to_dict(),
+        "decisions": model.decision_report_.kept,
+        "risk": model.decision_report_.risk[model.decision_report_.kept],
+        "certificate": {k: getattr(proof, k) for k in ("lower", "upper", "gap")},
+        "chosen": None if chosen is None else chosen.to_dict(),
+        "digest": model.policy_.digest,
+    }
+
+
+def _fit_text(model: Any, output: Path) -> str:
+    report = model.decision_report_
+    lines = [
+        f"{model.tree_}\n",
+        f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
+        f"linear program: {model.certificate_}",
+        f"{output} written; `sensortree evaluate` says what it does on other rows.",
+    ]
+    if hasattr(model, "chosen_"):  # for a budget
+        lines.insert(1, str(model.chosen_))
+    return "\n".join(lines)
+
+
+def _curve_csv(found: Any) -> str:
+    lines = ["cost_weight,mean_cost,error"]
+    lines += [
+        f"{float(w)!r},{float(c)!r},{float(e)!r}"
+        for w, c, e in zip(found.cost_weight, found.mean_cost, found.error, strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def _curve_picture(found: Any, path: Path, unit: str) -> bytes:
+    from sensortree.display import TradeoffDisplay
+
+    display: Any = TradeoffDisplay
+    return picture(display.from_curve(found, unit=unit).plot().figure_, path)

@@ -1,0 +1,112 @@
+"""A model file, and data in the form that its model wants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.cli.data_file import Cell, DataFile, as_number
+from sensortree.exceptions import DataError, ModelFileError
+from sensortree.persistence import load
+from sensortree.saved import SavedModel
+from sensortree.sensors import listed
+from sensortree.transforms import InTurn, OneHot, Ordinal, SideBySide
+
+Categories = dict[str, tuple[Any, ...]]
+
+
+def open_model(path: Path) -> SavedModel:
+    """Load a model file; its name is in whatever is wrong with it."""
+    try:
+        return load(path)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def categories_of(model: SavedModel) -> Categories:
+    """Categories of the columns that hold such, by name."""
+    reader, found = model.policy_.reader, {}
+    for name, columns in zip(reader.sensors.names, reader.sensors.columns, strict=True):
+        known = _categories(reader.transformers.get(name), len(columns))
+        for column, values in zip(columns, known, strict=True):
+            if values is not None:
+                found[reader.sensors.column_names[column]] = values
+    return found
+
+
+def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
+    """Categories of each column of a transform; None for numbers."""
+    if isinstance(transform, (OneHot, Ordinal)):
+        return list(transform.categories)
+    if isinstance(transform, InTurn):
+        return _categories(transform.steps[0], n_columns)
+    known: list[tuple[Any, ...] | None] = [None] * n_columns
+    if isinstance(transform, SideBySide):
+        for at, part in transform.parts:
+            for position, values in zip(at, _categories(part, len(at)), strict=True):
+                known[position] = values
+    return known
+
+
+def is_text(categories: tuple[Any, ...] | None) -> bool:
+    """Whether a column's categories are text, which is then read as it stands."""
+    return categories is not None and any(isinstance(c, str) for c in categories)
+
+
+def table_for(model: SavedModel, data: DataFile) -> NDArray[Any]:
+    """The columns that a model reads, in its order."""
+    categories = categories_of(model)
+    read: list[NDArray[Any]] = []
+    for column in model.sensors_.column_names:
+        data.require(column, "the model")
+        if is_text(categories.get(column)):
+            read.append(data.texts(column))
+        else:
+            remedy = "the model was fitted on numbers in this column."
+            read.append(data.numbers(column, remedy))
+    objects = any(values.dtype == object for values in read)
+    return np.stack([v.astype(object) if objects else v for v in read], axis=1)
+
+
+def labels_for(model: SavedModel, data: DataFile, target: str) -> NDArray[Any]:
+    """Right answers as classes of a model."""
+    classes = {str(label): label for label in model.classes_.tolist()}
+    labels = []
+    for row, cell in enumerate(data.require(target, "--target")):
+        name = next((n for n in _spellings(cell) if n in classes), None)
+        if name is None:
+            raise DataError(
+                f"{data.place(row, target)}: {cell!r} is not a class of the model; its "
+                f"classes are {listed(classes)}."
+            )
+        labels.append(classes[name])
+    return np.array(labels)
+
+
+def _spellings(cell: Cell) -> list[str]:
+    """Ways to write a class: as it stands, and 1 for 1.0 and the other way round."""
+    number = as_number(cell)
+    if number is None or not number.is_integer():
+        return [str(cell)]
+    return [str(cell), str(int(number)), str(number)]
+
+
+@contextmanager
+def rows_as_lines(data: DataFile) -> Iterator[None]:
+    """Say in which line of the file the row is that the library complains about."""
+    try:
+        yield
+    except DataError as error:
+        found = re.search(r"\brow (\d+)\b", str(error))
+        if found is None or int(found[1]) >= len(data):
+            raise DataError(f"{data.path}: {error}") from error
+        raise DataError(
+            f"{data.path}: {error} Row {found[1]} is {data.unit} "
+            f"{data.lines[int(found[1])]} of the file."
+        ) from error

@@ -1,0 +1,122 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Classifier(StrEnum):
+    """Leaf classifiers that a model file can hold."""
+
+    logistic2 = "logistic2"
+    boosted = "boosted"
+
+
+class Structure(StrEnum):
+    """Trees that need no more words."""
+
+    auto = "auto"
+    chain = "chain"
+    grown = "grown"
+    greedy = "greedy"
+    exhaustive = "exhaustive"
+    cascade = "cascade"
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+        help="CSV file with a header, or Parquet file (.parquet).",
+    ),
+]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+        help="Model file that `fit` or sensortree.save wrote.",
+    ),
+]
+Sensors = Annotated[
+    Path,
+    typer.Option(
+        "--sensors",
+        metavar="TOML",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+        help="Sensors and prices; `init` writes a first one.",
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="COLUMN",
+        show_default=False,
+        help="Column of the right answers; by default the one that the sensors file names.",
+    ),
+]
+Truth = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        metavar="COLUMN",
+        show_default=False,
+        help="Column of the right answers.",
+    ),
+]
+Delimiter = Annotated[
+    str,
+    typer.Option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="What separates the cells of a CSV file; `tab` for a tabulator.",
+    ),
+]
+CostWeight = Annotated[
+    float | None,
+    typer.Option(
+        "--cost-weight",
+        metavar="W",
+        min=0,
+        show_default=False,
+        help="Error, or loss, that one unit of cost is worth; by default that of the "
+        "sensors file, or 0.01, or 1 if there is a [loss].",
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="COST",
+        min=0,
+        show_default=False,
+        help="No example ever spends more.",
+    ),
+]
+LeafClassifier = Annotated[
+    Classifier, typer.Option("--classifier", help="Classifier of the leaves.")
+]
+Tree = Annotated[Structure, typer.Option("--structure", help="Which tree is learned.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", metavar="N", help="Classifiers fitted at a time.")
+]
+Folds = Annotated[
+    int,
+    typer.Option("--cv", metavar="N", min=2, help="Folds that are held out in turn."),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a file that is there already.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -1,0 +1,292 @@
+"""`Problem`: a data file and a sensors.toml, as what the library takes.
+
+Columns go in as an array, so that a model that was learned here needs no library of
+frames where it is used; `name_columns` then tells the model what they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.cli.data_file import DataFile, as_number
+from sensortree.cli.sensors_file import Declared, SensorsFile
+from sensortree.declaration import resolve_sensors
+from sensortree.exceptions import DataError, SensorError
+from sensortree.sensors import Sensor, listed
+from sensortree.table import Table
+
+MAX_CLASSES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is learned from.
+
+    Attributes
+    ----------
+    data : DataFile
+    file : SensorsFile
+    columns : tuple of str
+        Names of the columns of `X`.
+    X : ndarray of shape (n_rows, n_columns), of numbers, or of objects if some are text
+    y : ndarray of shape (n_rows,), of int or str
+    sensors : dict of str to Sensor
+    """
+
+    data: DataFile
+    file: SensorsFile
+    columns: tuple[str, ...]
+    X: NDArray[Any]
+    y: NDArray[Any]
+    sensors: dict[str, Sensor]
+
+    @property
+    def unused(self) -> list[str]:
+        """Columns of the file that nobody reads."""
+        read = {*self.columns, self.file.target}
+        return [name for name in self.data.columns if name not in read]
+
+    @property
+    def loss(self) -> dict[Any, Any] | None:
+        """The losses, by class."""
+        return _losses(self)
+
+    def settings(
+        self, cost_weight: float | None = None, max_cost: float | None = None
+    ) -> dict[str, Any]:
+        """Parameters of an estimator; what is given wins over what the file says."""
+        file = self.file
+        weights = (cost_weight, file.cost_weight, 1.0 if file.loss else 0.01)
+        caps = (max_cost, file.max_cost)
+        return {
+            "sensors": self.sensors,
+            "loss": self.loss,
+            "cost_weight": next(w for w in weights if w is not None),
+            "max_cost": next((cap for cap in caps if cap is not None), None),
+        }
+
+
+def pose(
+    data: DataFile, file: SensorsFile, target: str | None, allow_missing: bool
+) -> Problem:
+    """Put a data file and a declaration of sensors together.
+
+    `allow_missing` says that the leaf classifiers can take missing numbers.
+    """
+    target = target or file.target
+    if target is None:
+        raise SensorError(
+            f'{file.path} names no target; add target = "..." or pass --target.'
+        )
+    if target in file.columns:
+        raise SensorError(
+            f"{file.path}: column {target!r} is the target and belongs to a sensor too; "
+            f"a model that sees the answer learns nothing else."
+        )
+    labels = read_labels(data, target)
+    columns = file.columns
+    for name, sensor in file.sensors.items():
+        for column in sensor.columns:
+            data.require(column, f"[sensors.{name}] of {file.path}")
+        if isinstance(sensor.cost, str):
+            data.require(sensor.cost, f"the cost of [sensors.{name}] of {file.path}")
+    X = _table(data, file, allow_missing)
+    sensors = {name: _sensor(sensor, columns) for name, sensor in file.sensors.items()}
+    return Problem(data, replace(file, target=target), columns, X, labels, sensors)
+
+
+def read_labels(data: DataFile, target: str) -> NDArray[Any]:
+    """Classes of the rows: int where all are whole numbers, text otherwise."""
+    cells = data.require(target, "the target")
+    for row, cell in enumerate(cells):
+        if cell == "":
+            raise DataError(
+                f"{data.place(row, target)} is empty; the target must say the right "
+                f"answer of every row."
+            )
+    numbers = [as_number(cell) for cell in cells]
+    if all(n is not None and n == n and n.is_integer() for n in numbers):
+        labels = np.array(numbers).astype(np.int64)
+    else:
+        labels = data.texts(target).astype(str)
+    if len(np.unique(labels)) > MAX_CLASSES:
+        raise DataError(
+            f"{data.path}: the target {target!r} has more than {MAX_CLASSES} different "
+            f"values; a classifier needs a column of classes."
+        )
+    return labels
+
+
+def _table(data: DataFile, file: SensorsFile, allow_missing: bool) -> NDArray[Any]:
+    """Columns of all sensors, and of prices, beside each other."""
+    owner = {c: name for name, s in file.sensors.items() for c in s.columns}
+    read: list[NDArray[Any]] = []
+    for column in file.columns:
+        if column not in owner:  # a price
+            read.append(_prices(data, file, column))
+            continue
+        sensor = file.sensors[owner[column]]
+        steps = sensor.steps.get(column, ())
+        if "one-hot" in steps and data.is_text(column):
+            read.append(data.texts(column))
+            continue
+        remedy = (
+            f"correct it, or give [sensors.{owner[column]}] of {file.path} transformer = "
+            f'"one-hot".'
+        )
+        values = data.numbers(column, remedy)
+        if not allow_missing and not {"one-hot", "impute"} & set(steps):
+            _check_present(data, column, values, owner[column], file)
+        read.append(values)
+    objects = any(values.dtype == object for values in read)
+    return np.stack([v.astype(object) if objects else v for v in read], axis=1)
+
+
+def _prices(data: DataFile, file: SensorsFile, column: str) -> NDArray[np.float64]:
+    priced = next(name for name, s in file.sensors.items() if s.cost == column)
+    values = data.numbers(column, f"it is the price of sensor {priced!r}.")
+    bad = np.flatnonzero(~(values >= 0))
+    if bad.size:
+        raise DataError(
+            f"{data.place(int(bad[0]), column)}: the price of sensor {priced!r} must be "
+            f"a number of at least 0."
+        )
+    return values
+
+
+def _check_present(
+    data: DataFile,
+    column: str,
+    values: NDArray[np.float64],
+    sensor: str,
+    file: SensorsFile,
+) -> None:
+    missing = np.flatnonzero(np.isnan(values))
+    if missing.size:
+        raise DataError(
+            f"{data.place(int(missing[0]), column)} is empty ({missing.size} of the column "
+            f'are); give [sensors.{sensor}] of {file.path} transformer = "impute", or '
+            f"use --classifier boosted."
+        )
+
+
+def _sensor(declared: Declared, columns: Sequence[str]) -> Sensor:
+    """The library's sensor, with columns by position."""
+    cost = declared.cost
+    if isinstance(cost, str):
+        cost = f"x{columns.index(cost)}"  # the name that an array's column has
+    return Sensor(
+        [columns.index(column) for column in declared.columns],
+        cost,
+        _transformer(declared),
+        **declared.terms,
+    )
+
+
+def _transformer(declared: Declared) -> Any:
+    """The transformer of a sensor; one for all columns, or one for each kind of them."""
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for position, column in enumerate(declared.columns):
+        kinds.setdefault(declared.steps.get(column, ()), []).append(position)
+    if not any(kinds):
+        return None
+    if len(kinds) == 1:
+        return _pipeline(next(iter(kinds)))
+    from sklearn.compose import ColumnTransformer
+
+    parts = [("+".join(s) or "rest", _pipeline(s), at) for s, at in kinds.items()]
+    return ColumnTransformer(parts)
+
+
+def _pipeline(steps: tuple[str, ...]) -> Any:
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    if not steps:
+        return "passthrough"
+    kinds = {
+        "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        "impute": SimpleImputer(add_indicator=True),
+        "scale": StandardScaler(),
+    }
+    made = [kinds[step] for step in steps]
+    return made[0] if len(made) == 1 else make_pipeline(*made)
+
+
+def _losses(problem: Problem) -> dict[Any, Any] | None:
+    """Losses by class rather than by the class's text."""
+    declared, path = problem.file.loss, problem.file.path
+    if declared is None:
+        return None
+    classes = {str(label): label for label in np.unique(problem.y).tolist()}
+
+    def find(name: str) -> Any:
+        if name not in classes:
+            raise SensorError(
+                f"{path}, [loss]: {name!r} is not a class of the target "
+                f"{problem.file.target!r}; its classes are {listed(classes)}."
+            )
+        return classes[name]
+
+    losses = {
+        find(name): {find(answer): cost for answer, cost in value.items()}
+        if isinstance(value, Mapping)
+        else value
+        for name, value in declared.items()
+    }
+    for name, label in classes.items():
+        if label not in losses:
+            raise SensorError(
+                f"{path}, [loss]: class {name!r} is missing; add {name} = ..."
+            )
+    return losses
+
+
+def name_columns(model: Any, columns: Sequence[str]) -> Any:
+    """Tell a fitted model what its columns are called."""
+    reader = model.policy_.reader
+    sensors = replace(reader.sensors, column_names=tuple(columns))
+    model.policy_ = replace(model.policy_, reader=replace(reader, sensors=sensors))
+    model.sensors_ = sensors
+    model.feature_names_in_ = np.array(columns, dtype=object)
+    return model
+
+
+def summarise(problem: Problem) -> dict[str, Any]:
+    """What a problem is made of; the library looks at the declaration once more."""
+    _ = problem.loss
+    try:
+        resolved, _ = resolve_sensors(problem.sensors, None, Table(problem.X))
+    except SensorError as error:
+        raise SensorError(f"{problem.file.path}: {error}") from error
+    classes, counts = np.unique(problem.y, return_counts=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"{problem.data.path}: the target {problem.file.target!r} has one class only, "
+            f"{classes.tolist()[0]!r}; a classifier needs two."
+        )
+    varies = bool(resolved.varying.size)
+    settings = problem.settings()
+    return {
+        "rows": len(problem.y),
+        "target": problem.file.target,
+        "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
+        "sensors": {
+            name: {
+                "columns": list(sensor.columns),
+                "cost": sensor.cost,
+                "missing": sum(map(problem.data.missing, sensor.columns)),
+            }
+            for name, sensor in problem.file.sensors.items()
+        },
+        "everything": None if varies else float(resolved.cost_of(resolved.names)),
+        "unused_columns": problem.unused,
+        "cost_weight": settings["cost_weight"],
+        "max_cost": settings["max_cost"],
+    }

@@ -1,0 +1,328 @@
+"""`SensorsFile`: what a sensors.toml declares, every part of it checked.
+
+::
+
+    target = "sick"                 # column of the right answers
+    unit = "dollars"                # what prices are counted in
+    cost_weight = 0.001             # error, or loss, that one unit of cost is worth
+    max_cost = 300                  # no example ever spends more
+
+    [loss]                          # what it costs to mistake an example of each class
+    0 = 60
+    1 = 4000                        # or by answer: 1 = { 0 = 4000 }
+
+    [sensors.blood]
+    columns = ["glucose", "crp"]    # what it reads
+    cost = 17.61                    # a number, or the column that holds the price
+    group = "blood draw"            # sensors that share what is paid once
+    discounted_cost = 15.51         # price if another of the group was bought before
+    fee = 2.10                      # or: paid once, on top of cost, by the first
+    after = ["history"]             # what must be known before
+    one_of = "imaging"              # at most one sensor with this label is bought
+    transformer = ["impute", "scale"]  # for all its columns, or by column:
+                                       # { city = "one-hot", age = "impute" }
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from sensortree.exceptions import SensorError
+from sensortree.sensors import listed
+
+MAX_BYTES = 2**20
+TRANSFORMERS = ("one-hot", "impute", "scale")
+TOP = ("target", "unit", "cost_weight", "max_cost", "loss", "sensors")
+KEYS = (
+    "columns",
+    "cost",
+    "group",
+    "discounted_cost",
+    "fee",
+    "after",
+    "one_of",
+    "transformer",
+)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One sensor as it is declared.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    cost : float or str
+        A string is the name of a column.
+    terms : dict
+        Those of group, discounted_cost, fee, after and one_of that are given.
+    steps : dict of column to names of transformers, in order
+    """
+
+    columns: tuple[str, ...]
+    cost: float | str
+    terms: Mapping[str, Any] = field(default_factory=dict)
+    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SensorsFile:
+    """What a sensors.toml declares.
+
+    Attributes
+    ----------
+    path : Path
+    sensors : dict of str to Declared
+    target : str or None
+    unit : str
+    cost_weight, max_cost : float or None
+    loss : dict of class to number or to dict of answer to number, or None
+        Classes as text.
+    """
+
+    path: Path
+    sensors: Mapping[str, Declared]
+    target: str | None = None
+    unit: str = ""
+    cost_weight: float | None = None
+    max_cost: float | None = None
+    loss: Mapping[str, float | Mapping[str, float]] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that a sensor reads or is priced by, each once."""
+        read = [column for s in self.sensors.values() for column in s.columns]
+        prices = [s.cost for s in self.sensors.values() if isinstance(s.cost, str)]
+        return tuple(dict.fromkeys([*read, *prices]))
+
+
+def read_sensors_file(path: Path) -> SensorsFile:
+    """Read and check a sensors.toml."""
+    top = _Section(path, "", _parse(path))
+    top.know(TOP)
+    sensors = top.table("sensors", required=True)
+    if not sensors.values:
+        raise top.wrong("sensors", "declares no sensor; add [sensors.NAME].")
+    declared = {name: _sensor(sensors.table(name)) for name in sensors.values}
+    _check_columns(path, declared)
+    _check_after(path, declared)
+    return SensorsFile(
+        path,
+        declared,
+        top.text("target"),
+        top.text("unit") or "",
+        top.number("cost_weight"),
+        top.number("max_cost"),
+        _loss(top.table("loss")) if "loss" in top.values else None,
+    )
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    with open(path, "rb") as file:
+        text = file.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise SensorError(
+            f"{path} is larger than {MAX_BYTES:,} bytes; is it a TOML file?"
+        )
+    try:
+        return tomllib.loads(text.decode())
+    except UnicodeDecodeError as error:
+        raise SensorError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SensorError(f"{path} is not TOML: {error}.") from error
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A table of the file, and its name for messages."""
+
+    path: Path
+    name: str
+    values: dict[str, Any]
+
+    def wrong(self, key: str, what: str) -> SensorError:
+        """The error of one key: file, section, key, and what to do."""
+        section = f", [{self.name}]" if self.name else ""
+        return SensorError(f"{self.path}{section}: {key} {what}")
+
+    def know(self, keys: Iterable[str]) -> None:
+        """Refuse keys that mean nothing."""
+        keys = list(keys)
+        for key in self.values:
+            if key not in keys:
+                close = get_close_matches(key, keys, n=1)
+                meant = f"did you mean {close[0]}?" if close else ""
+                meant = meant or f"the keys are {', '.join(keys)}."
+                raise self.wrong(key, f"is not a key of this section; {meant}")
+
+    def table(self, key: str, required: bool = False) -> _Section:
+        """A section below this one."""
+        name = f"{self.name}.{key}" if self.name else key
+        if required and key not in self.values:
+            raise self.wrong(key, f"is missing; add a section [{name}.NAME].")
+        value = self.values[key]
+        if not isinstance(value, dict):
+            raise self.wrong(key, f"must be a section, got {value!r}; write [{name}].")
+        return _Section(self.path, name, value)
+
+    def text(self, key: str) -> str | None:
+        """A string that is not empty."""
+        value = self.values.get(key)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise self.wrong(key, f'must be text, got {value!r}; write {key} = "...".')
+        return value
+
+    def number(self, key: str) -> float | None:
+        """A finite number of at least 0."""
+        value = self.values.get(key)
+        return None if value is None else self.as_number(key, value)
+
+    def as_number(self, key: str, value: Any) -> float:
+        """Give a value as a finite number of at least 0."""
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or value < 0:
+            raise self.wrong(
+                key, f"must be a finite number of at least 0, got {value!r}."
+            )
+        return float(value)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """A name, or a list of different names."""
+        value = self.values[key]
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(
+            isinstance(name, str) and name for name in value
+        ):
+            raise self.wrong(
+                key, f'must list names, got {value!r}; write {key} = ["a", "b"].'
+            )
+        for name in value:
+            if value.count(name) > 1:
+                raise self.wrong(key, f"lists {name!r} twice.")
+        return tuple(value)
+
+
+def _sensor(section: _Section) -> Declared:
+    section.know(KEYS)
+    if not section.values.get("columns"):
+        raise section.wrong("columns", 'are missing; write columns = ["..."].')
+    columns = section.names("columns")
+    if "cost" not in section.values:
+        raise section.wrong(
+            "cost", "is missing; write a price, 0 for what is known anyway."
+        )
+    cost = section.values["cost"]
+    if not isinstance(cost, str) or not cost:
+        cost = section.as_number("cost", cost)
+    terms: dict[str, Any] = {
+        "group": section.text("group"),
+        "one_of": section.text("one_of"),
+        "discounted_cost": section.number("discounted_cost"),
+        "fee": section.number("fee"),
+        "after": section.names("after") if "after" in section.values else None,
+    }
+    terms = {key: value for key, value in terms.items() if value is not None}
+    _check_terms(section, cost, terms)
+    return Declared(columns, cost, terms, _steps(section, columns))
+
+
+def _check_terms(section: _Section, cost: float | str, terms: dict[str, Any]) -> None:
+    """Let the library judge which terms go together."""
+    from sensortree.sensors import Sensor
+
+    try:
+        Sensor([0], cost, **terms)
+    except SensorError as error:
+        raise SensorError(f"{section.path}, [{section.name}]: {error}") from error
+
+
+def _steps(section: _Section, columns: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Transformers of each column that has any."""
+    value = section.values.get("transformer")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        steps = _transformers(section, "transformer", value)
+        return dict.fromkeys(columns, steps)
+    for column in value:
+        if column not in columns:
+            raise section.wrong(
+                "transformer",
+                f"names column {column!r}, which the sensor does not read; its columns "
+                f"are {listed(columns)}.",
+            )
+    return {
+        column: _transformers(section, f"transformer.{column}", given)
+        for column, given in value.items()
+    }
+
+
+def _transformers(section: _Section, key: str, value: Any) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
+    for name in names:
+        if name not in TRANSFORMERS:
+            raise section.wrong(
+                key, f"must be one of {listed(TRANSFORMERS)} or a list, got {name!r}."
+            )
+    if not names or len(set(names)) < len(names):
+        raise section.wrong(key, "must list each transformer once.")
+    if "one-hot" in names[1:]:
+        raise section.wrong(
+            key, "has 'one-hot' after another; it comes first, for it makes numbers."
+        )
+    return tuple(names)
+
+
+def _loss(section: _Section) -> dict[str, float | Mapping[str, float]]:
+    """What mistakes cost, by class as text."""
+    if not section.values:
+        raise section.wrong("it", "is empty; give a number for each class.")
+    nested = [isinstance(value, dict) for value in section.values.values()]
+    if any(nested) != all(nested):
+        raise section.wrong(
+            "it", "mixes numbers and tables; give one number, or one table, per class."
+        )
+    losses: dict[str, float | Mapping[str, float]] = {}
+    for name, value in section.values.items():
+        if isinstance(value, dict):
+            answers = section.table(name)
+            losses[name] = {a: answers.as_number(a, v) for a, v in value.items()}
+        else:
+            losses[name] = section.as_number(name, value)
+    return losses
+
+
+def _check_columns(path: Path, sensors: Mapping[str, Declared]) -> None:
+    """Each column belongs to one sensor; a column of prices to none."""
+    owner: dict[str, str] = {}
+    for name, sensor in sensors.items():
+        for column in sensor.columns:
+            if column in owner:
+                raise SensorError(
+                    f"{path}, [sensors.{name}]: columns has {column!r}, which belongs to "
+                    f"[sensors.{owner[column]}] already; each column belongs to one sensor."
+                )
+            owner[column] = name
+    for name, sensor in sensors.items():
+        if isinstance(sensor.cost, str) and sensor.cost in owner:
+            raise SensorError(
+                f"{path}, [sensors.{name}]: cost is column {sensor.cost!r}, which "
+                f"[sensors.{owner[sensor.cost]}] reads; a column of prices belongs to no "
+                f"sensor."
+            )
+
+
+def _check_after(path: Path, sensors: Mapping[str, Declared]) -> None:
+    for name, sensor in sensors.items():
+        for before in sensor.terms.get("after", ()):
+            if before not in sensors:
+                raise SensorError(
+                    f"{path}, [sensors.{name}]: after names {before!r}, which is not a "
+                    f"sensor; the sensors are {listed(sensors)}."
+                )

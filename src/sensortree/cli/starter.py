@@ -1,0 +1,102 @@
+"""The sensors.toml that `init` writes: one to begin with, for a person to go on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from sensortree.cli.data_file import DataFile
+
+HEAD = """\
+# Sensors and prices for {path}.
+# A sensor is a group of columns that are bought together at one price. Merge sections
+# whose columns come together, remove those that are not to be used, and set the prices.
+
+target = {target}
+# unit = "dollars"       # what prices are counted in
+# cost_weight = 0.01     # error that one unit of cost is worth; larger buys less
+# max_cost = 100         # no example ever spends more
+
+# What a wrong answer costs, for each class; prices and losses then have one unit, and
+# cost_weight is 1 unless you set it.
+# [loss]
+{losses}
+
+# Further keys of a sensor:
+#   cost = "price_mri"       each example has its own price, in that column
+#   group = "blood draw"     sensors that share what is paid once, with either
+#   discounted_cost = 15.51    the price when another of the group was bought before, or
+#   fee = 2.10                 what the first of the group pays on top
+#   after = ["history"]      sensors that must be known before
+#   one_of = "imaging"       at most one sensor with this label is bought
+#   transformer = "impute"   "one-hot", "impute", "scale", a list of them, or by column
+"""
+
+
+def starter(data: DataFile, target: str, separator: str | None) -> str:
+    """The text of a first sensors.toml for a data file."""
+    columns = [name for name in data.columns if name != target]
+    labels = list(dict.fromkeys(map(str, data.texts(target))))
+    losses = "\n".join(f"# {_key(label)} = 1.0" for label in sorted(labels)[:20])
+    head = HEAD.format(path=data.path.name, target=json.dumps(target), losses=losses)
+    sections = [
+        _section(data, name, group) for name, group in grouped(columns, separator)
+    ]
+    return "\n".join([head, *sections])
+
+
+def grouped(
+    columns: Iterable[str], separator: str | None
+) -> list[tuple[str, list[str]]]:
+    """Sensors: one per column, or per part of the name before a separator."""
+    groups: dict[str, list[str]] = {}
+    for column in columns:
+        prefix = column.partition(separator)[0] if separator else column
+        groups.setdefault(prefix or column, []).append(column)
+    return list(groups.items())
+
+
+def _section(data: DataFile, name: str, columns: list[str]) -> str:
+    """One sensor, with what was seen in its columns."""
+    steps = {column: _step(data, column) for column in columns}
+    steps = {column: step for column, step in steps.items() if step}
+    lines = [
+        f"[sensors.{_key(name)}]",
+        f"columns = {json.dumps(columns, ensure_ascii=False)}  # {_seen(data, columns)}",
+        "cost = 1.0",
+    ]
+    same = len(set(steps.values())) == 1 and len(steps) == len(columns)
+    if same:
+        lines.append(f"transformer = {json.dumps(steps[columns[0]])}")
+    elif steps:
+        pairs = ", ".join(f"{_key(c)} = {json.dumps(s)}" for c, s in steps.items())
+        lines.append(f"transformer = {{ {pairs} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _step(data: DataFile, column: str) -> str | None:
+    """The transformer that a column needs."""
+    if data.is_text(column):
+        return "one-hot"
+    return "impute" if data.missing(column) else None
+
+
+def _seen(data: DataFile, columns: list[str]) -> str:
+    """What the columns hold, in a few words."""
+    words = []
+    for column in columns[:4]:
+        kind, missing = "numbers", data.missing(column)
+        if data.is_text(column):
+            kind = f"text, {len(set(data.columns[column]))} different"
+        words.append(kind + (f", {missing} missing" if missing else ""))
+    if len(columns) > 1 and len(set(words)) == 1:
+        words = words[:1]
+    return "; ".join(words)
+
+
+def _key(name: str) -> str:
+    """A name as a key of TOML, in quotes where it needs them."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        return name
+    return json.dumps(name, ensure_ascii=False)

@@ -1,0 +1,255 @@
+"""`evaluate`, `predict`, `explain`, `inspect`, `plot` and `verify`: what a model says."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sensortree.cli import options
+from sensortree.cli.console import check_free, emit, picture, say, working, write
+
+
+def evaluate(
+    model: options.Model,
+    data: options.Data,
+    target: options.Truth,
+    delimiter: options.Delimiter = ",",
+    as_json: options.Json = False,
+) -> None:
+    """Report what a model spends on a table, and what it gets right."""
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.models import labels_for, open_model, rows_as_lines, table_for
+
+    policy, table = open_model(model), read_data(data, delimiter)
+    X, y = table_for(policy, table), labels_for(policy, table, target)
+    with working("evaluate"), rows_as_lines(table):
+        report = policy.report(X, y)
+    emit("evaluate", report.to_dict(), str(report), as_json)
+
+
+def predict(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="CSV",
+            show_default=False,
+            help="Where to write the table; by default it is printed.",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            show_default=False,
+            help="Column of DATA to write beside the answers; may be repeated.",
+        ),
+    ] = None,
+    delimiter: options.Delimiter = ",",
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Answer each row of a table: class, probabilities, cost."""
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.models import open_model, rows_as_lines, table_for
+
+    if output is not None:
+        check_free(output, force)
+    policy, table = open_model(model), read_data(data, delimiter)
+    for name in keep or []:
+        table.require(name, "--keep")
+    X = table_for(policy, table)
+    with working("predict"), rows_as_lines(table):
+        answers = _answers(policy, X)
+    answers = {**{name: table.texts(name).tolist() for name in keep or []}, **answers}
+    rows = [
+        dict(zip(answers, row, strict=True))
+        for row in zip(*answers.values(), strict=True)
+    ]
+    text = _as_csv(answers, rows)
+    if output is not None:
+        write(output, text)
+        say(f"{output} written: {len(rows)} rows.")
+        text = ""
+    if as_json:
+        emit("predict", {"rows": rows}, "", as_json)
+    elif text:
+        typer.echo(text, nl=False)
+
+
+def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
+    """Columns of the answers."""
+    proba, classes = model.predict_proba(X), model.classes_.tolist()
+    names = model.sensors_.names
+    bought = [
+        " ".join(name for name, has in zip(names, row, strict=True) if has)
+        for row in model.acquired(X)
+    ]
+    return {
+        "answer": model.predict(X).tolist(),
+        **{f"probability_{c}": proba[:, i].tolist() for i, c in enumerate(classes)},
+        "cost": model.acquisition_cost(X).tolist(),
+        "leaf": model.apply(X).tolist(),
+        "sensors": bought,
+    }
+
+
+def _as_csv(head: Any, rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(head), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def explain(
+    model: options.Model,
+    data: options.Data,
+    row: Annotated[
+        int,
+        typer.Option("--row", metavar="N", min=1, help="Row of the table, from 1."),
+    ] = 1,
+    delimiter: options.Delimiter = ",",
+    as_json: options.Json = False,
+) -> None:
+    """Say why one row buys what it buys."""
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.models import open_model, table_for
+
+    policy, table = open_model(model), read_data(data, delimiter)
+    if row > len(table):
+        raise typer.BadParameter(
+            f"{row} is beyond the last row, {len(table)}.", param_hint="--row"
+        )
+    X = table_for(policy, table)[row - 1 : row]
+    explanation = policy.explain(X)
+    emit("explain", {"row": row, **explanation.to_dict()}, str(explanation), as_json)
+
+
+def inspect(model: options.Model, as_json: options.Json = False) -> None:
+    """Show a model's sensors, prices, tree and certificate."""
+    from sensortree.cli.models import open_model
+
+    document = described(open_model(model))
+    emit("inspect", document, _described_text(document), as_json)
+
+
+def described(model: Any) -> dict[str, Any]:
+    """A model in plain values."""
+    sensors, policy = model.sensors_, model.policy_
+    listed = [
+        {
+            "sensor": name,
+            "cost": float(sensors.costs[i]),
+            "varies": sensors.terms[i].varies,
+            "columns": [sensors.column_names[c] for c in sensors.columns[i]],
+            "group": sensors.terms[i].group,
+            "surcharge": sensors.terms[i].surcharge,
+            "after": sorted(sensors.terms[i].after),
+            "one_of": sensors.terms[i].one_of,
+        }
+        for i, name in enumerate(sensors.names)
+    ]
+    return {
+        "classes": model.classes_.tolist(),
+        "sensors": listed,
+        "cost_weight": policy.cost_weight,
+        "max_cost": policy.max_cost,
+        "loss": policy.loss.matrix,
+        "tree": model.tree_.to_dict(),
+        "tree_text": str(model.tree_),
+        "certificate": model.certificate_,
+        "decisions": model.decision_report_,
+        "digest": policy.digest,
+    }
+
+
+def _described_text(document: dict[str, Any]) -> str:
+    from sensortree.report import aligned
+
+    lines = [
+        [
+            s["sensor"],
+            "varies" if s["varies"] else f"{s['cost']:g}",
+            ", ".join(s["columns"]),
+        ]
+        for s in document["sensors"]
+    ]
+    proof = document["certificate"]
+    certificate = "none"
+    if proof is not None:
+        certificate = (
+            f"optimum in [{proof['lower']:.6g}, {proof['upper']:.6g}], "
+            f"to {proof['tol']:.2g}"
+        )
+    cap = document["max_cost"]
+    return "\n".join(
+        [
+            aligned(("sensor", "cost", "columns"), lines, "left"),
+            "",
+            document["tree_text"],
+            "",
+            f"classes: {', '.join(map(str, document['classes']))}",
+            f"cost_weight: {document['cost_weight']:g}; max_cost: "
+            f"{'none' if cap is None else format(cap, 'g')}; "
+            f"loss: {'1 per error' if document['loss'] is None else 'given'}",
+            f"certificate of the linear program: {certificate}",
+            f"digest: {document['digest']}",
+        ]
+    )
+
+
+def plot(
+    model: options.Model,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="SVG", help="Picture; .svg, .png or .pdf."
+        ),
+    ] = Path("tree.svg"),
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="TEXT", help="What prices are counted in.")
+    ] = "",
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Draw the tree, with the rows that took each way."""
+    from sensortree.cli.models import open_model
+    from sensortree.display import TreeDisplay
+
+    check_free(output, force)
+    loaded = open_model(model)
+    rows = loaded.policy_.flow.leaf_rows
+    share = rows / max(rows.sum(), 1.0)
+    display = TreeDisplay(loaded.tree_, loaded.sensors_, share, unit=unit).plot()
+    write(output, picture(display.figure_, output))
+    emit("plot", {"output": str(output)}, f"{output} written.", as_json)
+
+
+def verify(model: options.Model, as_json: options.Json = False) -> None:
+    """Check a model file, and that it agrees with itself."""
+    from sensortree.cli.models import open_model
+    from sensortree.cli.selfcheck import check_answers
+
+    loaded = open_model(model)  # limits, version, digest, and that all parts fit
+    n_rows = check_answers(loaded)
+    document = {
+        "size": model.stat().st_size,
+        "digest": loaded.policy_.digest,
+        "checked": ["limits", "format version", "digest", "parts", "answers"],
+        "rows_asked": n_rows,
+    }
+    text = (
+        f"{model}: {document['size']:,} bytes, within all limits, of a known version; "
+        f"digest right; all parts fit;\n{n_rows} made-up rows are answered alike at once "
+        f"and step by step.\ndigest: {document['digest']}"
+    )
+    emit("verify", document, text, as_json)

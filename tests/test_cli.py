@@ -1,0 +1,919 @@
+"""Claims about the command line: every command end to end, and every bad file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import sensortree
+from sensortree.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+HEAD = ["id", "age", "city", "glucose", "crp", "price_scan", "scan", "sick"]
+SENSORS = """\
+target = "sick"
+unit = "dollars"
+cost_weight = 0.01
+
+[sensors.history]
+columns = ["age", "city"]
+cost = 0
+transformer = { city = "one-hot", age = "scale" }
+
+[sensors.glucose]
+columns = ["glucose"]
+cost = 2.0
+group = "blood"
+fee = 0.5
+
+[sensors.crp]
+columns = "crp"
+cost = 3.0
+group = "blood"
+fee = 0.5
+transformer = ["impute", "scale"]
+
+[sensors.scan]
+columns = ["scan"]
+cost = "price_scan"
+after = ["glucose"]
+"""
+PLAIN = """\
+[sensors.glucose]
+columns = ["glucose"]
+cost = 2.0
+
+[sensors.scan]
+columns = ["scan"]
+cost = 5.0
+"""
+
+
+def rows(n_rows: int = 120) -> list[list[object]]:
+    """Patients: glucose says a little, the scan nearly everything."""
+    rng = np.random.default_rng(0)
+    city = rng.choice(["north", "south", "1"], n_rows)
+    glucose, noise = rng.normal(size=(2, n_rows)).round(3)
+    crp = rng.normal(size=n_rows).round(3)
+    sick = (glucose + 0.4 * noise > 0).astype(int)
+    return [
+        [
+            i,
+            40 + i % 30,
+            city[i],
+            glucose[i],
+            "" if i % 40 == 7 else crp[i],
+            5 + i % 3,
+            round(2.0 * sick[i] + 0.3 * crp[i], 3),
+            sick[i],
+        ]
+        for i in range(n_rows)
+    ]
+
+
+def write_csv(path: Path, lines: list[list[object]], delimiter: str = ",") -> Path:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=delimiter).writerows(lines)
+    return path
+
+
+def run(*arguments: object, code: int = 0, typed: str | None = None):
+    result = CliRunner().invoke(app, list(map(str, arguments)), input=typed)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, (result.stdout, result.stderr)
+    return result
+
+
+def document(*arguments: object, typed: str | None = None) -> dict:
+    result = run(*arguments, "--json", typed=typed)
+    form = json.loads(result.stdout)
+    assert form["schema"] == f"sensortree/{arguments[0]}"
+    assert form["version"] == 1
+    return form
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A table, a sensors file, and the model of both."""
+    folder = tmp_path_factory.mktemp("cli")
+    write_csv(folder / "data.csv", [HEAD, *rows()])
+    (folder / "sensors.toml").write_text(SENSORS)
+    (folder / "plain.toml").write_text(PLAIN)
+    for sensors, model in (("sensors", "model"), ("plain", "plain")):
+        run(
+            *("fit", folder / "data.csv", "--sensors", folder / f"{sensors}.toml"),
+            *("--target", "sick", "--structure", "cascade"),
+            *("-o", folder / f"{model}.json"),
+        )
+    return folder
+
+
+# preparing --------------------------------------------------------------------------------
+
+
+def test_what_init_writes_can_be_fitted_as_it_is(folder, tmp_path):
+    data, sensors = folder / "data.csv", tmp_path / "sensors.toml"
+    run("init", data, "--target", "sick", "-o", sensors)
+    text = sensors.read_text()
+    assert '[sensors.city]\ncolumns = ["city"]  # text, 3 different' in text
+    assert 'cost = 1.0\ntransformer = "one-hot"' in text
+    assert 'columns = ["crp"]  # numbers, 3 missing' in text
+    model = tmp_path / "model.json"
+    run("fit", data, "--sensors", sensors, "--structure", "cascade", "-o", model)
+    assert sensortree.load(model).sensors_.names == tuple(HEAD[:-1])
+
+
+def test_init_groups_columns_by_what_their_names_begin_with(tmp_path):
+    lines = [["blood_a", "blood_b", "age", "sick"], [1, "x", 3, 0], [2, "y", 4, 1]]
+    data = write_csv(tmp_path / "data.csv", lines)
+    output = tmp_path / "s.toml"
+    form = document(
+        *("init", data, "--target", "sick", "--group-by-prefix", "_", "-o", output)
+    )
+    assert form["sensors"] == {"blood": ["blood_a", "blood_b"], "age": ["age"]}
+    assert 'transformer = { blood_b = "one-hot" }' in output.read_text()
+
+
+def test_names_that_are_no_toml_keys_are_quoted(tmp_path):
+    lines = [["crp [mg/l]", 'the "x"', "sick"], [1, 3, 0], [2, 4, 1]]
+    data, output = write_csv(tmp_path / "data.csv", lines), tmp_path / "s.toml"
+    run("init", data, "--target", "sick", "-o", output)
+    form = document("check", data, "--sensors", output)
+    assert list(form["sensors"]) == ["crp [mg/l]", 'the "x"']
+
+
+def test_check_says_what_is_there(folder):
+    arguments = ("check", folder / "data.csv", "--sensors", folder / "sensors.toml")
+    form = document(*arguments)
+    assert form["rows"] == 120
+    assert form["unused_columns"] == ["id"]
+    assert form["sensors"]["crp"] == {"columns": ["crp"], "cost": 3.0, "missing": 3}
+    assert form["everything"] is None  # the scan's price differs
+    result = run(*arguments)
+    assert "fit together" in result.stdout
+    assert "warning: not used: id" in result.stderr
+
+
+# learning ---------------------------------------------------------------------------------
+
+
+def test_a_fitted_model_knows_its_columns_by_name_and_needs_no_frames(folder):
+    model = sensortree.load(folder / "model.json")
+    assert model.feature_names_in_.tolist() == [*HEAD[1:5], "scan", "price_scan"]
+    assert model.policy_.reader.frame is None
+    assert model.policy_.columns_of["history"] == ("age", "city")
+
+
+def test_the_command_line_fits_what_the_library_fits(folder):
+    data = np.array([[line[3], line[6], line[7]] for line in rows()], dtype=float)
+    fitted = sensortree.SensorTreeClassifier(
+        {"glucose": [0], "scan": [1]},
+        costs={"glucose": 2.0, "scan": 5.0},
+        structure="cascade",
+    ).fit(data[:, :2], data[:, 2].astype(int))
+    model = sensortree.load(folder / "plain.json")
+    X = data[:, :2]
+    assert np.array_equal(model.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_options_win_over_the_sensors_file(folder, tmp_path):
+    form = document(
+        *("fit", folder / "data.csv", "--sensors", folder / "sensors.toml"),
+        *("--structure", "cascade", "--cost-weight", 0.5, "--max-cost", 4),
+        *("-o", tmp_path / "m.json"),
+    )
+    assert form["cost_weight"] == 0.5
+    assert sensortree.load(tmp_path / "m.json").policy_.max_cost == 4
+    assert form["certificate"]["lower"] <= form["certificate"]["upper"]
+
+
+def test_losses_of_the_sensors_file_are_by_class(folder, tmp_path):
+    sensors = tmp_path / "s.toml"
+    sensors.write_text(f"{PLAIN}\n[loss]\n0 = {{ 1 = 20 }}\n1 = {{ 0 = 90 }}\n")
+    arguments = ("--target", "sick", "--structure", "cascade")
+    data, model = folder / "data.csv", tmp_path / "m.json"
+    run("fit", data, "--sensors", sensors, *arguments, "-o", model)
+    form = document("inspect", model)
+    assert form["loss"] == [[0.0, 20.0], [90.0, 0.0]]
+    assert form["cost_weight"] == 1.0  # money on both sides
+
+
+def test_boosted_leaves_take_missing_numbers(folder, tmp_path):
+    sensors = tmp_path / "s.toml"
+    sensors.write_text('[sensors.crp]\ncolumns = ["crp"]\ncost = 1\n')
+    arguments = ("fit", folder / "data.csv", "--sensors", sensors, "--target", "sick")
+    refused = run(*arguments, "-o", tmp_path / "m.json", code=1)
+    assert re.search(r"line 9, column 'crp' is empty \(3 of", refused.stderr)
+    run(*arguments, "--classifier", "boosted", "-o", tmp_path / "m.json")
+
+
+def test_a_budget_and_a_cost_weight_together_are_wrong_usage(folder, tmp_path):
+    result = run(
+        *("fit", folder / "data.csv", "--sensors", folder / "plain.toml"),
+        *("--target", "sick", "--budget", 3, "--cost-weight", 1),
+        *("-o", tmp_path / "m.json"),
+        code=2,
+    )
+    assert "not both" in result.stderr
+
+
+def test_what_this_version_has_not_is_said(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        sensortree,
+        "__all__",
+        [
+            name
+            for name in sensortree.__all__
+            if name not in ("tradeoff_curve", "SensorTreeClassifierCV")
+        ],
+    )
+    for name in ("tradeoff_curve", "SensorTreeClassifierCV"):
+        monkeypatch.delitem(vars(sensortree), name, raising=False)
+    arguments = (folder / "data.csv", "--sensors", folder / "plain.toml")
+    result = run("curve", *arguments, "--target", "sick", code=1)
+    assert "not available" in result.stderr
+    output = ("-o", tmp_path / "m.json")
+    result = run(
+        *("fit", *arguments, "--target", "sick", "--budget", 3), *output, code=1
+    )
+    assert "not available" in result.stderr
+    assert not (tmp_path / "m.json").exists()
+
+
+@pytest.mark.skipif(
+    "tradeoff_curve" not in sensortree.__all__,
+    reason="sensortree.tradeoff_curve is not there yet",
+)
+def test_a_curve_is_a_table_json_csv_and_a_picture(folder, tmp_path):
+    arguments = (
+        *("curve", folder / "data.csv", "--sensors", folder / "plain.toml"),
+        *("--target", "sick", "--structure", "cascade", "--cv", 2),
+        *("--cost-weights", "0.001,0.05,1"),
+    )
+    picture = tmp_path / "curve.svg"
+    form = document(*arguments, "--plot", picture)
+    assert len(form["points"]) == 3
+    assert "<svg" in picture.read_text()
+    lines = run(*arguments, "--csv").stdout.splitlines()
+    assert lines[0] == "cost_weight,mean_cost,error"
+    assert len(lines) == 4
+    assert run(*arguments).stdout.strip()
+
+
+@pytest.mark.skipif(
+    "SensorTreeClassifierCV" not in sensortree.__all__,
+    reason="sensortree.SensorTreeClassifierCV is not there yet",
+)
+def test_a_budget_is_met(folder, tmp_path):
+    model = tmp_path / "m.json"
+    run(
+        *("fit", folder / "data.csv", "--sensors", folder / "plain.toml"),
+        *("--target", "sick", "--structure", "cascade", "--budget", 4, "-o", model),
+    )
+    form = document("evaluate", model, folder / "data.csv", "--target", "sick")
+    assert form["cost"] <= 4.5
+
+
+def test_compare_measures_methods_on_held_out_rows(folder):
+    form = document(
+        *("compare", folder / "data.csv", "--sensors", folder / "plain.toml"),
+        *("--target", "sick", "--structure", "cascade", "--cv", 2),
+    )
+    lines = {line["method"]: line for line in form["methods"]}
+    assert lines["every sensor"]["mean_cost"] == 7.0
+    assert lines["no sensor"]["mean_cost"] == 0.0
+    assert lines["no sensor"]["error"] > lines["every sensor"]["error"]
+    assert 0 < lines["sensor tree"]["mean_cost"] <= 7.0
+
+
+def test_compare_prints_a_table(folder):
+    result = run(
+        *("compare", folder / "data.csv", "--sensors", folder / "sensors.toml"),
+        *("--structure", "cascade", "--cv", 2),
+    )
+    assert re.search(
+        r"^method +error +mean cost \(dollars\) +total$", result.stdout, re.M
+    )
+
+
+# using ------------------------------------------------------------------------------------
+
+
+def test_evaluate_is_the_cost_report(folder):
+    arguments = ("evaluate", folder / "model.json", folder / "data.csv")
+    form = document(*arguments, "--target", "sick")
+    spend = sum(sensor["spend"] for sensor in form["sensors"])
+    assert form["n_rows"] == 120
+    assert spend == pytest.approx(form["cost"])
+    assert "everything would cost" in run(*arguments, "--target", "sick").stdout
+
+
+def test_predict_writes_what_the_model_says(folder, tmp_path):
+    output = tmp_path / "out.csv"
+    run(
+        *("predict", folder / "plain.json", folder / "data.csv"),
+        *("--keep", "id", "-o", output),
+    )
+    with open(output, newline="") as file:
+        lines = list(csv.DictReader(file))
+    model = sensortree.load(folder / "plain.json")
+    X = np.array([[line[3], line[6]] for line in rows()], dtype=float)
+    assert [int(line["answer"]) for line in lines] == model.predict(X).tolist()
+    cost = [float(line["cost"]) for line in lines]
+    assert cost == model.acquisition_cost(X).tolist()
+    assert [line["id"] for line in lines] == [str(i) for i in range(120)]
+    assert {line["sensors"] for line in lines} <= {"glucose", "glucose scan"}
+
+
+def test_what_a_row_does_not_buy_may_be_empty(folder, tmp_path):
+    answers = document("predict", folder / "plain.json", folder / "data.csv")["rows"]
+    cheap = [i for i, row in enumerate(answers) if row["sensors"] == "glucose"]
+    assert 0 < len(cheap) < 120
+    lines = rows()
+    for i in cheap:
+        lines[i][6] = ""
+    data = write_csv(tmp_path / "data.csv", [HEAD, *lines])
+    again = document("predict", folder / "plain.json", data)["rows"]
+    assert again == answers
+    bought = next(i for i in range(120) if i not in cheap)
+    lines[bought][6] = ""
+    data = write_csv(tmp_path / "data.csv", [HEAD, *lines])
+    refused = run("predict", folder / "plain.json", data, code=1)
+    assert f"is line {bought + 2} of the file" in refused.stderr
+    assert "column 'scan'" in refused.stderr
+
+
+def test_text_that_looks_like_numbers_stays_text_where_the_model_knows_text(
+    folder, tmp_path
+):
+    answers = document("predict", folder / "model.json", folder / "data.csv")["rows"]
+    lines = rows()
+    same = [i for i, line in enumerate(lines) if line[2] == "1"]
+    data = write_csv(tmp_path / "data.csv", [HEAD, *(lines[i] for i in same)])
+    again = document("predict", folder / "model.json", data)["rows"]
+    assert again == [answers[i] for i in same]
+
+
+def test_explain_follows_one_row_counted_from_one(folder):
+    arguments = ("explain", folder / "model.json", folder / "data.csv", "--row")
+    rows = document("predict", folder / "model.json", folder / "data.csv")["rows"]
+    form = document(*arguments, 3)
+    assert form["row"] == 3
+    assert (form["answer"], form["spent"]) == (rows[2]["answer"], rows[2]["cost"])
+    assert "start: buy history" in run(*arguments, 3).stdout
+    assert "beyond the last row" in run(*arguments, 121, code=2).stderr
+
+
+def test_inspect_shows_sensors_tree_and_certificate(folder):
+    result = run("inspect", folder / "model.json")
+    assert re.search(r"^glucose +2.5 +glucose$", result.stdout, re.MULTILINE)
+    assert re.search(r"^scan +varies +scan$", result.stdout, re.MULTILINE)
+    assert "node 0 knows history" in result.stdout
+    assert "certificate of the linear program: optimum in [" in result.stdout
+    form = document("inspect", folder / "model.json")
+    assert form["digest"] in result.stdout
+    assert form["sensors"][3]["after"] == ["glucose"]
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_plot_draws_the_tree(folder, tmp_path, kind):
+    output = tmp_path / f"tree.{kind}"
+    run("plot", folder / "plain.json", "-o", output, "--unit", "dollars")
+    assert output.read_bytes()[:5] in (b"<?xml", b"\x89PNG\r")
+
+
+def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):
+    result = run("plot", folder / "plain.json", "-o", tmp_path / "tree.doc", code=2)
+    assert "use .svg, .png or .pdf" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("model", ["model.json", "plain.json"])
+def test_verify_agrees_with_a_good_model(folder, model):
+    form = document("verify", folder / model)
+    assert form["rows_asked"] == 50
+    assert form["checked"][-1] == "answers"
+    assert "digest right" in run("verify", folder / model).stdout
+
+
+def test_verify_refuses_a_damaged_model(folder, tmp_path):
+    damaged = tmp_path / "model.json"
+    text = (folder / "plain.json").read_bytes()
+    damaged.write_bytes(text.replace(b'"glucose"', b'"GLUCOSE"', 1))
+    result = run("verify", damaged, code=1)
+    assert f"{damaged}: the file's digest does not match" in result.stderr
+
+
+def test_a_model_that_is_no_model_is_refused_by_name(folder):
+    result = run("inspect", folder / "data.csv", code=1)
+    assert "data.csv: " in result.stderr
+
+
+# asking -----------------------------------------------------------------------------------
+
+
+def test_a_questionnaire_ends_in_the_answer_of_predict(folder):
+    answers = document("predict", folder / "plain.json", folder / "data.csv")["rows"]
+    for i in (0, 1, 2, 3):
+        line = rows()[i]
+        typed = f"{line[3]}\n{line[6]}\n"
+        form = document("ask", folder / "plain.json", typed=typed)
+        assert form["label"] == answers[i]["answer"]
+        assert form["spent"] == answers[i]["cost"]
+        assert " ".join(form["acquired"]) == answers[i]["sensors"]
+
+
+def test_what_cannot_be_is_asked_for_again(folder):
+    typed = "fifty\n50\nNORTH\nnorth\n" + "0.1\n" * 5
+    result = run("ask", folder / "model.json", "--price", "scan=6", typed=typed)
+    assert "'fifty' is not a number" in result.stderr
+    assert "'NORTH' is not known; it may be 1, north, south" in result.stderr
+    assert "history costs 0" in result.stdout
+    assert re.search(r"answer: [01] \(probability", result.stdout)
+
+
+def test_a_question_mark_says_that_a_sensor_cannot_be_had(folder):
+    form = document("ask", folder / "plain.json", typed="?\n")
+    assert form["stopped_because"] == "unavailable"
+    assert form["acquired"] == []
+
+
+def test_a_missing_value_that_cannot_be_used_is_asked_for_again(folder):
+    result = run("ask", folder / "plain.json", typed="\n3\n3\n")
+    assert "NaN" in result.stderr
+    assert result.stdout.count("glucose costs 2") == 2
+
+
+def test_a_price_that_differs_must_be_given(folder):
+    result = run("ask", folder / "model.json", code=2)
+    assert "--price scan=..." in " ".join(result.stderr.split())
+    result = run("ask", folder / "model.json", "--price", "scan", code=2)
+    assert "must be SENSOR=PRICE" in result.stderr
+
+
+def test_a_questionnaire_that_ends_early_is_an_error(folder):
+    result = run("ask", folder / "plain.json", typed="", code=1)
+    assert "ended before the decision" in result.stderr
+
+
+def test_json_lines_carry_a_session(folder):
+    typed = [
+        '{"tell": {"glucose": {"glucose": 0.05}}}',
+        '{"tell": {"xray": [1]}}',
+        "glucose?",
+        '{"say": 1}',
+        '{"unavailable": "scan"}',
+    ]
+    result = run("ask", folder / "plain.json", "--stdin", typed="\n".join(typed))
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    kinds = [next(iter(line)) for line in lines]
+    assert kinds == ["step", "step", "error", "error", "error", "decision"]
+    assert lines[0]["step"]["sensor"] == "glucose"
+    assert lines[0]["step"]["columns"] == ["glucose"]
+    assert "'xray' is not a sensor" in lines[2]["error"]
+    assert lines[-1]["decision"]["stopped_because"] == "unavailable"
+    assert lines[-1]["decision"]["spent"] == 2.0
+
+
+def test_json_lines_that_end_early_are_an_error(folder):
+    result = run("ask", folder / "plain.json", "--stdin", typed="", code=1)
+    assert "still asks for 'glucose'" in result.stderr
+
+
+# bad data files ---------------------------------------------------------------------------
+
+GOOD = [["glucose", "scan", "sick"], ["0.1", "0.2", "0"], ["0.3", "0.4", "1"]]
+
+
+def joined(lines: list[list[str]], delimiter: str = ",") -> bytes:
+    return "\n".join(delimiter.join(line) for line in lines).encode()
+
+
+BAD_TABLES = {
+    "empty": (b"", r"bad\.csv is empty"),
+    "header only": (joined(GOOD[:1]), r"a header and no rows"),
+    "missing column": (
+        b"glucose,sick\n1,0\n2,1\n",
+        r"bad\.csv has no column 'scan', which \[sensors\.scan\] of .*plain\.toml names",
+    ),
+    "missing target": (
+        b"glucose,scan\n1,0\n2,1\n",
+        r"no column 'sick', which the target",
+    ),
+    "wrong delimiter": (
+        joined(GOOD, ";"),
+        r"line 1: .*separated by ';': pass --delimiter",
+    ),
+    "duplicate header": (
+        b"glucose,scan,glucose,sick\n1,2,3,0\n",
+        r"line 1: column 'glucose' stands twice in the header, at 1 and 3",
+    ),
+    "no name": (b"glucose,,sick\n1,2,0\n", r"line 1: column 2 has no name"),
+    "no header": (b"1,2,0\n3,4,1\n", r"line 1: the header holds numbers only"),
+    "text among numbers": (
+        joined([*GOOD, ["high", "0.1", "1"]]),
+        r"line 4, column 'glucose': 'high' is not a number; .*one-hot",
+    ),
+    "decimal comma": (
+        b'glucose,scan,sick\n1,2,0\n"1,5",2,1\n',
+        r"line 3, column 'glucose': '1,5' is not a number; write a decimal point",
+    ),
+    "infinity": (
+        joined([*GOOD, ["inf", "0", "1"]]),
+        r"line 4, .*'inf' is not a number",
+    ),
+    "missing number": (
+        joined([*GOOD, ["", "0.1", "1"]]),
+        r"line 4, column 'glucose' is empty .*transformer = \"impute\"",
+    ),
+    "missing answer": (
+        joined([*GOOD, ["1", "1", ""]]),
+        r"line 4, column 'sick' is empty",
+    ),
+    "one class": (joined([*GOOD[:2]]), r"has one class only, 0"),
+    "ragged row": (
+        joined([*GOOD, ["1", "2"]]),
+        r"line 4: there are 2 cells, but the header has 3 columns",
+    ),
+    "open quote": (
+        b'glucose,scan,sick\n1,2,0\n"3,4,1\n5,6,0\n',
+        r"line 4: this is no CSV",
+    ),
+    "encoding": (
+        "glucose,scan,sick\n1,2,0\n3,4,café\n".encode("latin-1"),
+        r"line 3: byte 8 of the line \(0xe9\) is not UTF-8",
+    ),
+    "long line": (
+        b"x" * (2**20 + 1),
+        r"line 1: the line is longer than 1,048,576 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+@pytest.mark.parametrize("command", ["fit", "check"])
+def test_a_bad_table_is_refused_with_its_place(folder, tmp_path, case, command):
+    contents, message = BAD_TABLES[case]
+    bad, output = tmp_path / "bad.csv", tmp_path / "m.json"
+    bad.write_bytes(contents)
+    arguments = (bad, "--sensors", folder / "plain.toml", "--target", "sick")
+    if command == "check" and case == "missing number":
+        run(command, *arguments)  # which only counts it
+        return
+    more = ("-o", output) if command == "fit" else ()
+    result = run(command, *arguments, *more, code=1)
+    assert re.search(message, result.stderr), result.stderr
+    assert result.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_a_line_without_end_is_not_read_to_its_end(folder, tmp_path):
+    bad = tmp_path / "bad.csv"
+    with open(bad, "wb") as file:
+        file.truncate(2**30)  # a hole of a gigabyte
+    began = time.monotonic()
+    result = run("init", bad, "--target", "sick", "-o", tmp_path / "s.toml", code=1)
+    assert time.monotonic() - began < 2
+    assert "longer than 1,048,576 bytes" in result.stderr
+
+
+def test_the_delimiter_can_be_said(tmp_path):
+    for delimiter, said in ((";", ";"), ("\t", "tab")):
+        data = write_csv(tmp_path / "data.csv", GOOD, delimiter)
+        form = document(
+            *("init", data, "--target", "sick", "--delimiter", said),
+            *("-o", tmp_path / "s.toml", "--force"),
+        )
+        assert list(form["sensors"]) == ["glucose", "scan"]
+
+
+def test_a_bom_and_blank_lines_are_no_cells(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_bytes(b"\xef\xbb\xbf" + joined(GOOD).replace(b"\n", b"\r\n\r\n"))
+    (tmp_path / "s.toml").write_text(PLAIN)
+    arguments = ("--sensors", tmp_path / "s.toml", "--target", "sick")
+    assert document("check", data, *arguments)["rows"] == 2
+
+
+def test_a_model_refuses_text_where_it_learned_numbers(folder, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_bytes(joined([*GOOD, ["high", "0.1", "1"]]))
+    output = ("-o", tmp_path / "out.csv")
+    result = run("predict", folder / "plain.json", bad, *output, code=1)
+    assert "line 4, column 'glucose': 'high' is not a number" in result.stderr
+    bad.write_bytes(joined([*GOOD, ["1", "0.1", "maybe"]]))
+    arguments = ("evaluate", folder / "plain.json", bad, "--target", "sick")
+    assert "line 4, column 'sick': 'maybe'" in run(*arguments, code=1).stderr
+    bad.write_bytes(b"glucose,sick\n1,0\n")
+    result = run("predict", folder / "plain.json", bad, *output, code=1)
+    assert "no column 'scan', which the model names" in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_parquet_is_read_like_csv(folder, tmp_path):
+    polars = pytest.importorskip("polars")
+    table = polars.read_csv(folder / "data.csv")
+    table.write_parquet(tmp_path / "data.parquet")
+    for command, more in (("predict", ()), ("evaluate", ("--target", "sick"))):
+        by_csv = document(command, folder / "model.json", folder / "data.csv", *more)
+        data = tmp_path / "data.parquet"
+        assert document(command, folder / "model.json", data, *more) == by_csv
+
+
+def test_a_parquet_file_that_is_none_is_refused(tmp_path):
+    bad = tmp_path / "bad.parquet"
+    bad.write_bytes(b"glucose,sick\n1,0\n")
+    result = run("init", bad, "--target", "sick", "-o", tmp_path / "s.toml", code=1)
+    assert "is no Parquet file" in result.stderr
+
+
+def test_parquet_without_a_library_names_one(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    bad = tmp_path / "bad.parquet"
+    bad.write_bytes(b"PAR1")
+    result = run("init", bad, "--target", "sick", "-o", tmp_path / "s.toml", code=1)
+    assert "pip install polars" in result.stderr
+
+
+# bad sensors files ------------------------------------------------------------------------
+
+BAD_SENSORS = {
+    "no toml": ("target = \n", r"s\.toml is not TOML: .*line 1"),
+    "no sensors": ('target = "sick"\n', r"s\.toml: sensors is missing"),
+    "unknown key at the top": (
+        "targets = 1\n" + PLAIN,
+        r"targets is not a key .*target\?",
+    ),
+    "unknown key": (
+        PLAIN + "prize = 3\n",
+        r"s\.toml, \[sensors\.scan\]: prize is not a key .*the keys are columns, cost",
+    ),
+    "no columns": ("[sensors.a]\ncost = 1\n", r"\[sensors\.a\]: columns are missing"),
+    "no cost": (
+        '[sensors.a]\ncolumns = ["scan"]\n',
+        r"\[sensors\.a\]: cost is missing",
+    ),
+    "negative cost": (
+        PLAIN.replace("5.0", "-5"),
+        r"\[sensors\.scan\]: cost must be a finite number of at least 0, got -5",
+    ),
+    "columns that are no names": (
+        PLAIN.replace('["scan"]', "[3]"),
+        r"\[sensors\.scan\]: columns must list names, got \[3\]",
+    ),
+    "column of two sensors": (
+        PLAIN.replace('["scan"]', '["scan", "glucose"]'),
+        r"\[sensors\.scan\]: columns has 'glucose', which belongs to \[sensors\.glucose\]",
+    ),
+    "unknown sensor": (
+        PLAIN + 'after = ["xray"]\n',
+        r"\[sensors\.scan\]: after names 'xray', which is not a sensor",
+    ),
+    "fee without group": (
+        PLAIN + "fee = 1\n",
+        r"\[sensors\.scan\]: .*fee but no group",
+    ),
+    "unknown transformer": (
+        PLAIN + 'transformer = "pca"\n',
+        r"\[sensors\.scan\]: transformer must be one of 'one-hot'.*got 'pca'",
+    ),
+    "one-hot second": (
+        PLAIN + 'transformer = ["impute", "one-hot"]\n',
+        r"\[sensors\.scan\]: transformer has 'one-hot' after another",
+    ),
+    "transformer of another's column": (
+        PLAIN + 'transformer = { age = "scale" }\n',
+        r"\[sensors\.scan\]: transformer names column 'age'",
+    ),
+    "price column that a sensor reads": (
+        PLAIN.replace("5.0", '"glucose"'),
+        r"\[sensors\.scan\]: cost is column 'glucose', which \[sensors\.glucose\] reads",
+    ),
+    "price column that is not there": (
+        PLAIN.replace("5.0", '"price"'),
+        r"no column 'price', which the cost of \[sensors\.scan\]",
+    ),
+    "target in a sensor": (
+        PLAIN.replace('["scan"]', '["scan", "sick"]'),
+        r"column 'sick' is the target and belongs to a sensor",
+    ),
+    "loss of an unknown class": (
+        PLAIN + "[loss]\n0 = 1\n2 = 1\n",
+        r"\[loss\]: '2' is not a class of the target 'sick'",
+    ),
+    "loss without a class": (
+        PLAIN + "[loss]\n0 = 1\n",
+        r"\[loss\]: class '1' is missing",
+    ),
+    "mixed loss": (
+        PLAIN + "[loss]\n0 = 1\n1 = { 0 = 3 }\n",
+        r"\[loss\]: it mixes numbers and tables",
+    ),
+    "circle": (
+        PLAIN.replace("2.0", '2.0\nafter = ["scan"]') + 'after = ["glucose"]\n',
+        r"s\.toml: .*after",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SENSORS)
+def test_a_bad_sensors_file_is_refused_with_section_and_key(tmp_path, case):
+    contents, message = BAD_SENSORS[case]
+    data = write_csv(tmp_path / "data.csv", GOOD)
+    (tmp_path / "s.toml").write_text(contents)
+    result = run(
+        *("fit", data, "--sensors", tmp_path / "s.toml", "--target", "sick"),
+        *("-o", tmp_path / "m.json"),
+        code=1,
+    )
+    assert re.search(message, result.stderr), result.stderr
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_without_any_target_the_message_says_where_to_name_it(tmp_path):
+    data = write_csv(tmp_path / "data.csv", GOOD)
+    (tmp_path / "s.toml").write_text(PLAIN)
+    result = run("check", data, "--sensors", tmp_path / "s.toml", code=1)
+    assert 'add target = "..." or pass --target' in result.stderr
+
+
+# what is written --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["init", "fit", "predict", "plot"])
+def test_nothing_is_replaced_without_force(folder, tmp_path, command):
+    output = tmp_path / ("out.svg" if command == "plot" else "out")
+    output.write_text("mine")
+    data = folder / "data.csv"
+    arguments = {
+        "init": (data, "--target", "sick"),
+        "fit": (
+            *(data, "--sensors", folder / "plain.toml", "--target", "sick"),
+            *("--structure", "cascade"),
+        ),
+        "predict": (folder / "plain.json", data),
+        "plot": (folder / "plain.json",),
+    }[command]
+    result = run(command, *arguments, "-o", output, code=2)
+    assert "pass --force" in result.stderr
+    assert output.read_text() == "mine"
+    run(command, *arguments, "-o", output, "--force")
+    assert output.read_text() != "mine"
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+
+
+def test_a_folder_that_is_not_there_is_said_before_the_work(folder, tmp_path):
+    output = tmp_path / "nowhere" / "m.json"
+    arguments = ("fit", folder / "data.csv", "--sensors", folder / "plain.toml")
+    result = run(*arguments, "--target", "sick", "-o", output, code=2)
+    assert "there is no folder" in result.stderr
+
+
+def test_a_file_that_is_not_there_is_wrong_usage(tmp_path):
+    run("inspect", tmp_path / "model.json", code=2)
+    run("fit", code=2)
+    run("sing", code=2)
+
+
+# the program ------------------------------------------------------------------------------
+
+
+def program(*arguments: str, **more):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80"}
+    return subprocess.run(
+        [sys.executable, "-m", "sensortree", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = f"""
+import sys
+from sensortree.cli import main
+sys.argv = ['sensortree', *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+heavy = {{'numpy', 'sklearn', 'scipy', 'pandas', 'polars', 'matplotlib', 'narwhals'}}
+print('heavy:', sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "heavy: []"
+
+
+def test_without_the_extra_the_program_names_it():
+    code = """
+import sys
+sys.modules['typer'] = None
+from sensortree.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'sensortree[cli]'" in done.stderr
+
+
+def test_the_program_runs_and_keeps_results_apart_from_messages(folder):
+    done = program("inspect", str(folder / "plain.json"), "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["classes"] == [0, 1]
+    done = program("inspect", str(folder / "data.csv"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+
+
+def test_an_interrupted_program_says_so(folder):
+    asked = subprocess.Popen(
+        [sys.executable, "-m", "sensortree", "ask", str(folder / "plain.json")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"},
+    )
+    assert asked.stdout is not None
+    asked.stdout.read(10)  # it asks
+    asked.send_signal(signal.SIGINT)
+    _, said = asked.communicate(timeout=60)
+    assert asked.returncode == 130
+    assert b"interrupted" in said
+
+
+def test_progress_goes_to_stderr_with_the_time_that_is_left(folder, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    result = run(
+        *("compare", folder / "data.csv", "--sensors", folder / "plain.toml"),
+        *("--target", "sick", "--structure", "cascade", "--cv", 2, "--json"),
+    )
+    assert "left" in result.stderr
+    assert json.loads(result.stdout)["cv"] == 2
+
+
+def test_warnings_are_sentences_on_stderr(folder, tmp_path):
+    lines = [*rows(40), [40, 50, "north", 0.1, 0.1, 5, 0.1, 2]]
+    data = write_csv(tmp_path / "data.csv", [HEAD, *lines])
+    result = run(
+        *("fit", data, "--sensors", folder / "plain.toml", "--target", "sick"),
+        *("--structure", "cascade", "-o", tmp_path / "m.json"),
+    )
+    assert "warning: class 2 has a single distinct row" in result.stderr
+
+
+def test_demo_runs(tmp_path):
+    pytest.importorskip("sklego")
+    form = document("demo", "--quick", "-o", tmp_path / "demo")
+    assert "sensor tree" in form["report"]
+    assert sorted(p.suffix for p in (tmp_path / "demo").iterdir()) == [".png", ".png"]
+
+
+def test_reproduce_lists_the_experiments_of_a_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert {"ablation", "money"} <= set(document("reproduce")["experiments"])
+    assert "is not one of" in run("reproduce", "everything", code=2).stderr
+
+
+def test_reproduce_runs_an_experiment(tmp_path, monkeypatch):
+    experiments = tmp_path / "experiments"
+    experiments.mkdir()
+    (experiments / "datasets.py").write_text("")
+    (experiments / "small.py").write_text(
+        '"""Small."""\nimport sys\nif __name__ == "__main__":\n    sys.exit(3)\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    run("reproduce", "small", code=3)
+
+
+def test_reproduce_without_a_checkout_says_where_experiments_are(tmp_path, monkeypatch):
+    from sensortree.cli import showing
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(showing, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    assert "in a checkout" in run("reproduce", code=1).stderr
+
+
+def test_completion_is_offered(monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    result = run("--show-completion", "bash")
+    assert "complete" in result.stdout
