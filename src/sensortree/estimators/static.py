@@ -15,7 +15,6 @@ from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
 from sensortree.estimators.fixed import FixedSettings
 from sensortree.estimators.search import StructureReport, StructureSearch
 from sensortree.estimators.training import Judges
-from sensortree.leaves import is_linear, sample_posterior
 from sensortree.program.routing import RoutingProblem
 from sensortree.structure import LeastSquaresScreen
 from sensortree.tree import Leaf, SensorTree
@@ -25,8 +24,6 @@ Subset = frozenset[str]
 EPS = float(np.finfo(float).eps)
 # Sensors that may be added in a row without saving any error.
 PATIENCE = 3
-# Rows that a classifier other than a logistic one is fitted on when it is screened.
-SAMPLE = 2_000
 
 
 class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
@@ -47,9 +44,8 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
     budget : float, default=None
         The most that the subset may cost, on average where prices differ.
     n_exact : int or "all", default=3
-        Extensions compared at each step by training their classifier; a screen picks
-        them, by least squares for logistic classifiers, else by the classifier itself on
-        2,000 rows.
+        Extensions compared at each step by training their classifier; a screen by least
+        squares picks them.
 
     Attributes
     ----------
@@ -129,7 +125,7 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
         data = judges.data
         market = data.market(self.max_cost)
         budget = np.inf if self.budget is None else float(self.budget)
-        screen = self._screen(judges)
+        screen = Screen(judges)
         known = market.free()
         error = self._errors([known], judges)[0]
         way = [(known, error, mean_cost(market, known))]
@@ -157,38 +153,34 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
         judges.fit(subsets)
         return [_mean_loss(judges, judges.posteriors[subset]) for subset in subsets]
 
-    def _screen(self, judges: Judges) -> Any:
-        """Give a function that estimates the mean losses of subsets cheaply."""
-        data = judges.data
-        if is_linear(judges.classifier):
-            squares: list[LeastSquaresScreen] = []
-
-            def said(subset: Subset) -> Array:
-                if not squares:
-                    squares.append(
-                        LeastSquaresScreen(data.blocks, data.y, data.weight, data.fold)
-                    )
-                return squares[0].scores(sorted(map(data.sensors.index, subset)))
-        else:
-            n_rows = min(SAMPLE, max(2, len(data.y) // 2))
-            rows = np.random.default_rng(1).permutation(len(data.y))[:n_rows]
-
-            def said(subset: Subset) -> Array:
-                return sample_posterior(
-                    judges.classifier,
-                    data.features(subset),
-                    data.y,
-                    len(data.classes),
-                    rows,
-                )
-
-        return lambda subsets: [_mean_loss(judges, said(s)) for s in subsets]
-
     def _fit_decisions(
         self, problem: RoutingProblem, observed: RoutingProblem
     ) -> list[Array]:
         """There is nothing to decide."""
         return []
+
+
+class Screen:
+    """Estimates the mean losses of subsets by least squares, out of fold.
+
+    Parameters
+    ----------
+    judges : Judges
+    """
+
+    def __init__(self, judges: Judges):
+        self.judges = judges
+        self._squares: LeastSquaresScreen | None = None
+
+    def __call__(self, subsets: Sequence[Subset]) -> list[float]:
+        """Mean loss of each subset."""
+        data = self.judges.data
+        if self._squares is None:  # made only where there is something to screen
+            self._squares = LeastSquaresScreen(
+                data.blocks, data.y, data.weight, data.fold
+            )
+        numbered = [sorted(map(data.sensors.index, subset)) for subset in subsets]
+        return [_mean_loss(self.judges, self._squares.scores(s)) for s in numbered]
 
 
 def mean_cost(market: Market, subset: Subset, known: Subset = frozenset()) -> float:
