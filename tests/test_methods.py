@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 
 import numpy as np
@@ -102,7 +103,7 @@ def test_a_static_subset_is_the_best_of_those_that_are_the_same_for_all(
 METHODS = [
     MyopicClassifier(reject=0.6),
     CascadeClassifier(cost_weight=0.02, decision_features="posterior", l2="auto"),
-    StaticSubsetClassifier(cost_weight=0.03),
+    StaticSubsetClassifier(cost_weight=0.03, n_exact=1, cv=3),
     ASTCClassifier(budget=3),
     ASTCClassifier(budget=3, soft=True, depth=4),
     CSTCClassifier(cost_weight=0.01, steepness=3),
@@ -138,6 +139,28 @@ def test_step_by_step_is_batch_prediction_on_every_row(model, data):
         np.testing.assert_array_equal(decision.proba, proba[row])
         names = np.array(model.sensors_.names)[bought[row]]
         assert set(decision.acquired) == set(names)
+
+
+@pytest.mark.parametrize("model", METHODS, ids=lambda m: type(m).__name__)
+def test_a_session_is_brought_back_from_what_it_wrote(model):
+    X, y, sensors, costs = grouped_iris()
+    policy = model.set_params(sensors=sensors, costs=costs).fit(X, y).policy_
+    session = policy.session()
+    first = session.ask()
+    session.tell(first.sensor, X[7, sensors[first.sensor]])
+    again = policy.resume(json.loads(json.dumps(session.to_dict())))
+    np.testing.assert_array_equal(again.step.proba, session.step.proba)
+    assert again.step.sensor == session.step.sensor
+
+
+@pytest.mark.parametrize("model", METHODS, ids=lambda m: type(m).__name__)
+def test_an_error_that_costs_more_is_made_less_often(model):
+    X, y, sensors, costs = cancer()
+    model.set_params(sensors=sensors, costs=costs).fit(X, y)
+    missed = np.sum((model.predict(X) == 1) & (y == 0))
+    model.set_params(loss={0: 20.0, 1: 1.0}).fit(X, y)
+    assert np.sum((model.predict(X) == 1) & (y == 0)) < missed
+    model.set_params(loss=None)
 
 
 @pytest.mark.parametrize("model", METHODS, ids=lambda m: type(m).__name__)
@@ -191,7 +214,7 @@ def test_every_example_may_have_prices_of_its_own(model):
         (MyopicClassifier(), [0.2, 0.8]),
         (ASTCClassifier(), [1.0, 3.0]),
         (CSTCClassifier(), [0.1, 0.001]),
-        (StaticSubsetClassifier(), [0.3, 0.001]),
+        (StaticSubsetClassifier(n_exact=1, cv=3), [0.3, 0.001]),
         (CascadeClassifier(), [0.5, 0.001]),
     ],
     ids=lambda m: type(m).__name__,

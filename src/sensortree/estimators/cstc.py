@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +26,7 @@ from sensortree.estimators.soft_tree import (
     fit_last_level,
 )
 from sensortree.estimators.training import assign_folds
-from sensortree.exceptions import SensorError
+from sensortree.exceptions import FewRowsWarning, SensorError
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -173,7 +174,10 @@ class CSTCClassifier(LinearTreeClassifier):
 
     def _split_rows(self, data: LinearData) -> tuple[Rows, Rows]:
         """Rows to learn from, and rows held out; the same if none can be."""
-        fold = assign_folds(data.readings, data.y, int(self.n_folds), data.classes)
+        with warnings.catch_warnings():
+            # A class of one row is learned from and not held out; that is all.
+            warnings.simplefilter("ignore", FewRowsWarning)
+            fold = assign_folds(data.readings, data.y, int(self.n_folds), data.classes)
         train, held_out = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
         if not len(train) or not len(held_out):
             return np.arange(len(fold)), np.arange(len(fold))
