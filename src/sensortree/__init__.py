@@ -19,6 +19,8 @@ from sensortree._version import __version__
 
 if TYPE_CHECKING:
     from sensortree.acquisition import Decision, Session, Step
+    from sensortree.budget import SensorTreeClassifierCV
+    from sensortree.choice import Choice
     from sensortree.display import PathDisplay
     from sensortree.estimators import (
         AlternatingTreeClassifier,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         StructureReport,
     )
     from sensortree.exceptions import (
+        BudgetWarning,
         CertificateWarning,
         DataError,
         FewRowsWarning,
@@ -49,14 +52,18 @@ if TYPE_CHECKING:
     from sensortree.reasons import Reason
     from sensortree.report import CostReport
     from sensortree.saved import SavedModel
+    from sensortree.scoring import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.sensors import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
+    from sensortree.tradeoff import TradeoffCurve, tradeoff_curve
     from sensortree.tree import Leaf, Node, SensorTree
 
 __all__ = [
     "AlternatingTreeClassifier",
+    "BudgetWarning",
     "Certificate",
     "CertificateWarning",
+    "Choice",
     "CostReport",
     "DataError",
     "Decision",
@@ -80,6 +87,7 @@ __all__ = [
     "SensorSet",
     "SensorTree",
     "SensorTreeClassifier",
+    "SensorTreeClassifierCV",
     "SensorTreeError",
     "Session",
     "SessionError",
@@ -87,18 +95,23 @@ __all__ = [
     "Step",
     "StructureReport",
     "Terms",
+    "TradeoffCurve",
     "TreeError",
     "__version__",
+    "acquisition_cost_scorer",
     "cascade_tree",
     "cluster_subsets",
+    "cost_adjusted_scorer",
     "exhaustive_tree",
     "load",
     "save",
+    "tradeoff_curve",
 ]
 
 _HOME = {
     "AlternatingTreeClassifier": "estimators",
     "Certificate": "program",
+    "Choice": "choice",
     "CostReport": "report",
     "Decision": "acquisition",
     "DecisionReport": "estimators",
@@ -115,15 +128,20 @@ _HOME = {
     "SensorSet": "sensors",
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
+    "SensorTreeClassifierCV": "budget",
     "Session": "acquisition",
     "Step": "acquisition",
     "StructureReport": "estimators",
     "Terms": "sensors",
+    "TradeoffCurve": "tradeoff",
+    "acquisition_cost_scorer": "scoring",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
+    "cost_adjusted_scorer": "scoring",
     "exhaustive_tree": "structure",
     "load": "persistence",
     "save": "persistence",
+    "tradeoff_curve": "tradeoff",
 }
 
 
