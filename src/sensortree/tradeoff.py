@@ -93,17 +93,16 @@ class TradeoffCurve:
             `measure`, `nothing`, `everything`.
         """
         weight = np.asarray(cost_weight, dtype=np.float64)
-        order = np.argsort(-weight, kind="stable")
-        error, cost = (
-            np.asarray(values, dtype=np.float64)[order]
-            for values in (fold_error, fold_cost)
-        )
+        error = np.asarray(fold_error, dtype=np.float64)
+        cost = np.asarray(fold_cost, dtype=np.float64)
         if error.ndim != 2 or error.shape != cost.shape or len(error) != len(weight):
             raise DataError(
                 f"fold_error and fold_cost have shapes {error.shape} and {cost.shape} for "
                 f"{len(weight)} cost weights; give a row for each weight and a column for "
                 f"each fold."
             )
+        order = np.argsort(-weight, kind="stable")
+        error, cost = error[order], cost[order]
         share = np.ones(error.shape[1]) if fold_weight is None else fold_weight
         counted = np.asarray(share, dtype=np.float64)
         return cls(

@@ -23,6 +23,7 @@ from sensortree.estimators.training import Judges, TrainingData
 from sensortree.exceptions import DataError, TreeError
 from sensortree.leaves import fit_leaf_classifiers
 from sensortree.scorers import posterior
+from sensortree.table import Table
 from sensortree.tree import Leaf, SensorTree
 
 Array = NDArray[np.float64]
@@ -31,6 +32,8 @@ Folds = frozenset[int]
 
 # Folds from which the others are enough to judge leaf classifiers on.
 ENOUGH_TO_SHARE = 4
+# Folds to judge on where splits of all rows were given.
+FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +131,9 @@ class HeldOutFolds:
     ):
         self.estimator = clone(estimator)
         self.estimator._check_parameters()
+        own = self.estimator.cv
+        if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
+            self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
         reader = clone(estimator).set_params(cv=cv)
         self.data = reader._read(X, y, sample_weight, prices)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
@@ -136,6 +142,7 @@ class HeldOutFolds:
                 f"{len(self.data.y)} rows make {len(self.numbers)} folds to hold out; give "
                 f"at least two distinct rows of a class."
             )
+        X = X if Table.holds(X) else np.asarray(X)
         self.given = X, y, sample_weight, prices
         held_out = [self.data.take(self._rows(f, held=True)) for f in self.numbers]
         self.tests = [
