@@ -20,12 +20,12 @@ import numpy as np
 from ablation import SHARES, static_lines
 from datasets import Dataset, load
 from lines import FOLDER, append
-from measures import budget_share, cost_at_error
 
 from sensortree import (
     AlternatingTreeClassifier,
     QuadraticLogisticRegression,
     SensorTreeClassifier,
+    TradeoffCurve,
 )
 
 RESULTS = FOLDER / "segmentation.jsonl"
@@ -106,11 +106,10 @@ def table(found: list[dict[str, Any]]) -> str:
     ]
     rows[0] += " |"
     for method in dict.fromkeys(line["method"] for line in found):
-        curve = [(i["cost"], i["error"]) for i in found if i["method"] == method]
-        shares = [
-            budget_share(cost_at_error(curve, target), first, everything)
-            for target in targets
-        ]
+        curve = TradeoffCurve.from_points(
+            (i["cost"], i["error"]) for i in found if i["method"] == method
+        )
+        shares = [curve.budget_share(target, first, everything) for target in targets]
         cells = ["never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares]
         rows.append(f"| {method} | " + " | ".join(cells) + " |")
     printed = ", ".join(f"{name} {share} %" for name, share in PRINTED.items())

@@ -61,7 +61,8 @@ class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
     costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
             classifier, calibration, savings, errors, decision_features, refine, solver, \
             tol, l2, l1, fallback, n_jobs, verbose
-        As in `SensorTreeClassifier`. `max_time` is for the searches of each fold.
+        As in `SensorTreeClassifier`. `max_time` is for the searches of the curve together,
+        and once more for those of the fit on all rows.
 
     Attributes
     ----------
@@ -249,29 +250,29 @@ class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
         path = folds.path_of_all_rows()
         cheaper = np.flatnonzero(curve.mean_cost < chosen.mean_cost)
         later = cheaper[np.argsort(-curve.mean_cost[cheaper], kind="stable")]
-        note = ""
+        note, met = "", chosen.met
         for index in [chosen.index, *later.tolist()]:
             weight = float(curve.cost_weight[index])
             model = path.fit(self._plain().set_params(cost_weight=weight))
+            if self.budget is None or not chosen.met:
+                break
             spent = mean_training_cost(model)
-            if self.budget is None or not chosen.met or spent <= self.budget:
+            met = spent <= self.budget
+            if met:
                 break
             note = (
                 f"a dearer point met the budget on held-out folds, but fitted on all rows "
                 f"it spent {spent:.4g}"
             )
-        index = int(np.flatnonzero(curve.cost_weight == weight)[0])
-        if index == chosen.index:
+        if index == chosen.index and met == chosen.met:
             return model, chosen
-        return model, choice_at(
-            curve, index, chosen.rule, chosen.target, chosen.met, note
-        )
+        return model, choice_at(curve, index, chosen.rule, chosen.target, met, note)
 
     def _warn(self, chosen: Choice) -> None:
         if chosen.rule == "budget":
             said = (
-                f"no cost weight meets budget={self.budget:g} on held-out folds; the "
-                f"cheapest is taken, which costs {chosen.mean_cost:.4g} in the mean"
+                f"no cost weight meets budget={self.budget:g}; the cheapest is taken, "
+                f"which costs {chosen.mean_cost:.4g} in the mean on held-out folds"
             )
         else:
             said = (

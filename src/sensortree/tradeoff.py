@@ -314,15 +314,16 @@ def tradeoff_curve(
     Parameters
     ----------
     estimator : estimator of this package
-        Its `cost_weight` does not matter; it is left as it is.
+        Its `cost_weight` does not matter; it is left as it is. Its `max_time` is for the
+        searches of all cost weights and folds together.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     cost_weights : iterable of float, default=None
         By default up to 20, from where nothing is bought to where everything is bought
         that saves an error, denser where cost or error change most.
     cv : int, splitter or iterable of (train, test), default=5
-        The folds; each row is held out once. With 4 or more, leaf classifiers are judged
-        on the other folds in place of those that the estimator's own `cv` would make.
+        The folds; each row is held out once. With 4 to 10, leaf classifiers are judged on
+        the other folds in place of those that the estimator's own `cv` would make.
     sample_weight : array-like of shape (n_samples,), default=None
     prices : array-like of shape (n_samples, n_sensors), default=None
     n_jobs : int, default=None

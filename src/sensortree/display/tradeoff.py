@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.choice import Choice
 from sensortree.exceptions import DataError, MissingDependencyError
-from sensortree.tradeoff import TradeoffCurve
 
 Array = NDArray[np.float64]
 Curve = tuple[Array, Array, Array | None]
@@ -24,6 +22,7 @@ COLOURS = (
     "#56B4E9",
 )  # Okabe, Ito
 MARKERS = "osD^vP"
+LINES = (":", "--", "-.")
 
 
 class TradeoffDisplay:
@@ -45,8 +44,8 @@ class TradeoffDisplay:
     chosen : mapping of label to int, default=None
         The point of a curve that was picked, drawn with a ring around it.
     ends : mapping of label to (mean_cost, accuracy), default=None
-        Policies to compare with, such as buying everything: a dotted line at the accuracy
-        of each.
+        Policies to compare with, such as buying everything: a thin grey line at the
+        accuracy of each.
 
     Attributes
     ----------
@@ -61,7 +60,7 @@ class TradeoffDisplay:
     chosen_ : dict of label to matplotlib Line2D
         The drawn rings.
     ends_ : dict of label to matplotlib Line2D
-        The drawn dotted lines.
+        The drawn grey lines.
 
     Examples
     --------
@@ -100,9 +99,9 @@ class TradeoffDisplay:
     @classmethod
     def from_curve(
         cls,
-        curve: TradeoffCurve | Mapping[str, TradeoffCurve],
+        curve: Any,
         *,
-        chosen: Choice | Mapping[str, Choice] | None = None,
+        chosen: Any = None,
         ends: bool = True,
         unit: str = "",
     ) -> TradeoffDisplay:
@@ -111,11 +110,11 @@ class TradeoffDisplay:
         Parameters
         ----------
         curve : TradeoffCurve, or mapping of label to TradeoffCurve
-            The first one's `nothing` and `everything` are the dotted lines.
+            The first one's `nothing` and `everything` are the grey lines.
         chosen : Choice, or mapping of label to Choice, default=None
             What was picked from a curve, such as `chosen_` of `SensorTreeClassifierCV`.
         ends : bool, default=True
-            Whether the dotted lines are drawn.
+            Whether the grey lines are drawn.
         unit : str, default=""
             What a cost is counted in.
 
@@ -133,10 +132,10 @@ class TradeoffDisplay:
         >>> display.chosen
         {'sensor tree': 0}
         """
-        curves = {"sensor tree": curve} if isinstance(curve, TradeoffCurve) else curve
-        picked: Mapping[str, Choice] = (
-            {next(iter(curves)): chosen} if isinstance(chosen, Choice) else chosen or {}
-        )
+        curves = curve if isinstance(curve, Mapping) else {"sensor tree": curve}
+        picked = {} if chosen is None else chosen
+        if not isinstance(picked, Mapping):
+            picked = {next(iter(curves)): picked}
         measures = {one.measure for one in curves.values()}
         if len(measures) != 1:
             raise DataError(
@@ -207,7 +206,7 @@ class TradeoffDisplay:
                 end[1],
                 color="0.45",
                 linewidth=1.0,
-                linestyle=(0, (1, 2 + 2 * i)),
+                linestyle=LINES[i % len(LINES)],
                 label=f"{label} ({end[0]:.4g})",
                 zorder=0,
             )

@@ -30,8 +30,9 @@ Array = NDArray[np.float64]
 Subset = frozenset[str]
 Folds = frozenset[int]
 
-# Folds from which the others are enough to judge leaf classifiers on.
-ENOUGH_TO_SHARE = 4
+# With fewer folds the others are too few rows to judge leaf classifiers on; with more
+# there are more pairs of folds than classifiers in separate fits.
+FEWEST_TO_SHARE, MOST_TO_SHARE = 4, 10
 # Folds to judge on where splits of all rows were given.
 FOLDS = 5
 
@@ -172,7 +173,7 @@ class HeldOutFolds:
             and not data.reader.transformers
             and data.prices is None
             and (cv is None or isinstance(cv, Integral))
-            and len(self.numbers) >= ENOUGH_TO_SHARE
+            and FEWEST_TO_SHARE <= len(self.numbers) <= MOST_TO_SHARE
         )
 
     def _open(self, reader: Any) -> Iterator[PathOfFits]:
