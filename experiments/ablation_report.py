@@ -12,7 +12,8 @@ import numpy as np
 from ablation import RESULTS, tasks
 from datasets import FILES
 from lines import read
-from measures import budget_share, cost_at_error, error_at_cost, hull
+
+from sensortree import TradeoffCurve
 
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
@@ -82,9 +83,9 @@ def table(name: str) -> str:
     )
 
 
-def curve_of(lines: list[dict[str, Any]]) -> list[tuple[float, float]]:
+def curve_of(lines: list[dict[str, Any]]) -> TradeoffCurve:
     """Mean cost and error at each setting."""
-    return [(line["cost"], line["error"]) for line in lines]
+    return TradeoffCurve.from_points((line["cost"], line["error"]) for line in lines)
 
 
 def _figures(
@@ -95,8 +96,8 @@ def _figures(
     everything: float,
 ) -> list[str]:
     curve = curve_of(lines)
-    shares = [budget_share(cost_at_error(curve, t), first, everything) for t in targets]
-    errors = [error_at_cost(curve, b) for b in budgets]
+    shares = [curve.budget_share(t, first, everything) for t in targets]
+    errors = [curve.error_at_cost(b) for b in budgets]
     seconds = [line.get("seconds", np.nan) for line in lines]
     return [
         *("never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares),
@@ -138,7 +139,7 @@ def picture(name: str) -> None:
             if line["method"] == source and line.get("subset") != "oracle"
         ]
         if ours:
-            chain = hull(curve_of(ours))
+            chain = curve_of(ours).hull()
             axes.plot(*zip(*chain, strict=True), "o-", ms=3, color=colour, label=method)
     axes.set(title=name, xlabel="mean cost of the sensors bought", ylabel="test error")
     axes.legend(fontsize=8)

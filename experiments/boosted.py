@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 from lines import FOLDER, append
-from measures import error_at_cost
 from sklearn.ensemble import HistGradientBoostingClassifier
 from structures import rows_of, tested
 
-from sensortree import SensorTreeClassifier
+from sensortree import SensorTreeClassifier, TradeoffCurve
 
 RESULTS = FOLDER / "boosted.jsonl"
 WEIGHTS = (0.03, 0.02, 0.008, 0.003, 0.0012)
@@ -62,9 +61,9 @@ def table(found: list[dict[str, Any]]) -> str:
         for i in found
     ]
     rows += ["", "| features | target | reached | |", "|---|---|---|---|"]
-    curve = [(line["cost"], line["error"]) for line in found]
+    curve = TradeoffCurve.from_points((line["cost"], line["error"]) for line in found)
     for cost, target in TARGETS:
-        error = error_at_cost(curve, cost)
+        error = curve.error_at_cost(cost)
         said = "met" if error <= target else "missed"
         said = "nothing as cheap" if np.isnan(error) else said
         rows.append(f"| {cost:g} | {target:.3f} | {error:.4f} | {said} |")

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from datasets import Dataset, load
 from lines import FOLDER, append
-from measures import budget_share, cost_at_error
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from sensortree import (
     AlternatingTreeClassifier,
     QuadraticLogisticRegression,
     SensorTreeClassifier,
+    TradeoffCurve,
 )
 
 RESULTS = FOLDER / "segmentation.jsonl"
@@ -124,10 +124,11 @@ def table(found: list[dict[str, Any]]) -> str:
         everything = next(line["error"] for line in static if line["cost"] == 7)
         rule = everything + 0.05 * (first - everything)
         for method in dict.fromkeys(line["method"] for line in lines):
-            curve = [(i["cost"], i["error"]) for i in lines if i["method"] == method]
+            curve = TradeoffCurve.from_points(
+                (i["cost"], i["error"]) for i in lines if i["method"] == method
+            )
             shares = [
-                budget_share(cost_at_error(curve, target), 1.0, 7.0)
-                for target in (PRINTED_ERROR, rule)
+                curve.budget_share(target, 1.0, 7.0) for target in (PRINTED_ERROR, rule)
             ]
             cells = ["never" if np.isnan(s) else f"{100 * s:.1f} %" for s in shares]
             rows.append(f"| {kind} | {method} | " + " | ".join(cells) + " |")

@@ -19,6 +19,8 @@ from sensortree._version import __version__
 
 if TYPE_CHECKING:
     from sensortree.acquisition import Decision, Session, Step
+    from sensortree.budget import SensorTreeClassifierCV
+    from sensortree.choice import Choice
     from sensortree.display import PathDisplay
     from sensortree.estimators import (
         AlternatingTreeClassifier,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         StructureReport,
     )
     from sensortree.exceptions import (
+        BudgetWarning,
         CertificateWarning,
         DataError,
         FewRowsWarning,
@@ -54,17 +57,21 @@ if TYPE_CHECKING:
     from sensortree.reasons import Reason
     from sensortree.report import CostReport
     from sensortree.saved import SavedModel
+    from sensortree.scoring import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.sensors import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
+    from sensortree.tradeoff import TradeoffCurve, tradeoff_curve
     from sensortree.tree import Leaf, Node, SensorTree
 
 __all__ = [
     "ASTCClassifier",
     "AlternatingTreeClassifier",
+    "BudgetWarning",
     "CSTCClassifier",
     "CascadeClassifier",
     "Certificate",
     "CertificateWarning",
+    "Choice",
     "CostReport",
     "DataError",
     "Decision",
@@ -89,6 +96,7 @@ __all__ = [
     "SensorSet",
     "SensorTree",
     "SensorTreeClassifier",
+    "SensorTreeClassifierCV",
     "SensorTreeError",
     "Session",
     "SessionError",
@@ -97,13 +105,17 @@ __all__ = [
     "Step",
     "StructureReport",
     "Terms",
+    "TradeoffCurve",
     "TreeError",
     "__version__",
+    "acquisition_cost_scorer",
     "cascade_tree",
     "cluster_subsets",
+    "cost_adjusted_scorer",
     "exhaustive_tree",
     "load",
     "save",
+    "tradeoff_curve",
 ]
 
 _HOME = {
@@ -112,6 +124,7 @@ _HOME = {
     "CSTCClassifier": "estimators",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
+    "Choice": "choice",
     "CostReport": "report",
     "Decision": "acquisition",
     "DecisionReport": "estimators",
@@ -129,16 +142,21 @@ _HOME = {
     "SensorSet": "sensors",
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
+    "SensorTreeClassifierCV": "budget",
     "Session": "acquisition",
     "StaticSubsetClassifier": "estimators",
     "Step": "acquisition",
     "StructureReport": "estimators",
     "Terms": "sensors",
+    "TradeoffCurve": "tradeoff",
+    "acquisition_cost_scorer": "scoring",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
+    "cost_adjusted_scorer": "scoring",
     "exhaustive_tree": "structure",
     "load": "persistence",
     "save": "persistence",
+    "tradeoff_curve": "tradeoff",
 }
 
 

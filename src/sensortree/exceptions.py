@@ -15,6 +15,7 @@
 
     CertificateWarning           (UserWarning)   the gap is larger than asked for
     FewRowsWarning               (UserWarning)   too few rows of a class to hold any out
+    BudgetWarning                (UserWarning)   no point of a curve meets a budget or error
 
 Each is also the built-in exception in brackets, so ``except ValueError`` keeps working.
 """
@@ -66,3 +67,7 @@ class CertificateWarning(UserWarning):
 
 class FewRowsWarning(UserWarning):
     """A class has too few rows to hold any of them out."""
+
+
+class BudgetWarning(UserWarning):
+    """No point of a trade-off curve meets the budget or the error asked for."""

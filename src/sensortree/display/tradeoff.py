@@ -22,6 +22,7 @@ COLOURS = (
     "#56B4E9",
 )  # Okabe, Ito
 MARKERS = "osD^vP"
+LINES = (":", "--", "-.")
 
 
 class TradeoffDisplay:
@@ -36,6 +37,15 @@ class TradeoffDisplay:
         Words to put beside the points of a curve, one for each.
     unit : str, default=""
         What a cost is counted in, for the axis.
+    measure : str, default="accuracy"
+        What stands on the vertical axis.
+    cost_errors : mapping of label to array-like, default=None
+        Standard errors of the mean costs, drawn as bars to both sides.
+    chosen : mapping of label to int, default=None
+        The point of a curve that was picked, drawn with a ring around it.
+    ends : mapping of label to (mean_cost, accuracy), default=None
+        Policies to compare with, such as buying everything: a thin grey line at the
+        accuracy of each.
 
     Attributes
     ----------
@@ -47,6 +57,10 @@ class TradeoffDisplay:
         The drawn curves.
     annotations_ : list of matplotlib Text
         The drawn words.
+    chosen_ : dict of label to matplotlib Line2D
+        The drawn rings.
+    ends_ : dict of label to matplotlib Line2D
+        The drawn grey lines.
 
     Examples
     --------
@@ -64,13 +78,92 @@ class TradeoffDisplay:
         *,
         annotations: Mapping[str, Sequence[str]] | None = None,
         unit: str = "",
+        measure: str = "accuracy",
+        cost_errors: Mapping[str, Any] | None = None,
+        chosen: Mapping[str, int] | None = None,
+        ends: Mapping[str, tuple[float, float]] | None = None,
     ):
         self.curves = {
             label: _as_curve(label, given) for label, given in curves.items()
         }
         self.annotations = dict(annotations or {})
-        self.unit = unit
+        self.unit, self.measure = unit, measure
+        self.cost_errors = {
+            label: np.asarray(errors, dtype=np.float64)
+            for label, errors in (cost_errors or {}).items()
+        }
+        self.chosen, self.ends = dict(chosen or {}), dict(ends or {})
         _check_annotations(self.annotations, self.curves)
+        _check_chosen(self.chosen, self.curves)
+
+    @classmethod
+    def from_curve(
+        cls,
+        curve: Any,
+        *,
+        chosen: Any = None,
+        ends: bool = True,
+        unit: str = "",
+    ) -> TradeoffDisplay:
+        """Show measured curves, with standard errors of cost and accuracy.
+
+        Parameters
+        ----------
+        curve : TradeoffCurve, or mapping of label to TradeoffCurve
+            The first one's `nothing` and `everything` are the grey lines.
+        chosen : Choice, or mapping of label to Choice, default=None
+            What was picked from a curve, such as `chosen_` of `SensorTreeClassifierCV`.
+        ends : bool, default=True
+            Whether the grey lines are drawn.
+        unit : str, default=""
+            What a cost is counted in.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+            Not drawn yet.
+
+        Examples
+        --------
+        >>> from sensortree import TradeoffCurve
+        >>> from sensortree.display import TradeoffDisplay
+        >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3)], [0.9, 0.3])
+        >>> display = TradeoffDisplay.from_curve(curve, chosen=curve.choose(budget=1))
+        >>> display.chosen
+        {'sensor tree': 0}
+        """
+        curves = curve if isinstance(curve, Mapping) else {"sensor tree": curve}
+        picked = {} if chosen is None else chosen
+        if not isinstance(picked, Mapping):
+            picked = {next(iter(curves)): picked}
+        measures = {one.measure for one in curves.values()}
+        if len(measures) != 1:
+            raise DataError(
+                "curves of an error and of a loss cannot be drawn together; draw those of "
+                "one kind."
+            )
+        by_error = measures == {"error"}
+
+        def height(error: Any) -> Any:
+            return 1.0 - error if by_error else error
+
+        first = next(iter(curves.values()))
+        named = {"buy nothing": first.nothing, "buy everything": first.everything}
+        return cls(
+            {
+                label: (one.mean_cost, height(one.error), one.error_se)
+                for label, one in curves.items()
+            },
+            unit=unit,
+            measure="accuracy" if by_error else "mean loss",
+            cost_errors={label: one.cost_se for label, one in curves.items()},
+            chosen={label: choice.index for label, choice in picked.items()},
+            ends={
+                label: (end[0], float(height(end[1])))
+                for label, end in named.items()
+                if ends and end is not None
+            },
+        )
 
     def plot(self, ax: Any = None) -> TradeoffDisplay:
         """Draw the curves.
@@ -92,6 +185,7 @@ class TradeoffDisplay:
             label: ax.errorbar(
                 *curve[:2],
                 yerr=curve[2],
+                xerr=self.cost_errors.get(label),
                 label=label,
                 color=COLOURS[i % len(COLOURS)],
                 marker=MARKERS[i % len(MARKERS)],
@@ -103,12 +197,42 @@ class TradeoffDisplay:
         }
         of = f" ({self.unit})" if self.unit else ""
         ax.set_xlabel(f"mean cost of the sensors bought for an example{of}")
-        ax.set_ylabel("accuracy")
+        ax.set_ylabel(self.measure)
+        self.chosen_ = {
+            label: self._ring(ax, label, index) for label, index in self.chosen.items()
+        }
+        self.ends_ = {
+            label: ax.axhline(
+                end[1],
+                color="0.45",
+                linewidth=1.0,
+                linestyle=LINES[i % len(LINES)],
+                label=f"{label} ({end[0]:.4g})",
+                zorder=0,
+            )
+            for i, (label, end) in enumerate(self.ends.items())
+        }
         ax.grid(alpha=0.25)
         ax.margins(x=0.07, y=0.12)
         ax.legend(fontsize="small")
         self.annotations_ = self._annotate(ax)
         return self
+
+    def _ring(self, ax: Any, label: str, index: int) -> Any:
+        """Draw a ring around the point of a curve that was picked."""
+        cost, height, _ = self.curves[label]
+        (ring,) = ax.plot(
+            cost[index],
+            height[index],
+            marker="o",
+            markersize=14,
+            markerfacecolor="none",
+            markeredgecolor=self.curves_[label].lines[0].get_color(),
+            markeredgewidth=1.6,
+            linestyle="none",
+            label=f"chosen: {self.measure} {height[index]:.3g} for {cost[index]:.3g}",
+        )
+        return ring
 
     def _annotate(self, ax: Any) -> list[Any]:
         """Put each word beside its point, where it covers nothing drawn before."""
@@ -178,6 +302,15 @@ def _check_annotations(
             raise DataError(
                 f"curve {label!r} has {len(curves[label][0])} points and {len(words)} "
                 f"annotations; give one word for each point."
+            )
+
+
+def _check_chosen(chosen: Mapping[str, int], curves: Mapping[str, Curve]) -> None:
+    for label, index in chosen.items():
+        if label not in curves or not 0 <= index < len(curves[label][0]):
+            raise DataError(
+                f"chosen names point {index} of {label!r}, which no curve has; the curves "
+                f"are {', '.join(map(repr, curves))}."
             )
 
 

@@ -34,6 +34,7 @@ from sensortree.decision import (
     fit_decision_features,
 )
 from sensortree.estimators.choosing import LEARNED, StructureChooser
+from sensortree.estimators.path import PathOfFits
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.progress import (
     CallbackSupportMixin,
@@ -212,19 +213,16 @@ class BaseSensorTreeClassifier(
         models = [clone(self).set_params(**{traced: w}) for w in cost_weights]
         for model in models:
             model._check_parameters()
+        path = self._open_path(X, y, sample_weight, prices)
+        for model in models:
+            path.fit(model)
+        return models
+
+    def _open_path(self, X: Any, y: Any, sample_weight: Any, prices: Any) -> PathOfFits:
+        """Read the data once, for models that differ in their cost weight."""
         reader = clone(self)
         judges = reader._judges(reader._read(X, y, sample_weight, prices))
-        progress = TextProgress(self.verbose)
-        search = reader._search(judges, progress)
-        seen = {
-            name: value
-            for name, value in vars(reader).items()
-            if name in ("n_features_in_", "feature_names_in_")
-        }
-        for model in models:
-            vars(model).update(seen)
-            model._fit(judges, search, progress)
-        return models
+        return PathOfFits(reader, judges)
 
     def _judges(self, data: TrainingData) -> Judges:
         classifier = resolve_classifier(self.classifier, self.calibration)

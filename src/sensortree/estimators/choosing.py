@@ -144,12 +144,16 @@ class StructureChooser:
             known = [sensors.names[j] for j in start]
             tree = exhaustive_tree(sensors.names, known, market.next_ones)
             return tree, built("exhaustive", tree, sensors)
+        expected = search.expected_winner(self.cost_weight)
         for name in ("chain", "grown"):
-            found[name] = search.run(name, self.cost_weight, root)
-        if len(sensors) <= self.n_leaves:
+            if expected in (None, name):
+                found[name] = search.run(name, self.cost_weight, root)
+        if len(sensors) <= self.n_leaves and expected in (None, "cascade"):
             cheap = self._cheap_root(market)
             cascade = cascade_tree(_cheapest_order(market, cheap), cheap)
             found["cascade"] = cascade, built("cascade", cascade, sensors)
+        if expected in found:
+            return found[expected]
         risks = {
             name: self._validated_risk(tree, judges)
             for name, (tree, _) in found.items()
@@ -161,6 +165,8 @@ class StructureChooser:
             lead = risks["cascade"] - risks[winner]
             if lead.mean() < lead.std() / np.sqrt(len(lead)):
                 winner = "cascade"
+        if search.winners is not None:
+            search.winners[self.cost_weight] = winner
         tree, report = found[winner]
         return tree, replace(report, validated=validated)
 

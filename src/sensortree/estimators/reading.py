@@ -88,6 +88,7 @@ class TrainingReader:
             fold,
             None if paid is None else paid[order],
             loss,
+            rows[order],
         )
 
     def _split(

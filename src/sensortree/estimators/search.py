@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -142,12 +142,7 @@ class StructureSearch:
         if n_rows > SEARCH_ROWS:
             chosen = np.random.default_rng(0).permutation(n_rows)[:SEARCH_ROWS]
             self.rows = np.sort(chosen)
-            self.judges = replace(
-                judges,
-                data=judges.data.take(self.rows),
-                classifiers={},
-                posteriors={},
-            )
+            self.judges = judges.take(self.rows)
         self.n_leaves, self.n_exact, self.deadline = n_leaves, n_exact, deadline
         self.progress = progress
         self.data = self.judges.data
@@ -157,6 +152,18 @@ class StructureSearch:
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
+        # Which search won at which cost weight, where fits may learn from each other.
+        self.winners: dict[float, str] | None = None
+
+    def expected_winner(self, cost_weight: float) -> str | None:
+        """The search that won at the next cost weights below and above, if it is one."""
+        won = self.winners or {}
+        below = [weight for weight in won if weight <= cost_weight]
+        above = [weight for weight in won if weight >= cost_weight]
+        if not (below and above):
+            return None
+        names = {won[max(below)], won[min(above)]}
+        return names.pop() if len(names) == 1 else None
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""

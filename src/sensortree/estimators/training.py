@@ -48,6 +48,8 @@ class TrainingData:
         Prices of each example; None if all pay the same.
     loss : Loss
         What wrong answers cost.
+    rows : ndarray of shape (n_samples,)
+        Where each row stands in the X that was given.
     """
 
     reader: SensorReader
@@ -59,6 +61,7 @@ class TrainingData:
     fold: Rows
     prices: Array | None = None
     loss: Loss = field(default_factory=Loss)
+    rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
 
     @property
     def sensors(self) -> SensorSet:
@@ -74,6 +77,7 @@ class TrainingData:
             weight=self.weight[rows],
             fold=self.fold[rows],
             prices=None if self.prices is None else self.prices[rows],
+            rows=self.rows[rows],
         )
 
     def market(self, max_cost: float | None) -> Market:
@@ -115,6 +119,10 @@ class Judges:
     n_jobs: int | None
     classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
+
+    def take(self, rows: Rows) -> Judges:
+        """Judges of their own for some of the rows."""
+        return Judges(self.data.take(rows), self.classifier, self.n_jobs)
 
     def judge(self, subsets: Iterable[frozenset[str]]) -> None:
         """Find the posteriors of those subsets that have none yet."""

@@ -1,0 +1,288 @@
+"""Claims about trade-off curves: held-out, shared, readable, drawable."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.preprocessing import StandardScaler
+
+from sensortree import (
+    AlternatingTreeClassifier,
+    DataError,
+    ParameterError,
+    Sensor,
+    SensorTreeClassifier,
+    TradeoffCurve,
+    acquisition_cost_scorer,
+    cost_adjusted_scorer,
+    tradeoff_curve,
+)
+from sensortree.display import TradeoffDisplay
+from sensortree.estimators.folds import HeldOutFolds
+
+POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
+WEIGHTS = [1.0, 0.02, 0.0005]
+
+
+@pytest.fixture
+def problem(two_sensors):
+    X, y, sensors, costs = two_sensors
+    return SensorTreeClassifier(sensors, costs=costs), X[:200], y[:200]
+
+
+def splits(n_rows: int, n_folds: int):
+    return list(KFold(n_folds).split(np.zeros(n_rows)))
+
+
+# reading a curve --------------------------------------------------------------------------
+
+
+def test_the_hull_leaves_out_what_mixing_two_policies_beats():
+    # (2, .3) lies above the line from (1, .4) to (3, .1); (4, .2) is dearer and worse.
+    assert TradeoffCurve.from_points(POINTS).hull() == [(1.0, 0.4), (3.0, 0.1)]
+
+
+def test_cost_and_error_are_read_off_the_hull():
+    curve = TradeoffCurve.from_points(POINTS)
+    assert curve.cost_at_error(0.25) == pytest.approx(2.0)
+    assert curve.error_at_cost(2.0) == pytest.approx(0.25)
+    assert curve.cost_at_error(0.9) == 1.0
+    assert np.isnan(curve.cost_at_error(0.05))
+    assert np.isnan(curve.error_at_cost(0.5))
+
+
+def test_without_mixing_only_points_that_were_measured_count():
+    curve = TradeoffCurve.from_points(POINTS)
+    assert curve.cost_at_error(0.25, mix=False) == 3.0
+    assert curve.error_at_cost(2.9, mix=False) == 0.3
+    assert np.isnan(curve.cost_at_error(0.05, mix=False))
+
+
+def test_the_budget_share_counts_what_comes_after_the_first_sensor():
+    curve = TradeoffCurve.from_points(POINTS)
+    assert curve.budget_share(0.25, first=1.0, everything=5.0) == pytest.approx(0.25)
+    with pytest.raises(ParameterError, match="what first costs; give first="):
+        curve.budget_share(0.25)
+
+
+def test_means_count_folds_by_their_weight_and_points_are_ordered():
+    curve = TradeoffCurve.from_folds(
+        [0.1, 0.9], [[0.1, 0.3], [0.5, 0.5]], [[4, 8], [0, 0]], [3, 1]
+    )
+    assert curve.cost_weight.tolist() == [0.9, 0.1]
+    np.testing.assert_allclose(curve.error, [0.5, 0.15])
+    np.testing.assert_allclose(curve.mean_cost, [0, 5])
+    # The standard deviation of 4 and 8 is 2 √2, and there are two folds.
+    assert curve.cost_se[1] == pytest.approx(2.0)
+
+
+def test_a_curve_is_plain_data_and_text():
+    curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3)])
+    form = json.loads(json.dumps(curve.to_dict()))
+    assert form["points"][1]["mean_cost"] == 2.0
+    assert form["points"][1]["cost_weight"] is None
+    assert curve.to_frame()["error"].tolist() == [0.4, 0.3]
+    assert str(curve).splitlines()[0].split() == [
+        "cost",
+        "weight",
+        "mean",
+        "cost",
+        "error",
+    ]
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(DataError, match="a row for each weight"):
+        TradeoffCurve.from_folds([0.1], [[0.1], [0.2]], [[1], [2]])
+    with pytest.raises(DataError, match="pair of mean cost and error"):
+        TradeoffCurve.from_points([])
+
+
+# measuring one ----------------------------------------------------------------------------
+
+
+def test_a_point_is_what_separate_fits_give_on_rows_they_have_not_seen(problem):
+    model, X, y = problem
+    folds = splits(len(y), 4)
+    curve = tradeoff_curve(model, X, y, [0.02], cv=folds)
+    owner = np.empty(len(y), int)
+    for number, (_, test) in enumerate(folds):
+        owner[test] = number
+    for number, (train, test) in enumerate(folds):
+        alone = SensorTreeClassifier(
+            model.sensors, costs=model.costs, cost_weight=0.02
+        ).set_params(cv=PredefinedSplit(owner[train]))
+        alone.fit(X[train], y[train])
+        assert curve.fold_error[0, number] == np.mean(alone.predict(X[test]) != y[test])
+        assert curve.fold_cost[0, number] == pytest.approx(
+            alone.acquisition_cost(X[test]).mean()
+        )
+
+
+def test_held_out_labels_do_not_change_what_is_bought(problem):
+    model, X, y = problem
+    folds = splits(len(y), 4)
+    lied = y.copy()
+    lied[folds[0][1]] = np.where(y[folds[0][1]] == "yes", "no", "yes")
+    honest, other = (tradeoff_curve(model, X, t, [0.02], cv=folds) for t in (y, lied))
+    assert honest.fold_cost[0, 0] == other.fold_cost[0, 0]
+    assert other.fold_error[0, 0] == pytest.approx(1 - honest.fold_error[0, 0])
+
+
+def test_the_automatic_grid_goes_from_nothing_to_everything(problem):
+    model, X, y = problem
+    curve = tradeoff_curve(model, X, y, cv=4)
+    assert 5 < len(curve) <= 20
+    assert curve.mean_cost[0] == curve.nothing[0] == 0.0
+    assert curve.everything[0] == 10.0
+    assert curve.mean_cost[-1] > 3
+    assert curve.error[-1] < 0.5 * curve.nothing[1]
+    assert (np.diff(curve.cost_weight) < 0).all()
+
+
+def test_a_weight_of_two_is_a_row_twice(problem):
+    model, X, y = problem
+    weight = np.where(np.arange(len(y)) % 3, 1, 2)
+    weighted = tradeoff_curve(model, X, y, WEIGHTS, 4, sample_weight=weight)
+    repeated = tradeoff_curve(
+        model, np.repeat(X, weight, axis=0), np.repeat(y, weight), WEIGHTS, 4
+    )
+    np.testing.assert_allclose(weighted.error, repeated.error)
+    np.testing.assert_allclose(weighted.mean_cost, repeated.mean_cost)
+
+
+def test_leaf_classifiers_are_fitted_once_for_all_folds_and_weights(problem):
+    model, X, y = problem
+
+    class Counting(LogisticRegression):
+        fits = 0
+
+        def fit(self, *arguments, **keywords):
+            Counting.fits += 1
+            return super().fit(*arguments, **keywords)
+
+    model.set_params(classifier=Counting(), structure="cascade")
+    tradeoff_curve(model, X, y, WEIGHTS, cv=5)
+    # Two subsets; 10 pairs of folds and 5 single folds are left out in turn.
+    assert Counting.fits == 2 * 15
+
+
+def test_transformers_and_prices_are_fitted_without_the_held_out_rows(problem):
+    model, X, y = problem
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    sensors = {
+        "cheap": Sensor(["a", "b"], cost=1.0, transformer=StandardScaler()),
+        "dear": Sensor(["c", "d"], cost=9.0),
+    }
+    scaled = SensorTreeClassifier(sensors)
+    folds = HeldOutFolds(scaled, frame, y, 4, None, None)
+    readers = [path.judges.data.reader.transformers["cheap"] for path in folds._paths]
+    assert len({reader.transform(X[:1, :2])[0, 0] for reader in readers}) == 4
+    assert tradeoff_curve(scaled, frame, y, WEIGHTS, 4).fold_error.shape == (3, 4)
+    prices = np.column_stack([np.ones(len(y)), np.linspace(5, 13, len(y))])
+    priced = tradeoff_curve(model, X, y, WEIGHTS, 3, prices=prices)
+    assert priced.mean_cost[0] == 0.0 < priced.mean_cost[-1]
+
+
+def test_other_estimators_and_losses_have_curves_too(problem):
+    model, X, y = problem
+    alternating = AlternatingTreeClassifier(
+        model.sensors, costs=model.costs, n_starts=1
+    )
+    assert tradeoff_curve(alternating, X, y, WEIGHTS, 4).mean_cost[-1] > 0
+    model.set_params(loss={"no": 10.0, "yes": 50.0}, max_cost=5.0)
+    curve = tradeoff_curve(model, X, y, [100.0, 1.0], 4)
+    assert curve.measure == "loss"
+    assert curve.everything is None  # beyond max_cost
+    assert curve.error.max() > 1
+
+
+def test_what_is_no_curve_is_refused(problem):
+    model, X, y = problem
+    with pytest.raises(ParameterError, match="got LogisticRegression"):
+        tradeoff_curve(LogisticRegression(), X, y)
+    with pytest.raises(ParameterError, match="cost_weights is empty"):
+        tradeoff_curve(model, X, y, [])
+    with pytest.raises(ParameterError, match="cost_weight"):
+        tradeoff_curve(model, X, y, [-1.0])
+
+
+def test_the_estimator_is_left_as_it_is(problem):
+    model, X, y = problem
+    before = repr(model.get_params())
+    tradeoff_curve(model, X, y, [0.1], 3, n_jobs=1)
+    assert repr(model.get_params()) == before
+    assert not hasattr(model, "policy_")
+
+
+# scorers ----------------------------------------------------------------------------------
+
+
+def test_grid_search_picks_by_risk(problem):
+    model, X, y = problem
+    found = {}
+    for worth in (1.0, 0.001):
+        search = GridSearchCV(
+            model,
+            {"cost_weight": [1.0, 0.001]},
+            cv=3,
+            scoring={
+                "risk": cost_adjusted_scorer(worth),
+                "cost": acquisition_cost_scorer,
+            },
+            refit="risk",
+        ).fit(X, y)
+        found[worth] = search.best_params_["cost_weight"]
+        assert (search.cv_results_["mean_test_cost"] <= 0).all()
+    assert found == {1.0: 1.0, 0.001: 0.001}
+
+
+def test_the_adjusted_score_is_the_negative_risk(problem):
+    model, X, y = problem
+    model.fit(X, y)
+    cost = model.acquisition_cost(X).mean()
+    risk = np.mean(model.predict(X) != y) + 0.01 * cost
+    assert cost_adjusted_scorer(0.01)(model, X, y) == pytest.approx(-risk)
+    assert acquisition_cost_scorer(model, X) == pytest.approx(-cost)
+    model.set_params(loss={"no": 10.0, "yes": 50.0}, cost_weight=1.0).fit(X, y)
+    report = model.report(X, y)
+    assert cost_adjusted_scorer(1.0)(model, X, y) == pytest.approx(-report.total)
+    with pytest.raises(ParameterError, match="at least 0, got -1"):
+        cost_adjusted_scorer(-1)
+
+
+# pictures ---------------------------------------------------------------------------------
+
+
+def test_a_curve_is_drawn_with_bars_its_choice_and_both_ends():
+    mpl.use("Agg")
+    curve = TradeoffCurve.from_folds(
+        [0.1, 0.9],
+        [[0.1, 0.3], [0.5, 0.5]],
+        [[4, 8], [0, 0]],
+        nothing=(0.0, 0.5),
+        everything=(9.0, 0.1),
+    )
+    rival = TradeoffCurve.from_points([(3, 0.4), (5, 0.3)])
+    display = TradeoffDisplay.from_curve(
+        {"ours": curve, "theirs": rival},
+        chosen={"ours": curve.choose(budget=7)},
+        unit="dollars",
+    ).plot()
+    assert list(display.curves_) == ["ours", "theirs"]
+    np.testing.assert_allclose(display.curves["ours"][1], [0.5, 0.8])
+    assert display.curves_["ours"].has_xerr
+    assert display.chosen_["ours"].get_xdata().tolist() == [6.0]
+    heights = {name: line.get_ydata()[0] for name, line in display.ends_.items()}
+    assert heights == {"buy nothing": 0.5, "buy everything": 0.9}
+    assert len(display.ax_.get_legend().get_texts()) == 5
+    plt.close("all")
+    with pytest.raises(DataError, match="chosen names point 1 of 'nobody'"):
+        TradeoffDisplay.from_curve(rival, chosen={"nobody": rival.choose()})
