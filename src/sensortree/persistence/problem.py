@@ -14,7 +14,7 @@ from sensortree.sensors import SensorSet, Terms
 
 # Prerequisites of all sensors together; checking them takes the square of the time.
 MAX_SENSORS = 10_000
-MAX_AFTER = 1_000
+MAX_AFTER = 300
 NUMBERS = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64"),
