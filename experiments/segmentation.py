@@ -5,7 +5,7 @@
 Seven sensors of cost 1, of which the location is known at the root, degree-2 leaves, trees
 of 8 leaves at most. The paper does not say how it split the 2,310 rows; its target of 9 %
 is 95 % of the way from one sensor to all of them, which needs fewer than 5 % errors with
-all sensors. The official split (210 rows for training) does not allow that, so five random
+all sensors. The official split (210 rows for training) does not allow that, so two random
 splits with 30 % for testing are measured beside it; curves are means over splits. "as
 published" and alternating minimisation learn their decisions on the same trees, those of
 the paper's Algorithm 1; the default learns its own. "static subset" is flattered, being
@@ -34,32 +34,17 @@ from sensortree import (
 RESULTS = FOLDER / "segmentation.jsonl"
 N_LEAVES = 8
 # Error that one unit of cost is worth, from little to much.
-WEIGHTS = (
-    0.002,
-    0.005,
-    0.01,
-    0.02,
-    0.04,
-    0.08,
-    0.15,
-    0.2,
-    0.25,
-    0.3,
-    0.36,
-    0.43,
-    0.5,
-    0.7,
-)
+WEIGHTS = (0.01, 0.04, 0.15, 0.2, 0.25, 0.3, 0.36, 0.43, 0.5)
 # Shares printed in the paper's Table 2, and the share to reach.
 PRINTED_ERROR, PRINTED = 0.09, {"LP": 26, "AM": 21}
 TARGET = 13
 
 
 def splits_of(data: Dataset, kind: str) -> list[tuple[Any, Any]]:
-    """The official split, or five random ones."""
+    """The official split, or two random ones."""
     if kind == "official":
         return list(data.splits())
-    splitter = StratifiedShuffleSplit(5, test_size=0.3, random_state=0)
+    splitter = StratifiedShuffleSplit(2, test_size=0.3, random_state=0)
     return list(splitter.split(data.X, data.y))
 
 
@@ -99,7 +84,7 @@ def static_lines(data: Dataset, kind: str) -> Iterator[dict[str, Any]]:
     """Every subset with the first sensor, bought for everybody; mean over splits."""
     others = [s for s in data.sensors if s != data.first_sensor]
     splits = splits_of(data, kind)
-    for size in range(len(others) + 1):
+    for size in (0, 1, 2, len(others)):  # more never has the lower share at 9 %
         for more in combinations(others, size):
             columns = data.columns(frozenset({data.first_sensor, *more}))
             errors = []
@@ -146,7 +131,7 @@ def table(found: list[dict[str, Any]]) -> str:
 def run() -> list[dict[str, Any]]:
     """Lines of every method on every kind of split."""
     data, found = load("segment"), []
-    for kind in ("five random", "official"):
+    for kind in ("two random", "official"):
         found += [
             {"split": kind, "method": "static subset", **line}
             for line in static_lines(data, kind)
