@@ -6,12 +6,12 @@
     python benchmarks/structure.py large             only Forest with 36,603 rows
 
 Columns are sensors of cost 1; 16 leaves (8 on segment). Seconds are of one process with one
-thread, by its own clock, so that other jobs on the machine do not count. The literal search (``n_exact="all"``) trains the
-classifier of every extension; the same search with the screen is timed on the same 4,000
-rows of Forest, both with 4 leaves, since the literal one does not end in an hour with 16,
-and both end with the same loss (eq.subsets_min, out of fold). Lines go to
-docs/results/search.jsonl and the tables to docs/results/search.md; what is there already is
-not run again.
+thread, by its own clock, so that other jobs on the machine do not count. The literal search
+(``n_exact="all"``) trains the classifier of every extension; the same search with the
+screen is timed on the same 4,000 rows of Forest, both with 4 leaves, since the literal one
+does not end in an hour with 16, and both end with the same loss (eq.subsets_min, out of
+fold). Lines go to docs/results/search.jsonl and the tables to docs/results/search.md; what
+is there already is not run again.
 """
 
 from __future__ import annotations
