@@ -147,7 +147,7 @@ WANTED: dict[str, str] = {
     "cifar": (
         "Wanted are the 400 Coates-Ng features of Kusner et al. (2014), 19,761 rows for "
         "training (split 0) and 10,000 for testing (split 1), first five classes (0) "
-        "against last five (1), as arrays X, y, split; they were never published, so no "
+        "against last five (1), as arrays X, y, split; no copy was found, so no "
         "checksum is known."
     ),
 }

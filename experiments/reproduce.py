@@ -4,6 +4,7 @@
     python experiments/reproduce.py pima landsat          some problems (see problems.py)
     python experiments/reproduce.py --quick               every method, few rows, minutes
     python experiments/reproduce.py --minutes 15          starts nothing new after that
+    python experiments/reproduce.py --only cascade        what a progress line would say
 
 Lines go to docs/results/reproduce.jsonl, one per problem, leaf classifier, method, split
 and value; those that are there already are not run again. ASTC and CSTC on Forest go to
@@ -382,6 +383,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--openml", action="store_true", help="fetch data from OpenML")
     parser.add_argument("--output", type=Path, help="folder of the results")
     parser.add_argument("--n-jobs", type=int, default=1, help="units run at a time")
+    parser.add_argument(
+        "--only", default="", help="what the description of a unit must contain"
+    )
     parser.add_argument("--minutes", type=float, default=np.inf)
     given = parser.parse_args(arguments)
     unknown = [name for name in given.data if name not in everything]
@@ -392,6 +396,7 @@ def main(arguments: list[str] | None = None) -> None:
     folder = given.output or (FOLDER / "quick" if given.quick else FOLDER)
     names = given.data or (quickly if given.quick else everything)
     todo = collect(names, given.quick, given.openml, folder)
+    todo = [unit for unit in todo if given.only in str(unit)]
     execute(todo, folder, given.n_jobs, given.minutes)
     from figures import draw
     from tables import write

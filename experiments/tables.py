@@ -17,7 +17,7 @@ from typing import Any
 import forest
 import numpy as np
 from lines import FOLDER, read
-from measures import Point, budget_share, cost_at_error, error_at_cost
+from measures import Point, budget_share, cost_at_error, error_at_cost, hull
 
 Line = dict[str, Any]
 PAPER = Path(__file__).with_name("paper.toml")
@@ -254,16 +254,20 @@ def outside(lines: list[Line]) -> str:
         ours = curve(lines, data, "ours", "ours")
         if not cegb or not ours:
             continue
-        some = sorted(cegb)[:: max(1, len(cegb) // 4)]
+        some = hull(cegb)
         rows.append(
             [
                 TITLES.get(data, data),
                 f"{boosted[0][1]:.3f} at {boosted[0][0]:.3g}" if boosted else "-",
                 ", ".join(f"{error:.3f} at {cost:.3g}" for cost, error in some),
-                ", ".join(f"{error_at_cost(ours, cost):.3f}" for cost, _ in some),
+                ", ".join(_or_dash(error_at_cost(ours, cost)) for cost, _ in some),
             ]
         )
     return markdown(rows)
+
+
+def _or_dash(error: float) -> str:
+    return "-" if np.isnan(error) else f"{error:.3f}"
 
 
 def times(lines: list[Line]) -> str:
