@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
@@ -91,6 +92,9 @@ def leaf_classifier(leaves: str) -> Any:
     scaled but not centred: products of centred columns cannot tell a reading from its
     opposite, and give errors on landsat (.55 with the first band, .15 with all) further
     from those that the paper's targets imply (.135 with all) than these (.41 and .135).
+    "rest" is linear too, each class against the rest: on letter it errs as often as the
+    cascade paper's classifiers (.285 with all sensors, published .288), which that paper
+    calls multinomial; a multinomial one errs less (.228).
     """
     if leaves == "text":
         return make_pipeline(
@@ -99,8 +103,11 @@ def leaf_classifier(leaves: str) -> Any:
             StandardScaler(),
             LogisticRegression(max_iter=300),
         )
+    linear = LogisticRegression(max_iter=300)
     if leaves == "linear":
-        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+        return make_pipeline(StandardScaler(), linear)
+    if leaves == "rest":
+        return make_pipeline(StandardScaler(), OneVsRestClassifier(linear))
     return {"ours": "logistic2"}[leaves]
 
 

@@ -44,6 +44,7 @@ from sensortree import FewRowsWarning, SensorTreeClassifier, __version__
 ROOT = Path(__file__).resolve().parent.parent
 # Where only a cascade is published, and its leaves are linear.
 WITH_CASCADE = ("pima", "landsat", "letter")
+SEVERAL_CLASSES = ("landsat", "letter")
 # What a quick run leaves out: other rows or labels of data that it has.
 SAME = ("segment-official", "forest-7")
 OUTSIDE = ("boosted trees on all sensors", "CEGB")
@@ -77,6 +78,8 @@ def units(name: str, quick: bool, openml: bool) -> list[Unit]:
     cases = [(leaves, method) for leaves in LEAVES for method in TREES]
     if name in WITH_CASCADE:
         cases += [("linear", method) for method in CASCADES]
+    if name in SEVERAL_CLASSES:
+        cases += [("rest", method) for method in (*TREES[:3], *CASCADES)]
     splits = range(len(problem(name, quick, openml).splits))
     found = [
         Unit(name, leaves, method, split, values_of(method, quick), quick, openml)

@@ -241,7 +241,7 @@ def test_a_quick_reproduction_runs_once_and_then_has_nothing_to_do(tmp_path, cap
     main(["pima", "--quick", "--output", str(tmp_path)])
     said = capsys.readouterr()
     assert "[1/" in said.err
-    assert "| pima | LP | LP on a cascade |" in said.out
+    assert "| pima | linear | LP | LP on a cascade |" in said.out
     lines = (tmp_path / "reproduce.jsonl").read_text(encoding="utf-8")
     pictures = {p.name: p.read_bytes() for p in tmp_path.glob("*.svg")}
     assert {"reproduce_pima.svg", "reproduce_pima_cascade.svg"} <= set(pictures)
