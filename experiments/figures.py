@@ -70,7 +70,7 @@ def trees(lines: list[dict[str, Any]], data: str, folder: Path) -> None:
         axes.set(title=f"leaves {words}", xlabel="mean cost")
         axes.grid(alpha=0.3)
     panels[0].set(ylabel="test error")
-    panels[1].legend(fontsize=7, title="crosses: printed", title_fontsize=7)
+    panels[0].legend(fontsize=7, title="crosses: printed", title_fontsize=7)
     figure.suptitle(TITLES.get(data, data), fontsize=10)
     save(figure, folder / f"reproduce_{slug(data)}.svg")
 
