@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format docs wheel constraints clean
+.PHONY: help demo test slow check format docs reproduce wheel constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ format: $(VENV)/all.stamp  ## rewrite the files the way `check` wants them
 
 docs: $(VENV)/all.stamp  ## the site in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+reproduce: $(VENV)/all.stamp  ## the paper's tables and figures into docs/results; QUICK=1: minutes
+	$(BIN)/python experiments/reproduce.py --n-jobs 2 $(if $(QUICK),--quick) $(if $(OUTPUT),--output $(OUTPUT))
 
 wheel: $(VENV)/all.stamp  ## the wheel, alone in an empty environment, fits a toy
 	rm -rf dist $(VENV)/wheel-test
