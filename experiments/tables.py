@@ -82,6 +82,13 @@ def curve(lines: Iterable[Line], data: str, leaves: str, method: str) -> list[Po
     return [(cost, error) for cost, error in means]
 
 
+def n_splits(lines: Iterable[Line], data: str, leaves: str, method: str) -> int:
+    """Number of splits that a method was run on."""
+    of = (data, leaves, method)
+    mine = [i for i in lines if (i["data"], i["leaves"], i["method"]) == of]
+    return len({i["split"] for i in mine})
+
+
 def ends(lines: Iterable[Line], data: str, leaves: str) -> tuple[Point, Point] | None:
     """Cost and error with the first sensor alone, and with all: what Myopic spans."""
     points = curve(lines, data, leaves, "Myopic")
@@ -161,11 +168,15 @@ def table2(lines: list[Line], printed_target: bool) -> str:
                 continue
             target = printed["target"] if printed_target and printed else rule(*span)
             first, everything = span
+            complete = n_splits(lines, name, leaves, "Myopic")
             cells = []
             for method in METHODS:
                 points = curve(lines, name, leaves, method)
                 share = shares(points, target, first[0], everything[0])
-                cells.append(percent(share, bool(points)))
+                few = n_splits(lines, name, leaves, method) < complete
+                cells.append(
+                    percent(share, bool(points)) + "†" * (few and bool(points))
+                )
             errors = f"{first[1]:.3f}, {everything[1]:.3f}"
             rows.append([title, f"{100 * target:.1f} %", words, errors, *cells])
     return markdown(rows)
@@ -297,6 +308,7 @@ def times(lines: list[Line]) -> str:
             mine.get(n, {}).get("decision_seconds", np.nan)
             for n in ("AM", "LP, as published")
         )
+        measured = am > 0 and lp > 0
         printed = known.get(data, {})
         said = "-"
         if printed:
@@ -306,9 +318,7 @@ def times(lines: list[Line]) -> str:
         rows.append(
             [
                 TITLES.get(data, data),
-                f"{am:.3g}",
-                f"{lp:.3g}",
-                f"{am / lp:.1f}" if lp > 0 else "-",
+                *([f"{am:.3g}", f"{lp:.3g}", f"{am / lp:.1f}"] if measured else "---"),
                 said,
                 *("-" if np.isnan(f) else f"{f:.3g}" for f in fits),
             ]
