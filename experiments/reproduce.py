@@ -186,10 +186,7 @@ def one_split(data: Dataset, train: Any, test: Any) -> Dataset:
 
 
 def seconds(unit: Unit, few: Problem) -> dict[str, Any]:
-    """CPU seconds of a whole fit, and of the decisions alone where leaves are shared.
-
-    Decisions alone: by how much three values take longer than one, halved.
-    """
+    """CPU seconds of a whole fit at one value."""
     data, (train, _) = few.data, few.splits[0]
     X, y = data.X[train], data.y[train]
     method, weight = unit.method.removeprefix("seconds: "), TIMED_AT / few.everything
@@ -203,14 +200,10 @@ def seconds(unit: Unit, few: Problem) -> dict[str, Any]:
         started = time.process_time()
         model.fit(X, y)
         return {**line, "fit_seconds": time.process_time() - started}
-    spent = []
-    for repeats in (1, 3):
-        model = system(method, unit.leaves, few)
-        started = time.process_time()
-        model.fit_path(X, y, [weight] * repeats)
-        spent.append(time.process_time() - started)
-    decisions = max(spent[1] - spent[0], 0.0) / 2
-    return {**line, "fit_seconds": spent[0], "decision_seconds": decisions}
+    model = system(method, unit.leaves, few)
+    started = time.process_time()
+    model.fit_path(X, y, [weight])
+    return {**line, "fit_seconds": time.process_time() - started}
 
 
 def wide_lines(unit: Unit) -> Iterator[dict[str, Any]]:

@@ -84,6 +84,13 @@ def curve(lines: Iterable[Line], data: str, leaves: str, method: str) -> list[Po
     return [(cost, error) for cost, error in means]
 
 
+def n_splits(lines: Iterable[Line], data: str, leaves: str, method: str) -> int:
+    """Number of splits that a method was run on."""
+    of = (data, leaves, method)
+    mine = [i for i in lines if (i["data"], i["leaves"], i["method"]) == of]
+    return len({i["split"] for i in mine})
+
+
 def ends(lines: Iterable[Line], data: str, leaves: str) -> tuple[Point, Point] | None:
     """Cost and error with the first sensor alone, and with all: what Myopic spans."""
     points = curve(lines, data, leaves, "Myopic")
@@ -164,11 +171,15 @@ def table2(lines: list[Line], printed_target: bool) -> str:
                 continue
             target = printed["target"] if printed_target and printed else rule(*span)
             first, everything = span
+            complete = n_splits(lines, name, leaves, "Myopic")
             cells = []
             for method in METHODS:
                 points = curve(lines, name, leaves, method)
                 share = shares(points, target, first[0], everything[0])
-                cells.append(percent(share, bool(points)))
+                few = n_splits(lines, name, leaves, method) < complete
+                cells.append(
+                    percent(share, bool(points)) + "†" * (few and bool(points))
+                )
             errors = f"{first[1]:.3f}, {everything[1]:.3f}"
             rows.append([title, f"{100 * target:.1f} %", words, errors, *cells])
     return markdown(rows)
@@ -279,43 +290,51 @@ def _or_dash(error: float) -> str:
     return "-" if np.isnan(error) else f"{error:.3f}"
 
 
+def a_value(lines: list[Line], data: str, method: str) -> float:
+    """CPU seconds at one value of a path with linear leaves, which are fitted once."""
+    found = [
+        i["cpu_seconds"]
+        for i in lines
+        if (i["data"], i["leaves"], i["method"]) == (data, "linear", method)
+    ]
+    return float(np.mean(found)) if found else float("nan")
+
+
 def times(lines: list[Line]) -> str:
     """CPU seconds of the decisions by AM and by the program, as a ratio; and of a fit."""
     known = {i["data"]: i["seconds"] for i in paper()["table2"]}
-    timed = [i for i in lines if i["method"].startswith("seconds: ")]
     names = ["AM", "LP, as published", "ours", "CSTC", "ASTC", "CEGB"]
     rows = [
         [
             "data",
-            "AM, decisions",
-            "LP, decisions",
+            "AM, a value",
+            "LP, a value",
             "ratio",
             "printed: AM, LP, ratio",
             *(f"{n}, fit" for n in names),
         ]
     ]
-    for data in dict.fromkeys(i["data"] for i in timed):
-        mine = {
-            i["method"].removeprefix("seconds: "): i for i in timed if i["data"] == data
+    for data in dict.fromkeys(i["data"] for i in lines):
+        fits = {
+            i["method"].removeprefix("seconds: "): i["fit_seconds"]
+            for i in lines
+            if i["data"] == data and i["method"].startswith("seconds: ")
         }
-        am, lp = (
-            mine.get(n, {}).get("decision_seconds", np.nan)
-            for n in ("AM", "LP, as published")
-        )
-        printed = known.get(data, {})
+        am, lp = (a_value(lines, data, n) for n in ("AM", "LP, as published"))
+        if np.isnan(am / lp) and not fits:
+            continue
         said = "-"
-        if printed:
+        if data in known:
+            printed = known[data]
             ratio = printed["AM"] / printed["LP"]
             said = f"{printed['AM']:g}, {printed['LP']:g}, {ratio:.1f}"
-        fits = [mine.get(n, {}).get("fit_seconds", np.nan) for n in names]
+        figures = [am, lp, am / lp]
         rows.append(
             [
                 TITLES.get(data, data),
-                f"{am:.3g}",
-                f"{lp:.3g}",
-                f"{am / lp:.1f}" if lp > 0 else "-",
+                *("-" if np.isnan(f) else f"{f:.2g}" for f in figures),
                 said,
-                *("-" if np.isnan(f) else f"{f:.3g}" for f in fits),
+                *(f"{fits[n]:.3g}" if n in fits else "-" for n in names),
             ]
         )
     return markdown(rows)

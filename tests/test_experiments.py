@@ -173,6 +173,19 @@ def test_the_distance_to_a_published_curve_is_taken_at_its_costs():
 
 
 @pytest.mark.usefixtures("experiments")
+def test_training_times_are_ratios_of_mean_seconds_a_value():
+    from tables import times
+
+    lines = [
+        {"data": "letter", "leaves": "linear", "method": method, "cpu_seconds": seconds}
+        for method, seconds in (("AM", 2.0), ("AM", 4.0), ("LP, as published", 2.0))
+    ]
+    # Printed: 93.56 / 57.03 = 1.6.
+    row = times(lines).splitlines()[-1]
+    assert row.startswith("| letter | 3 | 2 | 1.5 | 93.56, 57.03, 1.6 |")
+
+
+@pytest.mark.usefixtures("experiments")
 def test_a_missing_or_wrong_file_is_named_to_the_byte(tmp_path, monkeypatch):
     from datasets import CHECKSUMS, path_of
     from problems import wide
