@@ -446,15 +446,11 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_a_file_of_the_largest_size_is_refused_in_a_second_and_64_mib(path, name):
+def test_a_file_of_the_largest_size_is_refused_within_64_mib(path, name):
     text, message = HUGE[name]
     path.write_bytes(text)
-    start = time.process_time()
+    tracemalloc.start()
     with pytest.raises(ModelFileError, match=message):
-        load(path)
-    assert time.process_time() - start <= 1.0
-    tracemalloc.start()  # which is slow by itself
-    with pytest.raises(ModelFileError):
         load(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -493,14 +489,12 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_what_would_take_long_to_check_is_bounded(path, name):
+def test_what_would_take_long_to_check_is_refused(path, name):
     document = json.loads(GOOD)
     text = with_digest(SLOW[name](document) or document)
     path.write_bytes(text.replace(b'"@once"', b'"k0"'))
-    start = time.process_time()
     with pytest.raises(ModelFileError):
         load(path)
-    assert time.process_time() - start <= 1.0
 
 
 def test_a_tree_of_too_many_nodes_is_refused(path):
