@@ -197,13 +197,12 @@ class Session:
                 f"session.step.proba."
             )
         proba = self._judge(place)
-        everything = frozenset(policy.sensors.names)
-        rest = policy.sensors.cost_of(everything, self._readings, self._price_row)
+        rest = self._memo("everything", lambda: [frozenset(policy.sensors.names)])
         return Decision(
             policy.classes[policy.loss.answer(proba)[0]],
             proba[0],
             self.spent,
-            float(np.sum(rest)),
+            rest,
             tuple(self._acquired),
             place,
             self._because,
@@ -314,10 +313,11 @@ class Session:
     def _known(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (1, width)."""
         if subset not in self._joined:
-            names = self._policy.sensors.in_order(subset)
-            self._joined[subset] = np.concatenate(
-                [NOTHING, *(self._readings[name] for name in names)], axis=1
-            )
+            blocks = [self._readings[name] for name in self._policy.in_order[subset]]
+            if len(blocks) > 1:
+                self._joined[subset] = np.concatenate(blocks, axis=1)
+            else:
+                self._joined[subset] = blocks[0] if blocks else NOTHING
         return self._joined[subset]
 
     def _judge(self, place: int) -> Array:
@@ -528,7 +528,9 @@ def _in_column_order(
     sensor: str, columns: tuple[str, ...], values: Any
 ) -> tuple[Any, ...]:
     """Values of a sensor's columns, from a mapping or a sequence; None is NaN."""
-    if isinstance(values, np.ndarray) and values.ndim == 1:
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == float:
+        if len(values) == len(columns):
+            return tuple(values.tolist())
         ordered = values.tolist()
     elif isinstance(values, Mapping):
         unknown = [name for name in values if name not in columns]

@@ -110,6 +110,11 @@ class DecisionSystem:
         """Sensors known at each of these places."""
         return tuple(path[-1] if path else frozenset() for path in self.paths)
 
+    @cached_property
+    def in_order(self) -> dict[frozenset[str], tuple[str, ...]]:
+        """Sensors known at each of these places, in declared order."""
+        return {known: self.sensors.in_order(known) for known in self.places}
+
     def classifier_at(self, place: int) -> Any:
         """Classifier that answers at a place."""
         own = self.own_classifiers.get(place)
