@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sensortree._version import __version__
 
 if TYPE_CHECKING:
-    from sensortree.acquisition import Decision, Session, Step
+    from sensortree.acquisition import Session
     from sensortree.budget import SensorTreeClassifierCV
     from sensortree.choice import Choice
     from sensortree.display import PathDisplay
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from sensortree.saved import SavedModel
     from sensortree.scoring import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.sensors import Sensor, SensorSet, Terms
+    from sensortree.steps import Decision, Step
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tradeoff import TradeoffCurve, tradeoff_curve
     from sensortree.tree import Leaf, Node, SensorTree
@@ -126,7 +127,7 @@ _HOME = {
     "Certificate": "program",
     "Choice": "choice",
     "CostReport": "report",
-    "Decision": "acquisition",
+    "Decision": "steps",
     "DecisionReport": "estimators",
     "Explanation": "explanation",
     "Leaf": "tree",
@@ -145,7 +146,7 @@ _HOME = {
     "SensorTreeClassifierCV": "budget",
     "Session": "acquisition",
     "StaticSubsetClassifier": "estimators",
-    "Step": "acquisition",
+    "Step": "steps",
     "StructureReport": "estimators",
     "Terms": "sensors",
     "TradeoffCurve": "tradeoff",

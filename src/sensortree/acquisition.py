@@ -8,92 +8,27 @@ cannot be had, whatever the policy would like.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.costs import path_cost
-from sensortree.exceptions import DataError, SensorError, SessionError
+from sensortree.exceptions import SensorError, SessionError
 from sensortree.reasons import Reason
 from sensortree.scorers import posterior
-from sensortree.sensors import SensorSet, check_cost, listed
+from sensortree.sensors import listed
+from sensortree.steps import Because, Decision, Step
 from sensortree.system import DecisionSystem
+from sensortree.telling import (
+    check_limit,
+    check_prices,
+    in_column_order,
+    same_values,
+)
 
 Array = NDArray[np.float64]
-Because = Literal["policy", "limit", "unavailable"]
 NOTHING = np.empty((1, 0))
-
-
-class Step(NamedTuple):
-    """What to do next, given what is known.
-
-    Attributes
-    ----------
-    action : {"acquire", "stop"}
-    sensor : str or None
-        The sensor to acquire next.
-    sensors : tuple of str
-        All that will be acquired before the next decision, in order.
-    columns : tuple of str
-        Columns that `sensor` reads.
-    cost : float
-        Price of `sensor` now.
-    spent : float
-        Price of what was acquired so far.
-    worst_case_remaining : float
-        The most that may still be spent, the price of `sensor` included.
-    proba : ndarray of shape (n_classes,)
-        Class probabilities by what is known where the policy stands.
-    why : Reason or None
-        The last decision: its node and score, what adds most to the score, the share of
-        training rows that went the same way; None before the first.
-    """
-
-    action: Literal["acquire", "stop"]
-    sensor: str | None
-    sensors: tuple[str, ...]
-    columns: tuple[str, ...]
-    cost: float
-    spent: float
-    worst_case_remaining: float
-    proba: Array
-    why: Reason | None
-
-
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """The answer of a session, and what it took.
-
-    Attributes
-    ----------
-    label : class
-    proba : ndarray of shape (n_classes,)
-        Probabilities of ``policy.classes``.
-    spent : float
-        Price of what the policy asked for and got.
-    saved : float
-        What buying everything would have cost on top.
-    acquired : tuple of str
-        What it asked for and got, in order.
-    place : int
-        The leaf; ``~node`` if it had to stop at a node.
-    stopped_because : {"policy", "limit", "unavailable"}
-    rerouting_loss : float
-        Where a limit or an unavailable sensor forced another way: how much more the
-        training examples that came to the same node lose there, on average, than where
-        they went.
-    """
-
-    label: Any
-    proba: Array
-    spent: float
-    saved: float
-    acquired: tuple[str, ...]
-    place: int
-    stopped_because: Because
-    rerouting_loss: float
 
 
 class Session:
@@ -118,9 +53,9 @@ class Session:
         prices: Mapping[str, float] | None = None,
     ):
         self._policy = policy
-        self._limit = _check_limit(limit, policy.max_cost)
+        self._limit = check_limit(limit, policy.max_cost)
         self._given_limit = limit
-        self._prices = _check_prices(prices, policy.sensors)
+        self._prices = check_prices(prices, policy.sensors)
         self._own = (
             NOTHING
             if self._prices is None
@@ -415,10 +350,10 @@ class Session:
     def _remember(self, sensor: str, values: Any, replace: bool) -> str:
         """Keep a sensor's values; says whether they are new, changed or the same."""
         index = self._index(sensor)
-        ordered = _in_column_order(sensor, self._policy.columns_of[sensor], values)
+        ordered = in_column_order(sensor, self._policy.columns_of[sensor], values)
         before = self._values.get(sensor)
         if before is not None:
-            if _same(before, ordered):
+            if same_values(before, ordered):
                 return "same"
             if not replace:
                 raise SessionError(
@@ -522,86 +457,3 @@ def _take(session: Session, sensor: str, values: Any) -> None:
         session.unavailable(sensor)
     else:
         session.tell(sensor, values)
-
-
-def _in_column_order(
-    sensor: str, columns: tuple[str, ...], values: Any
-) -> tuple[Any, ...]:
-    """Values of a sensor's columns, from a mapping or a sequence; None is NaN."""
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == float:
-        if len(values) == len(columns):
-            return tuple(values.tolist())
-        ordered = values.tolist()
-    elif isinstance(values, Mapping):
-        unknown = [name for name in values if name not in columns]
-        lacking = [name for name in columns if name not in values]
-        if unknown or lacking:
-            wrong = (
-                f"column {unknown[0]!r}, which it does not read"
-                if unknown
-                else f"nothing for column {lacking[0]!r}"
-            )
-            raise DataError(
-                f"sensor {sensor!r} was told {wrong}; its columns are {listed(columns)}."
-            )
-        ordered = [values[name] for name in columns]
-    elif isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        ordered = [values]
-    else:
-        ordered = list(values)
-    if len(ordered) != len(columns):
-        raise DataError(
-            f"sensor {sensor!r} was told {len(ordered)} values, but reads "
-            f"{len(columns)} columns: {listed(columns)}."
-        )
-    return tuple(_plain(value) for value in ordered)
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as Python's; None as NaN."""
-    if value is None:
-        return float("nan")
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _same(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-    """Whether values are equal; NaN equals NaN."""
-    return all(
-        a == b or (a != a and b != b) for a, b in zip(before, after, strict=True)
-    )
-
-
-def _check_limit(limit: float | None, max_cost: float | None) -> float | None:
-    if limit is not None:
-        check_cost(limit, "the limit of a session")
-    limits = [float(value) for value in (limit, max_cost) if value is not None]
-    return min(limits) if limits else None
-
-
-def _check_prices(
-    prices: Mapping[str, float] | None, sensors: SensorSet
-) -> Array | None:
-    """Prices of one example, (n_sensors,); None where all examples pay the same."""
-    varying = [sensors.names[j] for j in sensors.varying]
-    given = dict(prices or {})
-    for name in given:
-        if name not in varying:
-            raise SensorError(
-                f"prices names {name!r}, whose price is the same for every example; give "
-                f"prices of {listed(varying) or 'no sensor'}."
-            )
-    lacking = [name for name in varying if name not in given]
-    if lacking:
-        raise SensorError(
-            f"the price of sensor {lacking[0]!r} differs between examples; give "
-            f"prices={{{lacking[0]!r}: ...}}."
-        )
-    if not varying:
-        return None
-    row = sensors.costs.copy()
-    for name, price in given.items():
-        check_cost(price, f"the price of sensor {name!r}")
-        index = sensors.index(name)
-        from_column = sensors.terms[index].price_column is not None
-        row[index] = price + (sensors.terms[index].surcharge if from_column else 0.0)
-    return row

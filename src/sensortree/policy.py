@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.acquisition import (
-    Decision,
     Session,
-    Step,
     acquire,
     acquire_async,
     resume_session,
@@ -21,6 +19,7 @@ from sensortree.acquisition import (
 from sensortree.costs import path_costs
 from sensortree.decision import DecisionFunction
 from sensortree.scorers import posterior
+from sensortree.steps import Decision, Step
 from sensortree.system import DecisionSystem
 from sensortree.table import Table
 
