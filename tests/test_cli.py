@@ -228,33 +228,6 @@ def test_a_budget_and_a_cost_weight_together_are_wrong_usage(folder, tmp_path):
     assert "not both" in result.stderr
 
 
-def test_what_this_version_has_not_is_said(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        sensortree,
-        "__all__",
-        [
-            name
-            for name in sensortree.__all__
-            if name not in ("tradeoff_curve", "SensorTreeClassifierCV")
-        ],
-    )
-    for name in ("tradeoff_curve", "SensorTreeClassifierCV"):
-        monkeypatch.delitem(vars(sensortree), name, raising=False)
-    arguments = (folder / "data.csv", "--sensors", folder / "plain.toml")
-    result = run("curve", *arguments, "--target", "sick", code=1)
-    assert "not available" in result.stderr
-    output = ("-o", tmp_path / "m.json")
-    result = run(
-        *("fit", *arguments, "--target", "sick", "--budget", 3), *output, code=1
-    )
-    assert "not available" in result.stderr
-    assert not (tmp_path / "m.json").exists()
-
-
-@pytest.mark.skipif(
-    "tradeoff_curve" not in sensortree.__all__,
-    reason="sensortree.tradeoff_curve is not there yet",
-)
 def test_a_curve_is_a_table_json_csv_and_a_picture(folder, tmp_path):
     arguments = (
         *("curve", folder / "data.csv", "--sensors", folder / "plain.toml"),
@@ -271,10 +244,6 @@ def test_a_curve_is_a_table_json_csv_and_a_picture(folder, tmp_path):
     assert run(*arguments).stdout.strip()
 
 
-@pytest.mark.skipif(
-    "SensorTreeClassifierCV" not in sensortree.__all__,
-    reason="sensortree.SensorTreeClassifierCV is not there yet",
-)
 def test_a_budget_is_met(folder, tmp_path):
     model = tmp_path / "m.json"
     run(
@@ -620,7 +589,7 @@ def test_a_model_refuses_text_where_it_learned_numbers(folder, tmp_path):
 
 
 def test_parquet_is_read_like_csv(folder, tmp_path):
-    polars = pytest.importorskip("polars")
+    polars = pytest.importorskip("polars", reason="no Parquet engine")
     table = polars.read_csv(folder / "data.csv")
     table.write_parquet(tmp_path / "data.parquet")
     for command, more in (("predict", ()), ("evaluate", ("--target", "sick"))):
@@ -879,7 +848,7 @@ def test_warnings_are_sentences_on_stderr(folder, tmp_path):
 
 
 def test_demo_runs(tmp_path):
-    pytest.importorskip("sklego")
+    pytest.importorskip("sklego", reason="the extra 'demo' is absent")
     form = document("demo", "--quick", "-o", tmp_path / "demo")
     assert "sensor tree" in form["report"]
     assert sorted(p.suffix for p in (tmp_path / "demo").iterdir()) == [".png", ".png"]

@@ -128,9 +128,8 @@ def curve(
     as_json: options.Json = False,
 ) -> None:
     """Give error against mean cost over several cost weights."""
-    from sensortree import SensorTreeClassifier
+    from sensortree import SensorTreeClassifier, tradeoff_curve
 
-    tradeoff_curve = not_yet("tradeoff_curve")
     weights = _numbers(cost_weights)
     if plot is not None:
         check_free(plot, force, "--plot")
@@ -172,38 +171,20 @@ def compare(
         "classifier": classifier.value,
         "structure": structure.value,
     }
-    methods = {
-        label: getattr(sensortree, name)
-        for label, name in METHODS.items()
-        if name in sensortree.__all__
-    }
+    methods = {label: getattr(sensortree, name) for label, name in METHODS.items()}
     with working("compare", cv * (len(methods) + 1)) as advance:
         lines = compared(methods, chosen, problem, cv, advance)
     document = {"cost_weight": chosen["cost_weight"], "cv": cv, "methods": lines}
     emit("compare", document, comparison_text(document, problem.file.unit), as_json)
 
 
-def not_yet(name: str) -> Any:
-    """A public name of sensortree that this version may not have."""
-    import sensortree
-    from sensortree.exceptions import MissingDependencyError
-
-    try:
-        return getattr(sensortree, name)
-    except AttributeError as error:
-        raise MissingDependencyError(
-            f"this is not available: sensortree {sensortree.__version__} has no {name}; "
-            f"install a later version."
-        ) from error
-
-
 def _estimator(chosen: dict[str, Any], budget: float | None) -> Any:
-    from sensortree import SensorTreeClassifier
+    from sensortree import SensorTreeClassifier, SensorTreeClassifierCV
 
     if budget is None:
         return SensorTreeClassifier(**chosen)
     kept = {name: value for name, value in chosen.items() if name != "cost_weight"}
-    return not_yet("SensorTreeClassifierCV")(**kept, budget=budget)
+    return SensorTreeClassifierCV(**kept, budget=budget)
 
 
 def _pose(
@@ -282,5 +263,4 @@ def _curve_csv(found: Any) -> str:
 def _curve_picture(found: Any, path: Path, unit: str) -> bytes:
     from sensortree.display import TradeoffDisplay
 
-    display: Any = TradeoffDisplay
-    return picture(display.from_curve(found, unit=unit).plot().figure_, path)
+    return picture(TradeoffDisplay.from_curve(found, unit=unit).plot().figure_, path)

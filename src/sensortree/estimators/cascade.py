@@ -118,13 +118,8 @@ class CascadeClassifier(OrderedCascade, BaseSensorTreeClassifier):
     ) -> list[Array]:
         """Minimise the surrogate over the decision functions of all stages at once."""
         l2 = automatic_ridge(problem) if self.l2 == "auto" else float(self.l2)
-        worst = (
-            problem.max_risk
-            if self.savings == "published"
-            else problem.leaf_risk.max(axis=1)
-        )
         solution = solve(
-            problem.surrogate(worst),
+            problem.surrogate(problem.worst(self.savings)),
             self.solver,
             self.tol,
             l2,

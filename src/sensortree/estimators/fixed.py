@@ -34,10 +34,11 @@ class OrderedCascade(FixedSettings):
 
     def _build_structure(self, market: Market) -> SensorTree:
         if self.order is None:
+            # A mixin: the estimator beside it has the method.
             tree: SensorTree = super()._build_structure(market)  # type: ignore[misc]
             return tree
         _check_order(self.order, market.sensors.names)
-        named = self._named_root(market)  # type: ignore[attr-defined]
+        named = self._named_root(market)  # type: ignore[attr-defined] # the estimator's
         tree = cascade_tree(list(self.order), named)
         check_tree_is_allowed(tree, market)
         return tree

@@ -275,13 +275,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     ) -> list[Array]:
         """Minimise the surrogate over all decision functions at once, then refine."""
         l2 = self._ridge(problem)
-        worst = (
-            problem.max_risk
-            if self.savings == "published"
-            else problem.leaf_risk.max(axis=1)
-        )
         solution = solve(
-            problem.surrogate(worst),
+            problem.surrogate(problem.worst(self.savings)),
             self.solver,
             self.tol,
             l2,

@@ -84,6 +84,12 @@ class RoutingProblem:
             for sign, n in zip(self.tree.path_signs[leaf], self.n_features, strict=True)
         ]
 
+    def worst(self, savings: str) -> Array | float:
+        """What savings are against: "published" is R_max, "tight" each example's worst."""
+        if savings == "published":
+            return self.max_risk
+        return np.asarray(self.leaf_risk.max(axis=1))
+
     def surrogate(self, max_risk: Array | float) -> SurrogateProblem:
         """Give the convex bound of the risk; savings are against `max_risk` (R_max)."""
         kept = self.weight[:, None] * savings(self.leaf_risk, max_risk)
