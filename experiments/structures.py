@@ -63,13 +63,24 @@ def rows_of(name: str) -> tuple[Any, Any, Any, Any]:
 def forest_rows(n_train: int) -> tuple[Any, Any, Any, Any]:
     """Class 2 against the rest: 36,603 / 15,688 / 58,101 rows drawn at random.
 
-    The rows of the published splits were not found. Those between are left for validation.
+    The rows of the published splits were not found.
     """
-    X, y, _ = columns_of("covtype")
-    order = np.random.default_rng(0).permutation(len(y))
+    X, y, order = shuffled_forest()
     train, test = order[:n_train], order[36_603 + 15_688 :][:58_101]
-    y = (y == 1).astype(int)
     return X[train], y[train], X[test], y[test]
+
+
+def validation_rows() -> tuple[Any, Any]:
+    """Rows of Forest between those for training and those for testing, and classes."""
+    X, y, order = shuffled_forest()
+    rows = order[36_603:][:15_688]
+    return X[rows], y[rows]
+
+
+def shuffled_forest() -> tuple[Any, Any, Any]:
+    """Columns of Forest, class 2 against the rest, and the order that splits the rows."""
+    X, y, _ = columns_of("covtype")
+    return X, (y == 1).astype(int), np.random.default_rng(0).permutation(len(y))
 
 
 def n_leaves_of(name: str) -> int:
