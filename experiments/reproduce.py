@@ -38,6 +38,7 @@ from methods import CASCADES, LEAVES, METHODS, TREES, system, values_of
 from problems import LABELS, SMALL, WANTED, WIDE, Problem, problem, wide
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
+from streed import streed_lines
 
 from sensortree import FewRowsWarning, SensorTreeClassifier, __version__
 
@@ -47,12 +48,15 @@ WITH_CASCADE = ("pima", "landsat", "letter")
 SEVERAL_CLASSES = ("landsat", "letter")
 # What a quick run leaves out: other rows or labels of data that it has.
 SAME = ("segment-official", "forest-7")
-OUTSIDE = ("boosted trees on all sensors", "CEGB")
+OUTSIDE = ("boosted trees on all sensors", "CEGB", "pystreed")
+# Packages of the extra `compare`, by what they are needed for.
+NEEDS = {"CEGB": "lightgbm", "pystreed": "pystreed"}
+TOO_LARGE = ("letter",)  # for pystreed: 16,000 rows of 26 classes
 TIMED = ("LP, as published", "AM", "ours", "CSTC", "ASTC", "CEGB")
 TIMED_AT = 0.35  # error that everything is worth
 SEARCH_SECONDS = 1200.0  # Algorithm 1 on many features would take hours
 WIDE_WEIGHTS = (0.02, 0.01, 0.005, 0.002)
-PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm", "pystreed")
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ def units(name: str, quick: bool, openml: bool) -> list[Unit]:
         Unit(name, "trees", method, split, (0.0,), quick, openml)
         for method in OUTSIDE
         for split in splits
+        if not (method == "pystreed" and name in TOO_LARGE and not quick)
     ]
     times = [
         Unit(name, "ours", f"seconds: {method}", 0, (TIMED_AT,), quick, openml)
@@ -171,6 +176,10 @@ def outside_lines(unit: Unit, few: Problem) -> Iterator[dict[str, Any]]:
         for line in cegb_lines(one_split(data, train, test)):
             value = float(f"{line.pop('tradeoff'):.3g}")
             yield {**line, "split": unit.split, "value": value}
+        return
+    if unit.method == "pystreed":
+        for line in streed_lines(one_split(data, train, test)):
+            yield {**line, "split": unit.split}
         return
     model = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
     model.fit(data.X[train], data.y[train])
@@ -258,7 +267,7 @@ def missing(unit: Unit, done: set[tuple[Any, ...]]) -> Unit:
     """The unit with the values that are not there yet."""
     data = f"{unit.data} (OpenML)" if unit.openml else unit.data
     key = (data, unit.leaves, unit.method, unit.split)
-    if unit.method == "CEGB":  # its values are its own
+    if unit.method in NEEDS:  # their values are their own
         return unit if not any(k[:4] == key for k in done) else replace(unit, values=())
     return replace(unit, values=tuple(v for v in unit.values if (*key, v) not in done))
 
@@ -273,10 +282,10 @@ def collect(names: list[str], quick: bool, openml: bool, folder: Path) -> list[U
             if name not in WANTED:
                 raise
             say(f"{name} is left out: {problem_with} {WANTED[name]}")
-    if importlib.util.find_spec("lightgbm") is None:
-        say("CEGB is left out: pip install 'sensortree[compare]' brings LightGBM.")
-        found = [unit for unit in found if "CEGB" not in unit.method]
-
+    for method, package in NEEDS.items():
+        if importlib.util.find_spec(package) is None:
+            say(f"{method} is left out: pip install 'sensortree[compare]' brings it.")
+            found = [unit for unit in found if method not in unit.method]
     return [unit for unit in found if unit.values]
 
 

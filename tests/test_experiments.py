@@ -239,3 +239,45 @@ def test_a_quick_reproduction_runs_once_and_then_has_nothing_to_do(tmp_path, cap
     assert "[1/" not in capsys.readouterr().err
     assert (tmp_path / "reproduce.jsonl").read_text(encoding="utf-8") == lines
     assert pictures == {p.name: p.read_bytes() for p in tmp_path.glob("*.svg")}
+
+
+@pytest.mark.usefixtures("experiments")
+@pytest.mark.filterwarnings("ignore")  # of pystreed's own imports
+def test_trees_of_pystreed_are_optimal_at_the_prices_that_they_are_charged():
+    pytest.importorskip("pystreed", reason="the extra `compare` brings pystreed")
+    from datasets import Dataset
+    from pystreed import CostSpecifier, STreeDCostSensitiveClassifier
+    from streed import path_costs, question_prices, questions
+
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 4)).astype(float)
+    y = ((X[:, 0] * X[:, 1] > 0) | ((X[:, 2] > 0) & (rng.random(200) < 0.6))).astype(
+        int
+    )
+    sensors = {"cheap": [0, 1], "dear": [2, 3]}
+    costs = {"cheap": 0.15, "dear": 0.2}
+    data = Dataset("toy", X, y, sensors, costs, np.zeros(200, dtype=np.int8))
+
+    def least(rows, paid, depth):
+        errors = min((y[rows] != c).sum() for c in (0, 1))
+        if depth == 0 or len(rows) == 0:
+            return errors
+        found = [errors]
+        for sensor, columns in sensors.items():
+            price = 0.0 if sensor in paid else costs[sensor] * len(rows)
+            for column in columns:
+                yes = X[rows, column] > 0.5
+                sides = [
+                    least(rows[s], paid | {sensor}, depth - 1) for s in (yes, ~yes)
+                ]
+                found.append(price + sum(sides))
+        return min(found)
+
+    cuts = [np.array([0.5])] * 4
+    asked = questions(X, cuts)
+    model = STreeDCostSensitiveClassifier(max_depth=2)
+    mistakes = CostSpecifier([[0.0, 1.0], [1.0, 0.0]], question_prices(data, cuts, 1.0))
+    model.fit(asked, y, mistakes)
+    errors = (model.predict(asked) != y).sum()
+    spent = path_costs(model.tree_, asked, data, cuts).sum()
+    assert errors + spent == pytest.approx(least(np.arange(200), frozenset(), 2))
