@@ -19,6 +19,7 @@ from sensortree import (
     ParameterError,
     Sensor,
     SensorTreeClassifier,
+    SensorTreeClassifierCV,
     TradeoffCurve,
     acquisition_cost_scorer,
     cost_adjusted_scorer,
@@ -26,6 +27,7 @@ from sensortree import (
 )
 from sensortree.display import TradeoffDisplay
 from sensortree.estimators.folds import HeldOutFolds
+from sensortree.estimators.progress import TextProgress
 
 POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
 WEIGHTS = [1.0, 0.02, 0.0005]
@@ -182,7 +184,7 @@ def test_transformers_and_prices_are_fitted_without_the_held_out_rows(problem):
         "dear": Sensor(["c", "d"], cost=9.0),
     }
     scaled = SensorTreeClassifier(sensors)
-    folds = HeldOutFolds(scaled, frame, y, 4, None, None)
+    folds = HeldOutFolds(scaled, frame, y, 4, None, None, TextProgress(False))
     readers = [path.judges.data.reader.transformers["cheap"] for path in folds._paths]
     assert len({reader.transform(X[:1, :2])[0, 0] for reader in readers}) == 4
     assert tradeoff_curve(scaled, frame, y, WEIGHTS, 4).fold_error.shape == (3, 4)
@@ -286,3 +288,57 @@ def test_a_curve_is_drawn_with_bars_its_choice_and_both_ends():
     plt.close("all")
     with pytest.raises(DataError, match="chosen names point 1 of 'nobody'"):
         TradeoffDisplay.from_curve(rival, chosen={"nobody": rival.choose()})
+
+
+# progress ---------------------------------------------------------------------------------
+
+
+class Listener:
+    """Keeps what it hears; says stop after some points."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.at_most, self.steps = stop_after, None, []
+
+    def setup(self, estimator, context):
+        self.at_most = context.max_subtasks
+
+    def teardown(self, estimator, context):
+        self.steps.append("torn down")
+
+    def on_fit_task_begin(self, estimator, context, **kwargs):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **kwargs):
+        self.steps.append(context.task_name)
+        return len(self.steps) == self.stop_after
+
+
+def test_a_verbose_curve_tells_each_point_and_what_is_left(problem, capsys):
+    model, X, y = problem
+    tradeoff_curve(model.set_params(verbose=True), X, y, [0.1, 0.02, 0.001], cv=4)
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 5  # and buying nothing, and everything
+    assert all("a point: mean cost" in line for line in told)
+    assert "(step 1 of at most 5, " in told[0]
+    assert "left" not in told[-1]
+
+
+def test_callbacks_hear_of_each_point_and_can_end_the_automatic_grid(problem):
+    model, X, y = problem
+    listener = Listener()
+    whole = tradeoff_curve(model.set_callbacks(listener), X, y, cv=4)
+    assert listener.steps == ["a point"] * (len(whole) + 1) + ["fit", "torn down"]
+    assert len(listener.steps) - 2 <= listener.at_most
+    hasty = Listener(stop_after=8)
+    assert len(tradeoff_curve(model.set_callbacks(hasty), X, y, cv=4)) == 8
+
+
+def test_callbacks_hear_of_the_points_that_a_budget_is_picked_from(problem):
+    model, X, y = problem
+    listener = Listener()
+    picked = SensorTreeClassifierCV(
+        model.sensors, costs=model.costs, cost_weights=[0.1, 0.001], budget=2.0, cv=4
+    )
+    picked.set_callbacks(listener).fit(X, y)
+    told = ["a point"] * 4
+    assert listener.steps == [*told, "fit on all rows", "fit", "torn down"]

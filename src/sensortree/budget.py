@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from numbers import Real
 from typing import Any
 
@@ -15,15 +15,15 @@ from sensortree.choice import Choice, choice_at
 from sensortree.costs import leaf_costs
 from sensortree.estimators.folds import HeldOutFolds
 from sensortree.estimators.prediction import PolicyPredictor
-from sensortree.estimators.progress import all_or_nothing
+from sensortree.estimators.progress import (
+    CallbackSupportMixin,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning, ParameterError
-from sensortree.tradeoff import (
-    TradeoffCurve,
-    automatic_grid,
-    held_out_folds,
-    measured_curve,
-)
+from sensortree.tradeoff import POINTS, TradeoffCurve, automatic_grid, measured_curve
 
 # Points put between the last that meets a target and the first that does not, and the
 # distance in cost or error, as a share of the target, that is near enough.
@@ -32,7 +32,9 @@ REFINEMENTS, NEAR = 4, 0.05
 OWN = ("budget", "max_error", "cost_weights", "cv")
 
 
-class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
+class SensorTreeClassifierCV(
+    CallbackSupportMixin, PolicyPredictor, ClassifierMixin, BaseEstimator
+):
     """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
 
     A `tradeoff_curve` is measured, with more points around the target; the point that
@@ -151,6 +153,7 @@ class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -171,18 +174,20 @@ class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        progress = Progress(self, self._most_steps())
         with all_or_nothing(self):
             self._check_targets()
-            folds = held_out_folds(
-                self._plain(), X, y, self.cv, sample_weight, prices, self.n_jobs
-            )
+            given = X, y, 5 if self.cv is None else self.cv, sample_weight, prices
+            folds = HeldOutFolds(self._plain(), *given, progress)
             curve = self._curve(folds)
             chosen = curve.choose(self.budget, self.max_error)
             model, chosen = self._within_budget(folds, curve, chosen)
+            progress.step("fit on all rows")
             learned = {k: v for k, v in vars(model).items() if k.endswith("_")}
             vars(self).update(learned)
             self.curve_, self.chosen_ = curve, chosen
             self.cost_weight_ = chosen.cost_weight
+        progress.end()
         if not chosen.met:
             self._warn(chosen)
         return self
@@ -193,6 +198,14 @@ class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
         return SensorTreeClassifier(
             cv=self.cv, **{k: v for k, v in parameters.items() if k not in OWN}
         )
+
+    def _most_steps(self) -> int | None:
+        """Points that may be measured, buying nothing and everything, and the last fit."""
+        if self.cost_weights is None:
+            return POINTS + REFINEMENTS + 2
+        if not isinstance(self.cost_weights, Sized):
+            return None
+        return len(self.cost_weights) + 3
 
     def _check_targets(self) -> None:
         for name in ("budget", "max_error"):
@@ -220,7 +233,7 @@ class SensorTreeClassifierCV(PolicyPredictor, ClassifierMixin, BaseEstimator):
         weights = automatic_grid(folds)
         for _ in range(REFINEMENTS):
             between = self._next_weight(measured_curve(folds, weights, ends=False))
-            if between is None:
+            if between is None or folds.progress.stopped:
                 break
             weights.append(between)
         return measured_curve(folds, weights)

@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from sensortree.choice import Choice, choose
 from sensortree.estimators.base import BaseSensorTreeClassifier
-from sensortree.estimators.folds import HeldOutFolds, Measured
+from sensortree.estimators.folds import HeldOutFolds
+from sensortree.estimators.progress import Progress, with_callbacks
 from sensortree.exceptions import DataError, MissingDependencyError, ParameterError
 from sensortree.report import aligned
 
@@ -315,7 +316,8 @@ def tradeoff_curve(
     ----------
     estimator : estimator of this package
         Its `cost_weight` does not matter; it is left as it is. Its `max_time` is for the
-        searches of all cost weights and folds together.
+        searches of all cost weights and folds together. With `verbose`, each point is
+        told on stderr with the time that is left; its scikit-learn callbacks are told too.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     cost_weights : iterable of float, default=None
@@ -346,21 +348,6 @@ def tradeoff_curve(
     >>> bool(curve.mean_cost[0] < curve.mean_cost[1] < curve.mean_cost[2])
     True
     """
-    folds = held_out_folds(estimator, X, y, cv, sample_weight, prices, n_jobs)
-    weights = automatic_grid(folds) if cost_weights is None else cost_weights
-    return measured_curve(folds, weights)
-
-
-def held_out_folds(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    cv: Any,
-    sample_weight: ArrayLike | None,
-    prices: ArrayLike | None,
-    n_jobs: int | None,
-) -> HeldOutFolds:
-    """The folds that a curve is measured on, ready to be asked for any cost weight."""
     if not isinstance(estimator, BaseSensorTreeClassifier):
         raise ParameterError(
             f"tradeoff_curve takes a classifier of sensortree that has a cost_weight, got "
@@ -369,7 +356,29 @@ def held_out_folds(
     model = clone(estimator)
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
-    return HeldOutFolds(model, X, y, 5 if cv is None else cv, sample_weight, prices)
+    weights = None if cost_weights is None else list(cost_weights)
+    cv = 5 if cv is None else cv
+    curve: TradeoffCurve = _told_curve(model, weights, X, y, cv, sample_weight, prices)
+    return curve
+
+
+@with_callbacks
+def _told_curve(
+    model: Any,
+    weights: list[float] | None,
+    X: Any,
+    y: Any,
+    cv: Any,
+    sample_weight: Any,
+    prices: Any,
+) -> TradeoffCurve:
+    """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
+    most = POINTS if weights is None else len(weights) + 1  # buying nothing is one more
+    progress = Progress(model, most + 1)  # buying everything
+    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
+    curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
+    progress.end()
+    return curve
 
 
 def automatic_grid(folds: HeldOutFolds) -> list[float]:
@@ -381,7 +390,7 @@ def automatic_grid(folds: HeldOutFolds) -> list[float]:
     while len(weights) < POINTS:
         curve = measured_curve(folds, weights, ends=False)
         at = widest_step(curve)
-        if at is None:
+        if at is None or folds.progress.stopped:
             break
         weights.append(
             float(np.sqrt(curve.cost_weight[at] * curve.cost_weight[at + 1]))
@@ -411,22 +420,16 @@ def measured_curve(
         raise ParameterError("cost_weights is empty; give at least one number.")
     measured = [folds.measure(weight) for weight in weights]
 
-    def point(found: Measured | None) -> Point | None:
-        if found is None:
-            return None
-        means = (np.average(v, weights=folds.weight) for v in (found.cost, found.error))
-        cost, error = means
-        return float(cost), float(error)
-
     highest, _ = folds.automatic_ends()
+    everything = folds.measure_everything() if ends else None
     return TradeoffCurve.from_folds(
         weights,
         [m.error for m in measured],
         [m.cost for m in measured],
         folds.weight,
         measure="error" if folds.estimator.loss is None else "loss",
-        nothing=point(folds.measure(highest)) if ends else None,
-        everything=point(folds.measure_everything()) if ends else None,
+        nothing=folds.means(folds.measure(highest)) if ends else None,
+        everything=None if everything is None else folds.means(everything),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from sensortree.cli.console import Advance
+from sensortree.cli.console import Work
 from sensortree.cli.problem import Problem
 from sensortree.exceptions import SensorTreeError
 from sensortree.loss import resolve_loss
@@ -25,7 +25,7 @@ def compared(
     settings: Mapping[str, Any],
     problem: Problem,
     n_folds: int,
-    advance: Advance,
+    work: Work,
 ) -> list[dict[str, Any]]:
     """Error, cost and risk of each method, and of buying everything and nothing."""
     estimators = {
@@ -36,7 +36,7 @@ def compared(
     lines: list[dict[str, Any]] = []
     for label, estimator in estimators.items():
         try:
-            rows = _held_out(label, estimator, problem, n_folds, advance)
+            rows = _held_out(label, estimator, problem, n_folds, work)
         except SensorTreeError as error:
             lines.append({"method": label, "refused": str(error)})
             continue
@@ -54,7 +54,7 @@ def _with_settings(method: type, settings: Mapping[str, Any]) -> Any:
 
 
 def _held_out(
-    label: str, estimator: Any, problem: Problem, n_folds: int, advance: Advance
+    label: str, estimator: Any, problem: Problem, n_folds: int, work: Work
 ) -> Array:
     """Error, loss and cost of each row by a model that has not seen it, (n_rows, 3)."""
     rows = np.empty((len(problem.y), 3))
@@ -64,7 +64,7 @@ def _held_out(
         rows[test, 0] = said != truth
         rows[test, 1] = _loss(problem, truth, said)
         rows[test, 2] = model.acquisition_cost(problem.X[test])
-        advance(label)
+        work.advance(label)
     return rows
 
 

@@ -6,14 +6,13 @@ import io
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
-Advance = Callable[[str], None]
 VERSION = 1  # of the documents that --json prints
 
 
@@ -72,13 +71,25 @@ def told_warnings() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def working(what: str, total: float | None = None) -> Iterator[Advance]:
-    """Show on stderr, if that is a terminal, how far some work is and how long it takes.
+class Work:
+    """A bar on stderr, if that is a terminal: how far some work is, how much is left."""
 
-    `total` is the number of steps, where it is known. What is given is to be called with
-    a step's name when it has ended.
-    """
+    def __init__(self, what: str, bar: Any, total: float | None):
+        self.what, self.bar = what, bar
+        self.task = bar.add_task(what, total=total)
+
+    def expect(self, total: float | None) -> None:
+        """Say how many steps there will be at most, where that is known."""
+        self.bar.update(self.task, total=total)
+
+    def advance(self, step: str) -> None:
+        """Say that a step has ended."""
+        self.bar.update(self.task, advance=1, description=f"{self.what}: {step}")
+
+
+@contextmanager
+def working(what: str, total: float | None = None) -> Iterator[Work]:
+    """Show how far some work is; `total` is its number of steps, where it is known."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -89,28 +100,29 @@ def working(what: str, total: float | None = None) -> Iterator[Advance]:
     )
 
     console = Console(stderr=True)
-    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
-    if total is not None:
-        columns += [TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left")]
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("gone,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    ]
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task(what, total=total)
-
-        def advance(step: str) -> None:
-            progress.update(task, advance=1, description=f"{what}: {step}")
-
-        yield advance
+    ) as bar:
+        yield Work(what, bar, total)
 
 
 class StepsOfAFit:
     """Tells the steps of a fit as they end; scikit-learn calls it back."""
 
-    def __init__(self, advance: Advance):
-        self.advance = advance
+    def __init__(self, work: Work):
+        self.work = work
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing is needed before."""
+        """Say how many steps there can be."""
+        self.work.expect(context.max_subtasks)
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Nothing is needed after."""
@@ -120,7 +132,7 @@ class StepsOfAFit:
 
     def on_fit_task_end(self, estimator: Any, context: Any, **rest: Any) -> bool:
         """Tell the step; the fit goes on."""
-        self.advance(str(context.task_name))
+        self.work.advance(str(context.task_name))
         return False
 
 

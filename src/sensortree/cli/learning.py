@@ -85,10 +85,8 @@ def fit(
         "n_jobs": jobs,
     }
     estimator = _estimator(chosen, budget)
-    with working("fit") as advance:
-        if hasattr(estimator, "set_callbacks"):
-            estimator.set_callbacks(StepsOfAFit(advance))
-        estimator.fit(problem.X, problem.y)
+    with working("fit") as work:
+        estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y)
     model = name_columns(estimator, problem.columns)
     save(model, output)
     emit(
@@ -139,7 +137,8 @@ def curve(
         classifier=classifier.value,
         structure=structure.value,
     )
-    with working("curve"):
+    with working("curve") as work:
+        estimator.set_callbacks(StepsOfAFit(work))
         found = tradeoff_curve(
             estimator, problem.X, problem.y, cost_weights=weights, cv=cv
         )
@@ -172,8 +171,8 @@ def compare(
         "structure": structure.value,
     }
     methods = {label: getattr(sensortree, name) for label, name in METHODS.items()}
-    with working("compare", cv * (len(methods) + 1)) as advance:
-        lines = compared(methods, chosen, problem, cv, advance)
+    with working("compare", cv * (len(methods) + 1)) as work:
+        lines = compared(methods, chosen, problem, cv, work)
     document = {"cost_weight": chosen["cost_weight"], "cv": cv, "methods": lines}
     emit("compare", document, comparison_text(document, problem.file.unit), as_json)
 

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sensortree.estimators.path import PathOfFits
+from sensortree.estimators.progress import TextProgress
 from sensortree.estimators.training import Judges, TrainingData
 from sensortree.exceptions import DataError, TreeError
 from sensortree.leaves import fit_leaf_classifiers
@@ -119,6 +120,8 @@ class HeldOutFolds:
     X, y, sample_weight, prices
         As in its `fit`.
     cv : int, splitter or iterable of (train, test)
+    progress : TextProgress
+        Is told of each cost weight that was measured, and may say stop.
     """
 
     def __init__(
@@ -129,7 +132,11 @@ class HeldOutFolds:
         cv: Any,
         sample_weight: ArrayLike | None,
         prices: ArrayLike | None,
+        progress: TextProgress,
     ):
+        self.progress = progress
+        # Lines of single fits would drown those of the points.
+        estimator = clone(estimator).set_params(verbose=False)
         self.estimator = clone(estimator)
         self.estimator._check_parameters()
         own = self.estimator.cv
@@ -233,7 +240,17 @@ class HeldOutFolds:
         measured = Measured(*np.array(found).T)
         if not parameters:
             self._measured[cost_weight] = measured
+        cost, error = self.means(measured)
+        self.progress.step("a point", f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
+
+    def means(self, measured: Measured) -> tuple[float, float]:
+        """Mean cost and error over folds."""
+        means = (
+            np.average(v, weights=self.weight) for v in (measured.cost, measured.error)
+        )
+        cost, error = means
+        return float(cost), float(error)
 
     def measure_everything(self) -> Measured | None:
         """Mean loss and cost if everybody buys all sensors; None if nobody may."""

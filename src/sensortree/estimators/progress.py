@@ -25,17 +25,26 @@ class TextProgress:
     Parameters
     ----------
     verbose : bool
+    at_most : int, default=None
+        Steps that there can be, where that is known.
     """
 
-    def __init__(self, verbose: bool):
+    def __init__(self, verbose: bool, at_most: int | None = None):
         self.verbose, self.started = verbose, time.monotonic()
+        self.at_most, self.done = at_most, 0
         self.stopped = False
 
     def step(self, name: str, detail: str = "") -> None:
-        """Say that a step has ended."""
+        """Say that a step has ended, and what is left if all steps are taken."""
+        self.done += 1
         if self.verbose:
             seconds = time.monotonic() - self.started
             said = f"{name}: {detail}" if detail else name
+            if self.at_most is not None and self.done < self.at_most:
+                left = seconds / self.done * (self.at_most - self.done)
+                said += (
+                    f" (step {self.done} of at most {self.at_most}, {left:.0f} s left)"
+                )
             sys.stderr.write(f"[sensortree] {seconds:7.1f} s  {said}\n")
 
 
@@ -45,12 +54,13 @@ class Progress(TextProgress):
     Parameters
     ----------
     estimator : estimator with scikit-learn's callback support
+    at_most : int, default=None
     """
 
-    def __init__(self, estimator: Any):
-        super().__init__(estimator.verbose)
+    def __init__(self, estimator: Any, at_most: int | None = None):
+        super().__init__(estimator.verbose, at_most)
         self.estimator = estimator
-        self.context = estimator._init_callback_context(max_subtasks=None)
+        self.context = estimator._init_callback_context(max_subtasks=at_most)
         self.context.call_on_fit_task_begin(estimator=estimator)
 
     def step(self, name: str, detail: str = "") -> None:
