@@ -32,14 +32,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"sensortree {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["tables.css", "cards.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"**": []}
+html_sidebars = {"index": [], "changelog": [], "**": ["sidebar-nav-bs"]}
 
 autosummary_generate = True
 autodoc_typehints = "none"  # types are in the Parameters sections
@@ -78,7 +78,7 @@ def described(solver: Solver) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-myst_enable_extensions = ["substitution"]
+myst_enable_extensions = ["colon_fence", "substitution"]
 myst_heading_anchors = 3
 myst_substitutions = {"solvers": solver_table()}
 
