@@ -36,10 +36,16 @@ html_css_files = ["tables.css", "cards.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
 html_sidebars = {"index": [], "changelog": [], "**": ["sidebar-nav-bs"]}
+
+# Every link is checked; `name` in a docstring, which may be a parameter, need not be one.
+nitpicky = True
+nitpick_ignore_regex = [("py:obj", r"\w+")]
+linkcheck_timeout, linkcheck_retries = 10, 2
 
 autosummary_generate = True
 autodoc_typehints = "none"  # types are in the Parameters sections
@@ -49,6 +55,7 @@ numpydoc_show_class_members = False  # the templates list members
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,

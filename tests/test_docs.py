@@ -251,6 +251,16 @@ def test_every_page_is_in_a_table_of_contents():
     assert {page.stem for page in DOCS.glob("*.md")} <= listed
 
 
+def test_broken_links_are_found(tmp_path):
+    broken_links = run_path(str(DOCS / "check_links.py"))["broken_links"]
+    (tmp_path / "a.html").write_text(
+        '<p id="here"><a href="b.html#there">1</a><a href="#here">2</a>'
+        '<a href="b.html#gone">3</a><img src="gone.png"><a href="https://x.y/">4</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="there">')
+    assert broken_links(tmp_path) == ["a.html: b.html#gone", "a.html: gone.png"]
+
+
 # the command line -------------------------------------------------------------------------
 
 
