@@ -189,33 +189,44 @@ def write_patients(path: Path) -> None:
 
 def test_the_comparison_with_lightgbm_is_that_of_the_ablation():
     page = read(DOCS / "comparison.md").partition("## Side by side, measured")[2]
-    measured = ablation_errors()
+    measured = ablation()
     lines = re.findall(r"^\| (\w+) \| ([\d.]+) of [\d.]+ \| (.*) \|$", page, re.M)
     assert len(lines) == 8
     for data, cost, shown in lines:
         wanted = [
-            measured[data, cost, method]
+            float(measured[data, f"error at cost {cost}", method])
             for method in ("CEGB", "all", "all, boosted leaves")
         ]
         printed = [float(error) for error in shown.split(" | ")]
         np.testing.assert_allclose(printed, wanted, atol=0.00051)
 
 
-def ablation_errors() -> dict[tuple[str, str, str], float]:
-    """Test errors of the ablation's tables, by data, cost and method."""
+def test_the_readmes_shares_are_those_of_the_ablation():
+    readme, measured = read(ROOT / "README.md"), ablation()
+    lines = re.findall(r"^\| (\w+): .*? \| (.*) \| `python exp.*` \|$", readme, re.M)
+    assert [data for data, _ in lines] == ["landsat", "letter", "heart"]
+    first = {data: head for data, head, _ in reversed(measured)}  # the paper's rule
+    for data, shown in lines:
+        methods = ("all", "static subset", "CEGB")
+        wanted = [measured[data, first[data], method] for method in methods]
+        assert shown.split(" | ") == wanted
+    for data in ("landsat", "letter"):
+        assert measured[data, first[data], "all, boosted leaves"] in readme
+
+
+def ablation() -> dict[tuple[str, str, str], str]:
+    """Cells of the ablation's tables, by data, head of the column and method."""
     found = {}
-    data, costs = "", {}
+    data, heads = "", []
     for line in read(DOCS / "results" / "ablation.md").splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if not cells:
             data = line.partition(":")[0] or data
         elif cells[0] == "method":
-            heads = [re.fullmatch(r"error at cost (.*)", head) for head in cells]
-            costs = {n: head[1] for n, head in enumerate(heads) if head}
+            heads = cells
         else:
-            for n, cost in costs.items():
-                if re.fullmatch(r"[\d.]+", cells[n]):
-                    found[data, cost, cells[0]] = float(cells[n])
+            for head, cell in zip(heads[1:], cells[1:], strict=True):
+                found[data, head, cells[0]] = cell
     return found
 
 
