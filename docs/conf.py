@@ -32,7 +32,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"sensortree {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
-html_css_files = ["tables.css", "cards.css"]
+html_css_files = ["tables.css", "site.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
