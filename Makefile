@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format docs reproduce wheel constraints clean
+.PHONY: help demo test slow check format docs links reproduce wheel constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,8 +44,12 @@ format: $(VENV)/all.stamp  ## rewrite the files the way `check` wants them
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/all.stamp  ## the site in docs/_build/html, warnings are errors
+docs: $(VENV)/all.stamp  ## the site in docs/_build/html; warnings and broken links are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+
+links: $(VENV)/all.stamp  ## ask every address elsewhere that the site names; needs a network
+	$(BIN)/python -m sphinx -b linkcheck -D plot_gallery=0 docs docs/_build/links
 
 reproduce: $(VENV)/all.stamp  ## the paper's tables and figures into docs/results; QUICK=1: minutes
 	$(BIN)/python experiments/reproduce.py --n-jobs 2 $(if $(QUICK),--quick) $(if $(OUTPUT),--output $(OUTPUT))

@@ -32,14 +32,20 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"sensortree {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["tables.css", "site.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"**": []}
+html_sidebars = {"index": [], "changelog": [], "**": ["sidebar-nav-bs"]}
+
+# Every link is checked; `name` in a docstring, which may be a parameter, need not be one.
+nitpicky = True
+nitpick_ignore_regex = [("py:obj", r"\w+")]
+linkcheck_timeout, linkcheck_retries = 10, 2
 
 autosummary_generate = True
 autodoc_typehints = "none"  # types are in the Parameters sections
@@ -49,6 +55,7 @@ numpydoc_show_class_members = False  # the templates list members
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
@@ -78,7 +85,7 @@ def described(solver: Solver) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-myst_enable_extensions = ["substitution"]
+myst_enable_extensions = ["colon_fence", "substitution"]
 myst_heading_anchors = 3
 myst_substitutions = {"solvers": solver_table()}
 

@@ -11,8 +11,8 @@ measures the same thing without the blur. Where is it worth its price?
 # The data
 # --------
 #
-# The truth is a number that we never see. The inspection reads it almost exactly; the
-# camera reads it with an error that grows with the blur.
+# Parts and prices are made up. The truth is a number that we never see. The inspection
+# reads it almost exactly; the camera reads it with an error that grows with the blur.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,0 +1,35 @@
+"""Claims about the gallery: every example runs, on nothing but what is installed."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from runpy import run_path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_without_data_files_and_network(example, monkeypatch, capsys):
+    def no_network(*_args, **_kwargs):
+        raise AssertionError("an example wants the network")
+
+    monkeypatch.delenv("SENSORTREE_DATA", raising=False)
+    monkeypatch.setattr(socket.socket, "connect", no_network)
+    matplotlib.use("Agg")
+    try:
+        run_path(str(example))
+        assert plt.get_fignums(), "the gallery shows a picture of each"
+    finally:
+        plt.close("all")
+    assert capsys.readouterr().out, "an example prints what it measured"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_says_where_its_data_are_from(example):
+    text = " ".join(example.read_text(encoding="utf-8").replace("#", " ").split())
+    assert "real data" in text or "made up" in text
