@@ -270,7 +270,7 @@ def test_the_text_names_scores_purchases_and_the_other_way():
         "node 0: g = +3 > 0, buy b (3)\n"
         "  +3  A = 1.5\n"
         "  +0  intercept\n"
-        "  the other way would cost 0 more; 60.0 % of training rows took it"
+        "  the other way would buy nothing more; 60.0 % of training rows took it"
     )
 
 

@@ -363,11 +363,12 @@ def _passage_text(passage: Passage, is_last: bool) -> str:
     lines.append(f"  {passage.intercept:+.3g}  intercept")
     low, high = passage.other_cost
     more = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    instead = f"cost {more} more" if high > 0 else "buy nothing more"
     other = (
         passage.share_negative
         if passage.taken == "positive"
         else passage.share_positive
     )
     took = "" if other is None else f"; {100 * other:.1f} % of training rows took it"
-    lines.append(f"  the other way would cost {more} more{took}")
+    lines.append(f"  the other way would {instead}{took}")
     return "\n".join(lines)
