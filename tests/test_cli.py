@@ -420,7 +420,7 @@ def test_a_question_mark_says_that_a_sensor_cannot_be_had(folder):
 
 def test_a_missing_value_that_cannot_be_used_is_asked_for_again(folder):
     result = run("ask", folder / "plain.json", typed="\n3\n3\n")
-    assert "NaN" in result.stderr
+    assert 'needs glucose; type it, or "?" if' in result.stderr
     assert result.stdout.count("glucose costs 2") == 2
 
 

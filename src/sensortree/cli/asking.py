@@ -21,6 +21,8 @@ ADVICE = (
     "leave."
 )
 
+NEEDED = 'this model needs {}; type it, or "?" if the sensor cannot be had.'
+
 
 class _UnavailableError(Exception):
     """The person says that a sensor cannot be had."""
@@ -94,11 +96,15 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
     categories = categories_of(model)
     try:
         values = [_value(c, categories.get(c), err) for c in step.columns]
-        session.tell(step.sensor, values)
     except _UnavailableError:
         session.unavailable(step.sensor)
+        return
+    try:
+        session.tell(step.sensor, values)
     except DataError as error:
-        typer.echo(f"  {error}", err=True)
+        lacking = [c for c, v in zip(step.columns, values, strict=True) if v != v]
+        said = f"{error}" if not lacking else NEEDED.format(", ".join(lacking))
+        typer.echo(f"  {said}", err=True)
 
 
 def _value(column: str, categories: tuple[Any, ...] | None, err: bool) -> Any:

@@ -98,15 +98,21 @@ def working(what: str, total: float | None = None) -> Iterator[Work]:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class TimeLeft(TimeRemainingColumn):
+        def render(self, task: Any) -> Text:  # nothing, where nobody knows
+            left = super().render(task)
+            return (
+                Text.assemble("gone, ", left, " left") if task.total else Text("gone")
+            )
 
     console = Console(stderr=True)
     columns = [
         TextColumn("{task.description}"),
         BarColumn(),
         TimeElapsedColumn(),
-        TextColumn("gone,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
+        TimeLeft(),
     ]
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
