@@ -19,10 +19,11 @@ from sensortree import (
     SensorTree,
     SensorTreeClassifier,
     Terms,
+    TradeoffCurve,
     cascade_tree,
     exhaustive_tree,
 )
-from sensortree.display import TradeoffDisplay, TreeDisplay
+from sensortree.display import SensorUseDisplay, TradeoffDisplay, TreeDisplay
 from sensortree.display.layout import LINE
 from sensortree.display.words import percent, shortened, wrapped
 
@@ -447,10 +448,117 @@ class TestTradeoff:
         with pytest.raises(DataError, match="'al', which is not a curve"):
             TradeoffDisplay({"all": (9, 0.9)}, annotations={"al": ["a"]})
 
+    def test_an_estimator_shows_the_curves_it_was_picked_from(self):
+        def picked(budget: float):
+            curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3)], [0.9, 0.3])
+            return SimpleNamespace(curve_=curve, chosen_=curve.choose(budget=budget))
+
+        models = {"poor": picked(1), "rich": picked(2)}
+        display = TradeoffDisplay.from_estimator(models)
+        assert display.chosen == {"poor": 0, "rich": 1}
+        assert display.curves["rich"][1].tolist() == [0.6, 0.7]
+        assert TradeoffDisplay.from_estimator(picked(2)).chosen == {"sensor tree": 1}
+
+    def test_the_legend_names_curves_then_the_choice_then_lines(self):
+        display = TradeoffDisplay(
+            {"tree": ([1, 2], [0.7, 0.8]), "all": (9, 0.9)},
+            chosen={"tree": 1},
+            ends={"buy nothing": (0, 0.5)},
+        ).plot()
+        written = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert written[:2] == ["tree", "all"]
+        assert written[2].startswith("chosen")
+        assert written[3] == "buy nothing (0)"
+
     def test_plot_without_matplotlib_names_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
             TradeoffDisplay({"all": (9, 0.9)}).plot()
+
+
+class TestSensorUse:
+    @pytest.fixture
+    def use(self) -> SensorUseDisplay:
+        """Of two "no" one buys blood, and so does the only "yes"; no "maybe" came."""
+        model = SimpleNamespace(
+            sensors_=sensor_set(2),
+            classes_=np.array(["maybe", "no", "yes"]),
+            acquired=lambda X: np.array([[1, 0], [1, 1], [1, 1]], dtype=bool),
+        )
+        y = np.array(["no", "no", "yes"])
+        return SensorUseDisplay.from_estimator(model, np.zeros((3, 2)), y)
+
+    def test_shares_are_of_the_rows_of_a_class(self, use):
+        expected = [[np.nan, np.nan], [1, 0.5], [1, 1]]
+        np.testing.assert_allclose(use.share, expected)
+        np.testing.assert_allclose(use.overall, [1, 2 / 3])
+
+    def test_they_are_those_of_the_report(self, fitted):
+        model, X, y = fitted
+        weight = np.linspace(1, 2, len(y))
+        display = SensorUseDisplay.from_estimator(model, X, y, weight)
+        report = model.report(X, y, weight)
+        expected = [list(use.sensors.values()) for use in report.classes]
+        np.testing.assert_allclose(display.share, expected)
+        overall = [use.share for use in report.sensors]
+        np.testing.assert_allclose(display.overall, overall)
+        assert 0 < display.overall[1] < 1  # or the test is idle
+
+    def test_a_cell_is_written_for_all_rows_and_for_each_class(self, use):
+        display = use.plot()
+        assert [[text.get_text() for text in line] for line in display.texts_] == [
+            ["100", "–", "100", "100"],
+            ["67", "–", "50", "100"],
+        ]
+        drawn = np.ma.filled(display.image_.get_array(), np.nan)
+        np.testing.assert_allclose(drawn[:, 0], use.overall)
+        np.testing.assert_allclose(drawn[:, 1:].T, use.share)
+
+    def test_sensors_stand_with_their_prices(self, use):
+        display = use.plot()
+        names = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert names == ["history_and_examination (4.00)", "blood (10.37)"]
+
+    def test_many_cells_have_a_scale_instead_of_numbers(self):
+        n_classes = 250
+        share = np.full((n_classes, 2), 0.5)
+        display = SensorUseDisplay(sensor_set(2), range(n_classes), share, [0.5, 0.5])
+        assert display.plot().texts_ == []
+        assert display.colorbar_ is not None
+
+    def test_long_names_are_not_cut_off(self):
+        sensors = sensor_set(6)
+        classes = ["a class whose name takes rather a lot of room", "b", "c"]
+        share = np.full((3, 6), 0.5)
+        display = SensorUseDisplay(sensors, classes, share, share[0], unit="$").plot()
+        display.figure_.draw_without_rendering()
+        whole, ax = display.figure_.bbox, display.ax_
+        for text in (*ax.get_xticklabels(), *ax.get_yticklabels(), ax._right_title):
+            box = text.get_window_extent()
+            assert whole.x0 <= box.x0
+            assert box.x1 <= whole.x1 + 1
+            assert whole.y0 <= box.y0 + 1
+            assert box.y1 <= whole.y1 + 1
+
+    def test_it_draws_where_it_is_told(self, use):
+        _, ax = plt.subplots()
+        assert use.plot(ax).ax_ is ax
+
+    def test_shares_of_another_shape_are_refused(self):
+        with pytest.raises(DataError, match=r"2 classes and 2 sensors give \(2, 2\)"):
+            SensorUseDisplay(sensor_set(2), ["no", "yes"], [[0.5, 0.5]], [0.5, 0.5])
+
+    def test_answers_for_another_number_of_rows_are_refused(self, fitted):
+        model, X, y = fitted
+        with pytest.raises(
+            DataError, match=r"y has shape \(399,\), but X has 400 rows"
+        ):
+            SensorUseDisplay.from_estimator(model, X, y[1:])
+
+    def test_plot_without_matplotlib_names_the_extra(self, use, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
+            use.plot()
 
 
 # groups and caps --------------------------------------------------------------------------

@@ -5,7 +5,8 @@ of a tree need nothing.
 """
 
 from sensortree.display.path import PathDisplay
+from sensortree.display.sensor_use import SensorUseDisplay
 from sensortree.display.tradeoff import TradeoffDisplay
 from sensortree.display.tree import TreeDisplay
 
-__all__ = ["PathDisplay", "TradeoffDisplay", "TreeDisplay"]
+__all__ = ["PathDisplay", "SensorUseDisplay", "TradeoffDisplay", "TreeDisplay"]
