@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.exceptions import NotFittedError
 from test_public_api import in_a_new_process
 
@@ -19,12 +21,14 @@ from sensortree import (
     SensorTree,
     SensorTreeClassifier,
     cascade_tree,
+    exhaustive_tree,
     load,
     save,
 )
 from sensortree.display import TreeDisplay
 from sensortree.display.colours import CLASSES, DARK, LIGHT
 from sensortree.display.layout import LINE, SIZE
+from sensortree.display.notebook import tree_in_notebook
 from sensortree.display.words import estimated_width
 
 NAMES = (
@@ -379,6 +383,73 @@ def test_a_loaded_model_draws_the_same(fitted, tmp_path):
     save(model, tmp_path / "model.json")
     loaded = load(tmp_path / "model.json")
     assert loaded.to_svg() == model.to_svg()
+    assert model.to_svg() in loaded._repr_html_()
+    assert "SavedModel(2 classes" in loaded._repr_html_()
+
+
+# notebooks --------------------------------------------------------------------------------
+
+
+def test_a_fitted_model_is_shown_with_its_tree_below(fitted):
+    model, _, _ = fitted
+    for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        ours = html.index(model.to_svg())
+        assert 0 < html.index("sk-top-container") < ours
+        assert html.count("<svg xmlns") == 1
+
+
+def test_a_model_that_is_not_fitted_is_shown_as_scikit_learn_does():
+    html = SensorTreeClassifier()._repr_html_()
+    assert "sk-top-container" in html
+    assert "sensortree-" not in html
+
+
+def test_who_wants_text_gets_text(fitted):
+    model, _, _ = fitted
+    with sklearn.config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+        assert list(model._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_a_tree_that_cannot_be_drawn_is_no_error(fitted, monkeypatch):
+    model, _, _ = fitted
+
+    def fails(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("sensortree.display.notebook.TreeDisplay.from_estimator", fails)
+    html = model._repr_html_()
+    assert "sk-top-container" in html
+    assert "sensortree-" not in html
+
+
+def model_of(tree: SensorTree) -> SimpleNamespace:
+    """All of a fitted model that a picture needs."""
+    names = tuple(sorted(tree.sensors))
+    columns = tuple((i,) for i in range(len(names)))
+    mix = np.ones((tree.n_leaves, 2))
+    policy = SimpleNamespace(
+        tree=tree,
+        sensors=SensorSet(names, columns, np.ones(len(names))),
+        flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix),
+        classes=np.array(["no", "yes"]),
+    )
+    return SimpleNamespace(policy_=policy, tree_=tree)
+
+
+@pytest.mark.parametrize(
+    ("n_sensors", "tips", "shown"),
+    [(3, True, True), (4, False, True), (5, False, False)],
+)
+def test_what_a_notebook_shows_stays_below_100_kilobytes(n_sensors, tips, shown):
+    # Exhaustive trees of 16, 65 and 326 leaves, behind 20,000 bytes of something else.
+    names = NAMES[:n_sensors]
+    model = model_of(exhaustive_tree(names, root=[]))
+    html = tree_in_notebook(model, " " * 20_000)
+    assert len(html.encode()) < 100_000
+    assert ("<title>" in html) == tips
+    assert ("<svg" in html) == shown
+    assert ("326 leaves" in html) != shown
 
 
 # widths without a font --------------------------------------------------------------------

@@ -205,6 +205,15 @@ class PolicyAnswers:
         _ = self._policy  # an unfitted model says that it is unfitted
         return TreeDisplay.from_estimator(self, X, y, prices=prices, unit=unit)
 
+    def _with_tree(self, html: str) -> str:
+        """Part of an HTML page, for notebooks, with the tree behind it."""
+        from sensortree.display.notebook import tree_in_notebook
+
+        try:
+            return tree_in_notebook(self, html)
+        except Exception:  # looking at a model must never be an error
+            return html
+
 
 def _one_row(x: Any) -> Any:
     """Bring a row to a table: an array, a frame, or a pandas Series with its names."""
