@@ -88,8 +88,9 @@ def _style(name: str, least: float) -> str:
     """
     dark, light = (f":is({','.join(names)}) " for names in (DARK_PAGES, LIGHT_PAGES))
     fixed = (
-        f".{name}{{font:{SIZE:g}px Helvetica,Arial,'Liberation Sans',sans-serif;"
-        f"max-width:max(100%,{least:.0f}px);height:auto}}\n"
+        f".{name}{{font:{SIZE:g}px Helvetica,Arial,'Liberation Sans',sans-serif}}\n"
+        # Inside, since some programs that are no browsers take the height as it stands.
+        f"@media screen{{.{name}{{max-width:max(100%,{least:.0f}px);height:auto}}}}\n"
         f".{name} path{{fill:none}}\n"
         f".{name} .unreached path{{stroke-dasharray:3 2}}\n"
         f".{name} .row{{fill:none;pointer-events:all}}\n"
