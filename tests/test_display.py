@@ -187,6 +187,13 @@ class TestTreeData:
         with pytest.raises(DataError, match="y was given without X"):
             TreeDisplay.from_estimator(fitted[0], y=fitted[2])
 
+    def test_answers_for_another_number_of_rows_are_refused(self, fitted):
+        model, X, y = fitted
+        with pytest.raises(
+            DataError, match=r"y has shape \(399,\), but X has 400 rows"
+        ):
+            TreeDisplay.from_estimator(model, X, y[1:])
+
     def test_classes_of_another_number_are_refused(self):
         with pytest.raises(DataError, match=r"shape \(6, 3\).*6 leaves and 2 classes"):
             cascade(leaf_classes=np.ones((6, 3)), classes=["no", "yes"])

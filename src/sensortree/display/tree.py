@@ -163,6 +163,11 @@ class TreeDisplay:
         if y is None:
             return cls(model.tree_, model.sensors_, share, unit=unit)
         truth = np.asarray(y)
+        if truth.shape != leaf.shape:
+            raise DataError(
+                f"y has shape {truth.shape}, but X has {len(leaf)} rows; give one right "
+                f"answer for each."
+            )
         correct = np.asarray(model.predict(X, **given)) == truth
         right = np.bincount(leaf[ends], correct[ends], n_leaves)
         accuracy = np.divide(right, rows, out=np.full(n_leaves, np.nan), where=rows > 0)
