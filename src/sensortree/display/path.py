@@ -182,7 +182,7 @@ class PathDisplay:
         Returns
         -------
         svg : str
-            As of `TreeDisplay.to_svg`.
+            As a tree's: it needs nothing from elsewhere and follows the page's theme.
         """
         return svg(self._layout, self._tip)
 
