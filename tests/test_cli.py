@@ -355,11 +355,24 @@ def test_inspect_shows_sensors_tree_and_certificate(folder):
     assert form["sensors"][3]["after"] == ["glucose"]
 
 
-@pytest.mark.parametrize("kind", ["svg", "png"])
-def test_plot_draws_the_tree(folder, tmp_path, kind):
+@pytest.mark.parametrize(
+    ("kind", "begin"),
+    [("svg", b"<svg "), ("html", b"<!DOCTYPE html>"), ("png", b"\x89PNG\r")],
+)
+def test_plot_draws_the_tree(folder, tmp_path, kind, begin):
     output = tmp_path / f"tree.{kind}"
     run("plot", folder / "plain.json", "-o", output, "--unit", "dollars")
-    assert output.read_bytes()[:5] in (b"<?xml", b"\x89PNG\r")
+    assert output.read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize("kind", ["svg", "html"])
+def test_plot_needs_no_matplotlib_for_text(folder, tmp_path, kind, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    output = tmp_path / f"tree.{kind}"
+    run("plot", folder / "plain.json", "-o", output, "--unit", "dollars")
+    model = sensortree.load(folder / "plain.json")
+    drawn = {"svg": model.to_svg, "html": model.to_html}[kind](unit="dollars")
+    assert output.read_text(encoding="utf-8") == drawn
 
 
 def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):

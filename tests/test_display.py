@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -18,10 +19,13 @@ from sensortree import (
     SensorTree,
     SensorTreeClassifier,
     Terms,
+    TradeoffCurve,
     cascade_tree,
     exhaustive_tree,
 )
-from sensortree.display import TradeoffDisplay, TreeDisplay
+from sensortree.display import SensorUseDisplay, TradeoffDisplay, TreeDisplay
+from sensortree.display.layout import LINE
+from sensortree.display.words import percent, shortened, wrapped
 
 NAMES = (
     "history_and_examination",
@@ -90,7 +94,15 @@ def only_leaf() -> TreeDisplay:
     return TreeDisplay(SensorTree(Leaf(NAMES[:2])), sensor_set(2), [1.0])
 
 
-EVERY_TREE = pytest.mark.parametrize("make", [cascade, exhaustive, figure, only_leaf])
+def with_classes() -> TreeDisplay:
+    mix = np.random.default_rng(0).dirichlet(np.ones(9), 16)
+    classes = [f"class of examples number {i}" for i in range(9)]
+    return exhaustive(leaf_classes=mix, classes=classes, unit="dollars")
+
+
+EVERY_TREE = pytest.mark.parametrize(
+    "make", [cascade, exhaustive, figure, only_leaf, with_classes]
+)
 
 
 class TestTreeData:
@@ -153,6 +165,38 @@ class TestTreeData:
         display = TreeDisplay.from_estimator(model, X[stops], y[stops])
         assert display.leaf_share.tolist() == [1, 0]
         assert np.isnan(display.leaf_accuracy).tolist() == [False, True]
+
+    def test_classes_are_those_of_the_rows_at_the_leaf(self, fitted):
+        model, X, y = fitted
+        display = TreeDisplay.from_estimator(model, X, y)
+        leaf = model.apply(X)
+        expected = [[np.sum(y[leaf == k] == c) for c in ("no", "yes")] for k in (0, 1)]
+        assert display.leaf_classes.tolist() == expected
+
+    def test_without_a_table_the_training_rows_are_shown(self):
+        from toys import toy_policy
+
+        # Of ten rows six stop with a; five of those are "no".
+        model = SimpleNamespace(policy_=toy_policy())
+        display = TreeDisplay.from_estimator(model)
+        assert display.leaf_share.tolist() == [0.6, 0.4]
+        assert display.leaf_classes.tolist() == [[5, 1], [1, 3]]
+        assert display.leaf_accuracy is None
+
+    def test_right_answers_without_rows_are_refused(self, fitted):
+        with pytest.raises(DataError, match="y was given without X"):
+            TreeDisplay.from_estimator(fitted[0], y=fitted[2])
+
+    def test_answers_for_another_number_of_rows_are_refused(self, fitted):
+        model, X, y = fitted
+        with pytest.raises(
+            DataError, match=r"y has shape \(399,\), but X has 400 rows"
+        ):
+            TreeDisplay.from_estimator(model, X, y[1:])
+
+    def test_classes_of_another_number_are_refused(self):
+        with pytest.raises(DataError, match=r"shape \(6, 3\).*6 leaves and 2 classes"):
+            cascade(leaf_classes=np.ones((6, 3)), classes=["no", "yes"])
 
     @EVERY_TREE
     def test_no_two_nodes_share_a_cell(self, make):
@@ -220,8 +264,65 @@ class TestTreePicture:
     def test_what_no_row_reaches_is_grey(self):
         display = cascade().plot()
         reached, unreached = (display.leaves_[k][0].get_color() for k in (0, 1))
-        assert reached == "black"
-        assert unreached != reached
+        assert lightness(reached) < 0.1
+        assert lightness(unreached) > 0.5
+
+    def test_a_bar_has_a_part_for_each_class(self):
+        mix = np.array([[3, 1], [0, 0], [0, 2], [1, 1], [1, 0], [4, 4]])
+        display = cascade(leaf_classes=mix, classes=["no", "yes"]).plot()
+        lengths = [[p.get_width() for p in bar] for bar in display.bars_]
+        assert lengths[1] == []  # no row, no bar
+        whole = sum(lengths[0])
+        np.testing.assert_allclose(lengths[0], [0.75 * whole, 0.25 * whole])
+        np.testing.assert_allclose(lengths[2], [0, whole])
+        assert [text.get_text() for text in display.legend_] == ["no", "yes"]
+        colours = [part.get_facecolor() for part in display.bars_[0]]
+        assert colours[0] != colours[1]
+
+    def test_the_most_frequent_class_is_written_with_its_share(self):
+        mix = np.array([[3, 1]] * 6)
+        display = cascade(leaf_classes=mix, classes=["no", "yes"]).plot()
+        assert display.leaves_[0][-1].get_text() == "no: 75.0 %"
+
+    def test_a_class_that_is_a_number_is_called_a_class(self):
+        display = cascade(leaf_classes=np.ones((6, 2)), classes=[0, 1]).plot()
+        assert [text.get_text() for text in display.legend_] == ["class 0", "class 1"]
+
+    def test_classes_without_a_colour_of_their_own_are_others(self):
+        mix = np.tile([1.0, 2, 1, 2, 2, 2, 1, 2, 2], (6, 1))  # six of nine are frequent
+        display = cascade(leaf_classes=mix, classes=list("abcdefghi")).plot()
+        names = [text.get_text() for text in display.legend_]
+        assert names == [*"bdefhi", "3 other classes"]
+        lengths = np.array([part.get_width() for part in display.bars_[0]])
+        np.testing.assert_allclose(lengths / lengths.sum(), [2 / 15] * 6 + [3 / 15])
+
+    def test_a_long_label_makes_only_its_own_row_higher(self):
+        def height(name: str) -> float:
+            sensors = SensorSet(("a", name, "c"), ((0,), (1,), (2,)), (1.0, 2.0, 3.0))
+            tree = cascade_tree(sensors.names)
+            display = TreeDisplay(tree, sensors, [0.2, 0.3, 0.5]).plot()
+            return display.figure_.get_size_inches()[1] * 72
+
+        # "buy b, +2" is one line above its edge; this is three
+        long = "a name that is so long that it needs three lines"
+        assert height(long) - height("b") <= 4 * LINE
+
+    def test_on_a_dark_figure_letters_are_light(self):
+        with plt.style.context("dark_background"):
+            display = cascade().plot()
+        paper = lightness(display.figure_.get_facecolor())
+        inks = [text.get_color() for text in display.leaves_[0] + display.nodes_]
+        assert paper < 0.1
+        assert min(map(lightness, inks)) > 0.4
+        for node in display.nodes_:
+            assert lightness(node.get_bbox_patch().get_facecolor()) == paper
+
+    def test_a_price_that_varies_is_a_mean(self):
+        sensors = sensor_set(2).with_varying([False, True])
+        tree = cascade_tree(sensors.names)
+        display = TreeDisplay(tree, sensors, [0.5, 0.5]).plot()
+        written = [text.get_text().replace("\n", " ") for text in display.edge_labels_]
+        assert "buy blood, +10.37 on average" in written
 
     def test_a_share_of_a_few_rows_is_not_written_as_none(self):
         tree = cascade_tree(NAMES[:2])
@@ -256,6 +357,34 @@ class TestTreePicture:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
             only_leaf().plot()
+
+
+def lightness(colour) -> float:
+    """Of a colour, from black (0) to white (1)."""
+    return float(np.dot(mpl.colors.to_rgb(colour), (0.299, 0.587, 0.114)))
+
+
+class TestWords:
+    def test_a_long_word_is_broken_behind_its_marks(self):
+        lines = wrapped(["exercise_thallium_scintigraphy_with_SPECT"]).split("\n")
+        assert lines == ["exercise_thallium_", "scintigraphy_with_SPECT"]
+
+    def test_no_line_is_longer_than_asked(self):
+        names = ["x" * 50, "resting electrocardiogram (12 leads)", "a/b/c" * 8, "y"]
+        lines = wrapped(names, 20).split("\n")
+        assert max(map(len, lines)) <= 20
+        joined = "".join(lines).replace(" ", "")
+        assert joined == ", ".join(names).replace(" ", "")
+
+    def test_a_very_long_name_keeps_its_beginning_and_its_end(self):
+        name = shortened("measurement of the " + "very " * 30 + "last thing", 30)
+        assert len(name) <= 30
+        assert name.startswith("measurement of the")
+        assert name.endswith("last thing")
+
+    def test_a_sum_of_shares_that_rounding_keeps_below_one_is_all(self):
+        assert percent(1 - 1e-15) == "100.0 %"
+        assert percent(1e-15) == "0.0 %"
 
 
 def texts(display: TreeDisplay) -> list:
@@ -326,10 +455,117 @@ class TestTradeoff:
         with pytest.raises(DataError, match="'al', which is not a curve"):
             TradeoffDisplay({"all": (9, 0.9)}, annotations={"al": ["a"]})
 
+    def test_an_estimator_shows_the_curves_it_was_picked_from(self):
+        def picked(budget: float):
+            curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3)], [0.9, 0.3])
+            return SimpleNamespace(curve_=curve, chosen_=curve.choose(budget=budget))
+
+        models = {"poor": picked(1), "rich": picked(2)}
+        display = TradeoffDisplay.from_estimator(models)
+        assert display.chosen == {"poor": 0, "rich": 1}
+        assert display.curves["rich"][1].tolist() == [0.6, 0.7]
+        assert TradeoffDisplay.from_estimator(picked(2)).chosen == {"sensor tree": 1}
+
+    def test_the_legend_names_curves_then_the_choice_then_lines(self):
+        display = TradeoffDisplay(
+            {"tree": ([1, 2], [0.7, 0.8]), "all": (9, 0.9)},
+            chosen={"tree": 1},
+            ends={"buy nothing": (0, 0.5)},
+        ).plot()
+        written = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert written[:2] == ["tree", "all"]
+        assert written[2].startswith("chosen")
+        assert written[3] == "buy nothing (0)"
+
     def test_plot_without_matplotlib_names_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
             TradeoffDisplay({"all": (9, 0.9)}).plot()
+
+
+class TestSensorUse:
+    @pytest.fixture
+    def use(self) -> SensorUseDisplay:
+        """Of two "no" one buys blood, and so does the only "yes"; no "maybe" came."""
+        model = SimpleNamespace(
+            sensors_=sensor_set(2),
+            classes_=np.array(["maybe", "no", "yes"]),
+            acquired=lambda X: np.array([[1, 0], [1, 1], [1, 1]], dtype=bool),
+        )
+        y = np.array(["no", "no", "yes"])
+        return SensorUseDisplay.from_estimator(model, np.zeros((3, 2)), y)
+
+    def test_shares_are_of_the_rows_of_a_class(self, use):
+        expected = [[np.nan, np.nan], [1, 0.5], [1, 1]]
+        np.testing.assert_allclose(use.share, expected)
+        np.testing.assert_allclose(use.overall, [1, 2 / 3])
+
+    def test_they_are_those_of_the_report(self, fitted):
+        model, X, y = fitted
+        weight = np.linspace(1, 2, len(y))
+        display = SensorUseDisplay.from_estimator(model, X, y, weight)
+        report = model.report(X, y, weight)
+        expected = [list(use.sensors.values()) for use in report.classes]
+        np.testing.assert_allclose(display.share, expected)
+        overall = [use.share for use in report.sensors]
+        np.testing.assert_allclose(display.overall, overall)
+        assert 0 < display.overall[1] < 1  # or the test is idle
+
+    def test_a_cell_is_written_for_all_rows_and_for_each_class(self, use):
+        display = use.plot()
+        assert [[text.get_text() for text in line] for line in display.texts_] == [
+            ["100", "–", "100", "100"],
+            ["67", "–", "50", "100"],
+        ]
+        drawn = np.ma.filled(display.image_.get_array(), np.nan)
+        np.testing.assert_allclose(drawn[:, 0], use.overall)
+        np.testing.assert_allclose(drawn[:, 1:].T, use.share)
+
+    def test_sensors_stand_with_their_prices(self, use):
+        display = use.plot()
+        names = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert names == ["history_and_examination (4.00)", "blood (10.37)"]
+
+    def test_many_cells_have_a_scale_instead_of_numbers(self):
+        n_classes = 250
+        share = np.full((n_classes, 2), 0.5)
+        display = SensorUseDisplay(sensor_set(2), range(n_classes), share, [0.5, 0.5])
+        assert display.plot().texts_ == []
+        assert display.colorbar_ is not None
+
+    def test_long_names_are_not_cut_off(self):
+        sensors = sensor_set(6)
+        classes = ["a class whose name takes rather a lot of room", "b", "c"]
+        share = np.full((3, 6), 0.5)
+        display = SensorUseDisplay(sensors, classes, share, share[0], unit="$").plot()
+        display.figure_.draw_without_rendering()
+        whole, ax = display.figure_.bbox, display.ax_
+        for text in (*ax.get_xticklabels(), *ax.get_yticklabels(), ax._right_title):
+            box = text.get_window_extent()
+            assert whole.x0 <= box.x0
+            assert box.x1 <= whole.x1 + 1
+            assert whole.y0 <= box.y0 + 1
+            assert box.y1 <= whole.y1 + 1
+
+    def test_it_draws_where_it_is_told(self, use):
+        _, ax = plt.subplots()
+        assert use.plot(ax).ax_ is ax
+
+    def test_shares_of_another_shape_are_refused(self):
+        with pytest.raises(DataError, match=r"2 classes and 2 sensors give \(2, 2\)"):
+            SensorUseDisplay(sensor_set(2), ["no", "yes"], [[0.5, 0.5]], [0.5, 0.5])
+
+    def test_answers_for_another_number_of_rows_are_refused(self, fitted):
+        model, X, y = fitted
+        with pytest.raises(
+            DataError, match=r"y has shape \(399,\), but X has 400 rows"
+        ):
+            SensorUseDisplay.from_estimator(model, X, y[1:])
+
+    def test_plot_without_matplotlib_names_the_extra(self, use, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(MissingDependencyError, match=r"sensortree\[plot\]"):
+            use.plot()
 
 
 # groups and caps --------------------------------------------------------------------------
@@ -352,7 +588,7 @@ def test_rows_that_can_afford_no_leaf_are_in_no_share():
 
     class Model:
         policy = toy_policy(max_cost=2.0)
-        tree_, sensors_ = policy.tree, policy.sensors
+        tree_, sensors_, classes_ = policy.tree, policy.sensors, policy.classes
 
         def apply(self, X):
             return self.policy.apply(Table(X))
@@ -363,3 +599,4 @@ def test_rows_that_can_afford_no_leaf_are_in_no_share():
     X = np.array([[-1.0, 0.0], [1.0, 0.0]])
     display = TreeDisplay.from_estimator(Model(), X, np.array(["no", "no"]))
     assert display.leaf_share.tolist() == [0.5, 0.0]
+    assert display.leaf_classes.tolist() == [[1, 0], [0, 0]]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sensortree.acquisition import Session
     from sensortree.budget import SensorTreeClassifierCV
     from sensortree.choice import Choice
-    from sensortree.display import PathDisplay
+    from sensortree.display import PathDisplay, SensorUseDisplay
     from sensortree.estimators import (
         AlternatingTreeClassifier,
         ASTCClassifier,
@@ -99,6 +99,7 @@ __all__ = [
     "SensorTreeClassifier",
     "SensorTreeClassifierCV",
     "SensorTreeError",
+    "SensorUseDisplay",
     "Session",
     "SessionError",
     "SolverError",
@@ -144,6 +145,7 @@ _HOME = {
     "SensorTree": "tree",
     "SensorTreeClassifier": "estimators",
     "SensorTreeClassifierCV": "budget",
+    "SensorUseDisplay": "display",
     "Session": "acquisition",
     "StaticSubsetClassifier": "estimators",
     "Step": "steps",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from sensortree.explanation import Explanation, explain
 from sensortree.policy import Policy
 from sensortree.report import CostReport, cost_report
 from sensortree.table import Table
+
+if TYPE_CHECKING:
+    from sensortree.display import TreeDisplay
 
 Array = NDArray[np.float64]
 
@@ -143,6 +146,73 @@ class PolicyAnswers:
         """
         own = None if prices is None else np.atleast_2d(np.asarray(prices, np.float64))
         return explain(self._policy, self._table(_one_row(x), own))
+
+    def to_svg(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        prices: ArrayLike | None = None,
+        unit: str = "",
+    ) -> str:
+        """Draw the tree as the text of an SVG picture; nothing else is needed for it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows to follow through the tree; by default the training rows, judged out of
+            fold with ``cv``.
+        y : array-like of shape (n_samples,), default=None
+            Right answers to X, for accuracy and classes at the leaves.
+        prices : array-like of shape (n_samples, n_sensors), default=None
+        unit : str, default=""
+            What a price is counted in.
+
+        Returns
+        -------
+        svg : str
+            It follows the light or dark theme of the page that it stands on.
+        """
+        return self._tree_display(X, y, prices, unit).to_svg()
+
+    def to_html(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        prices: ArrayLike | None = None,
+        unit: str = "",
+    ) -> str:
+        """Draw the tree as an HTML page of its own.
+
+        Parameters
+        ----------
+        X, y, prices, unit
+            As in `to_svg`.
+
+        Returns
+        -------
+        html : str
+            It loads nothing from elsewhere.
+        """
+        return self._tree_display(X, y, prices, unit).to_html()
+
+    def _tree_display(
+        self, X: Any, y: Any, prices: ArrayLike | None, unit: str
+    ) -> TreeDisplay:
+        from sensortree.display import TreeDisplay
+
+        _ = self._policy  # an unfitted model says that it is unfitted
+        return TreeDisplay.from_estimator(self, X, y, prices=prices, unit=unit)
+
+    def _with_tree(self, html: str) -> str:
+        """Part of an HTML page, for notebooks, with the tree behind it."""
+        from sensortree.display.notebook import tree_in_notebook
+
+        try:
+            return tree_in_notebook(self, html)
+        except Exception:  # looking at a model must never be an error
+            return html
 
 
 def _one_row(x: Any) -> Any:

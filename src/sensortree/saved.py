@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 import narwhals as nw
@@ -104,6 +105,9 @@ class SavedModel(PolicyAnswers):
             f"SavedModel({len(self.classes_)} classes, {len(self.sensors_)} sensors, "
             f"{self.tree_.n_leaves} leaves)"
         )
+
+    def _repr_html_(self) -> str:
+        return self._with_tree(f"<p><code>{escape(repr(self))}</code></p>")
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X: the same columns as in training, and prices."""

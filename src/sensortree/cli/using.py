@@ -212,7 +212,7 @@ def plot(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="SVG", help="Picture; .svg, .png or .pdf."
+            "--output", "-o", metavar="SVG", help="Picture; .svg, .html, .png or .pdf."
         ),
     ] = Path("tree.svg"),
     unit: Annotated[
@@ -221,16 +221,17 @@ def plot(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Draw the tree, with the rows that took each way."""
+    """Draw the tree, with the training rows that took each way."""
     from sensortree.cli.models import open_model
     from sensortree.display import TreeDisplay
 
     check_free(output, force)
-    loaded = open_model(model)
-    rows = loaded.policy_.flow.leaf_rows
-    share = rows / max(rows.sum(), 1.0)
-    display = TreeDisplay(loaded.tree_, loaded.sensors_, share, unit=unit).plot()
-    write(output, picture(display.figure_, output))
+    display = TreeDisplay.from_estimator(open_model(model), unit=unit)
+    kind = output.suffix.lower()
+    if kind in (".svg", ".html"):
+        write(output, display.to_svg() if kind == ".svg" else display.to_html())
+    else:
+        write(output, picture(display.plot().figure_, output))
     emit("plot", {"output": str(output)}, f"{output} written.", as_json)
 
 

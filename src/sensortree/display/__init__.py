@@ -1,10 +1,12 @@
-"""Pictures of what was computed: `TreeDisplay`, `PathDisplay`, `TradeoffDisplay`.
+"""Pictures of what was computed.
 
-A display holds plain data; only its `plot` needs matplotlib.
+A display holds plain data; only its `plot` needs matplotlib. ``to_svg`` and ``to_html``
+of a tree need nothing.
 """
 
 from sensortree.display.path import PathDisplay
+from sensortree.display.sensor_use import SensorUseDisplay
 from sensortree.display.tradeoff import TradeoffDisplay
 from sensortree.display.tree import TreeDisplay
 
-__all__ = ["PathDisplay", "TradeoffDisplay", "TreeDisplay"]
+__all__ = ["PathDisplay", "SensorUseDisplay", "TradeoffDisplay", "TreeDisplay"]

@@ -3,23 +3,23 @@
 The picture reads from left to right. Every leaf has a row of its own; a node stands in
 the row of the first leaf below it, so its negative child goes on straight to the right
 and its positive child hangs below. Buying moves one column to the right. Hence no two
-vertices share a cell of this grid, and no two edges cross.
+vertices share a cell of this grid, and no two edges cross. A row is as high as what
+stands in it.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-WRAP = 26  # characters in a line of sensor names
+from sensortree.display.words import bought_words, known_words, percent
+
 SIZE = 8.0  # of the letters; like all lengths below, in points
 LINE = 1.25 * SIZE
 PAD = 5.0  # between a text and what is around it
 INDENT = 12.0  # from a node's left side to the edge that hangs below it
+BAR = 72.0  # length of a bar that shows a mix of classes
 THINNEST, THICKEST = 0.8, 8.0  # edges that no row and that every row takes
-
-TableColumn = tuple[str, list[str], str]  # head, cells, alignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,56 +57,103 @@ class Vertex:
     row: int
     column: int
 
+    @property
+    def thickness(self) -> float:
+        """Width of the edge that leads here, in points."""
+        return THINNEST + (THICKEST - THINNEST) * self.share
+
+    @property
+    def kind(self) -> str:
+        """What the edge that leads here is: "buy", "stop" (or go on), or "unreached"."""
+        if not self.share:
+            return "unreached"
+        return "buy" if self.bought else "stop"
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Classes of the rows at the leaves, as bars with a legend.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the classes that have a colour, and of the others together.
+    shares : sequence of sequence of float
+        For every leaf the share of each; empty where no row came.
+    """
+
+    names: tuple[str, ...]
+    shares: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of leaves; `width` is the least that it takes."""
+
+    head: str
+    cells: Sequence[str]
+    align: str = "right"
+    width: float = 0.0
+
 
 class Layout:
-    """Where everything goes, in points from the upper left corner.
+    """Where everything goes, in points from the upper left corner, y downwards negative.
 
     Attributes
     ----------
     width, height : float
         Size of the picture.
-    row_height : float
-    head : float
-        Depth of the head of the table.
     x : dict of int to float
         Left side of each column of nodes.
     right : dict of int to float
         Right side of each node's box.
-    table : list of (head, cells, left, right, align)
+    table : list of (Column, left, right)
         Columns of the table of leaves.
+    bars : float or None
+        Left side of the bars that show the classes.
+    legend : list of (name, x, y)
+        Names of the classes, each with room for a square before it.
     """
 
     def __init__(
         self,
         vertices: tuple[Vertex, ...],
-        columns: list[TableColumn],
-        money: Callable[[float], str],
-        node_words: Callable[[Vertex], str] | None = None,
+        columns: Sequence[Column],
+        words: Mapping[Vertex, str],
+        labels: Mapping[Vertex, str],
+        measure: Callable[[str], float],
+        mix: Mix | None = None,
     ):
         self.vertices = vertices
-        self.columns = columns
-        words = node_words or _share_words
-        self.words = {
-            v: f"{_known_words(v)}\n{words(v)}" for v in vertices if not v.is_leaf
-        }
-        self.labels = {v: _edge_words(v, money) for v in self.vertices}
+        self.columns = list(columns)
+        self.words = words
+        self.labels = labels
+        self.mix = mix
+        self._measure = measure
         self._set_rows()
         self._set_columns()
         self._set_table()
+        self._set_legend()
 
     def _set_rows(self) -> None:
-        """Make rows as high as the highest text, with a label above its edge."""
-        label = max(_height(text) for text in self.labels.values())
-        label += THICKEST / 2 + PAD
-        texts = [
-            *self.words.values(),
-            *(c for _, cells, _ in self.columns for c in cells),
-        ]
-        box = max(_height(text) for text in texts) + 2 * PAD
-        self.row_height = max(box + PAD, 2 * label, box / 2 + label)
+        """Give each row the height that its texts need, labels above their edges."""
         n_rows = sum(v.is_leaf for v in self.vertices)
-        self.head = 2 * LINE + 2 * PAD
-        self.height = self.head + n_rows * self.row_height + PAD
+        above, below = [LINE] * n_rows, [LINE] * n_rows
+        for v in self.vertices:
+            cells = [column.cells[v.number] for column in self.columns]
+            texts = cells if v.is_leaf else [self.words[v]]
+            half = max(map(_height, texts)) / 2 + PAD
+            label = _height(self.labels[v]) + THICKEST / 2 + PAD
+            above[v.row] = max(above[v.row], half, label)
+            below[v.row] = max(below[v.row], half)
+        heads = [column.head.count("\n") + 1 for column in self.columns]
+        self.head = max(heads) * LINE + 2 * PAD
+        self._rows, y = [], -self.head
+        for row in range(n_rows):
+            y -= above[row]
+            self._rows.append(y)
+            y -= below[row] + PAD / 2
+        self.height = PAD - y
 
     def _set_columns(self) -> None:
         """Push columns to the right until boxes and labels have the room they need."""
@@ -117,7 +164,7 @@ class Layout:
         for column in range(n_columns):
             for v in self.vertices:
                 if v.column == column and not v.is_leaf:
-                    words = _width(self.words[v]) + 2 * PAD
+                    words = self._measure(self.words[v]) + 2 * PAD
                     self.right[v.number] = self.x[column] + words
                     self.table_left = max(
                         self.table_left, self.right[v.number] + 3 * PAD
@@ -145,73 +192,84 @@ class Layout:
             return self.x[vertex.parent.column] + INDENT
         return self.right[vertex.parent.number]
 
+    def way(self, vertex: Vertex) -> list[tuple[float, float]]:
+        """Points of the edge that leads to a vertex."""
+        parent, start, y = vertex.parent, self.start(vertex), self.y(vertex)
+        end = self.table_left - PAD if vertex.is_leaf else self.x[vertex.column]
+        if parent and vertex.column == parent.column:
+            return [(start, self.y(parent)), (start, y)]
+        if parent and vertex.positive:
+            return [(start, self.y(parent)), (start, y), (end, y)]
+        beneath = PAD if parent else 0  # begins under the parent's box
+        return [(start - beneath, y), (end, y)]
+
+    def label_at(self, vertex: Vertex) -> tuple[float, float]:
+        """Lower left corner of the words on the edge that leads to a vertex."""
+        return self.start(vertex) + 2 * PAD, self.y(vertex) + vertex.thickness / 2 + 2
+
+    def box(self, node: Vertex) -> tuple[float, float, float, float]:
+        """Left, lower, right and upper side of a node's box."""
+        half = _height(self.words[node]) / 2 + PAD - 1
+        x, y = self.x[node.column], self.y(node)
+        return x, y - half, self.right[node.number], y + half
+
     def _label_width(self, vertex: Vertex) -> float:
         text = self.labels[vertex]
-        return _width(text) + 4 * PAD if text else 0.0
+        return self._measure(text) + 4 * PAD if text else 0.0
 
     def y(self, vertex: Vertex) -> float:
         """Height of a vertex's row."""
-        return -self.head - (vertex.row + 0.5) * self.row_height
+        return self._rows[vertex.row]
 
     def _set_table(self) -> None:
         left = self.table_left
-        self.table = []
-        for head, cells, align in self.columns:
-            right = left + max(_width(text) for text in (head, *cells))
-            self.table.append((head, cells, left, right, align))
+        self.table: list[tuple[Column, float, float]] = []
+        self.bars: float | None = None
+        for column in self.columns:
+            texts = (column.head, *column.cells)
+            right = left + max(column.width, *map(self._measure, texts))
+            self.table.append((column, left, right))
             left = right + 3 * PAD
+        if self.mix is not None:
+            self.bars = left
+            left += max(BAR, self._measure("classes")) + 3 * PAD
         self.width = left - 2 * PAD
 
+    def _set_legend(self) -> None:
+        """Put the names of the classes below, in as many lines as they need."""
+        self.legend: list[tuple[str, float, float]] = []
+        if self.mix is None:
+            return
+        left, y = PAD, -self.height - LINE / 2
+        for name in self.mix.names:
+            width = LINE + self._measure(name)
+            if left > PAD and left + width > self.width - PAD:
+                left, y = PAD, y - 1.4 * LINE
+            self.legend.append((name, left, y))
+            left += width + 3 * PAD
+        self.width = max(self.width, left if y == self.legend[0][2] else 0.0)
+        self.height = LINE + PAD - y
 
-def _known_words(vertex: Vertex) -> str:
-    """First line in a node's box: what is known there."""
+
+def node_words(vertex: Vertex, second: str) -> str:
+    """What stands in a node's box: what is known there, and a second line."""
     if vertex.parent and not vertex.bought and vertex.positive:
-        return "otherwise"
-    return wrapped(vertex.known) or "nothing known"
+        return f"otherwise\n{second}"
+    return f"{known_words(vertex.known)}\n{second}"
 
 
-def _share_words(vertex: Vertex) -> str:
+def share_words(vertex: Vertex) -> str:
     """Second line in a node's box: for how many rows."""
     return f"node {vertex.number}: {percent(vertex.share)} of rows"
 
 
-def _edge_words(vertex: Vertex, money: Callable[[float], str]) -> str:
+def edge_words(vertex: Vertex, price: str) -> str:
     """Words on the edge that leads to a vertex: what is decided, and its price."""
     if vertex.bought:
-        return "buy " + wrapped((*vertex.bought, f"+{money(vertex.price)}"))
+        return bought_words(vertex.bought, price)
     if vertex.parent is None or (vertex.positive and not vertex.is_leaf):
         return ""
     return "stop" if vertex.is_leaf else "go on"
-
-
-def wrapped(names: Iterable[str]) -> str:
-    """Names, with commas, in lines of a fair length."""
-    return "\n".join(
-        textwrap.wrap(
-            ", ".join(names), WRAP, break_long_words=False, break_on_hyphens=False
-        )
-    )
-
-
-def percent(share: float) -> str:
-    """Share in percent; a few rows are not written as none, nor most as all."""
-    if 0 < share < 0.001:
-        return "< 0.1 %"
-    if 0.999 < share < 1:
-        return "> 99.9 %"
-    return f"{100 * share:.1f} %"
-
-
-def _width(text: str) -> float:
-    """Width of the longest line."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=SIZE)
-    return max(
-        float(text_to_path.get_text_width_height_descent(line, font, False)[0])
-        for line in text.split("\n")
-    )
 
 
 def _height(text: str) -> float:

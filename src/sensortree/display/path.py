@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sensortree.costs import path_costs, vertex_paths
-from sensortree.display.layout import Layout, TableColumn, Vertex, wrapped
+from sensortree.display.layout import Column, Layout, Vertex, edge_words, node_words
 from sensortree.display.pen import draw
-from sensortree.display.tree import money_format, placed
+from sensortree.display.svg import svg
+from sensortree.display.tree import placed
+from sensortree.display.words import known_column, money_format
 from sensortree.sensors import SensorSet
 from sensortree.tree import SensorTree
 
@@ -118,6 +120,28 @@ class PathDisplay:
             unit=unit,
         )
 
+    @classmethod
+    def from_estimator(
+        cls, model: Any, x: Any, *, prices: ArrayLike | None = None, unit: str = ""
+    ) -> PathDisplay:
+        """Follow one row through a fitted tree.
+
+        Parameters
+        ----------
+        model : fitted classifier of this package, or a loaded model
+        x : array-like of shape (n_features,), pandas Series, or table of one row
+        prices : array-like of shape (n_sensors,), default=None
+            Prices of the row, if the model was fitted with such.
+        unit : str, default=""
+            What a price is counted in.
+
+        Returns
+        -------
+        display : PathDisplay
+            Not drawn yet; call its `plot`.
+        """
+        return cls.from_explanation(model.explain(x, prices), unit=unit)
+
     @property
     def vertices(self) -> tuple[Vertex, ...]:
         """The tree, depth first; the share of a vertex is 1 on the way, else 0."""
@@ -149,12 +173,43 @@ class PathDisplay:
         -------
         self
         """
-        money = money_format(
-            self.sensors.costs if self.prices is None else self.prices[0]
-        )
-        layout = Layout(self.vertices, self._table(money), money, self._words)
-        draw(self, layout, ax)
+        draw(self, self._layout, ax)
         return self
+
+    def to_svg(self) -> str:
+        """Draw the tree with the way through it as an SVG picture, without matplotlib.
+
+        Returns
+        -------
+        svg : str
+            As a tree's: it needs nothing from elsewhere and follows the page's theme.
+        """
+        return svg(self._layout, self._tip)
+
+    def _layout(self, measure: Callable[[str], float]) -> Layout:
+        vertices = self.vertices
+        money = self._money()
+        return Layout(
+            vertices,
+            self._table(money),
+            {v: node_words(v, self._words(v)) for v in vertices if not v.is_leaf},
+            {v: edge_words(v, money(v.price)) for v in vertices},
+            measure,
+        )
+
+    def _money(self) -> Callable[[float], str]:
+        prices = self.sensors.costs if self.prices is None else self.prices[0]
+        return money_format(prices)
+
+    def _tip(self, vertex: Vertex) -> list[str]:
+        """What is known about a vertex; the first lines are about its edge."""
+        what = f"{'leaf' if vertex.is_leaf else 'node'} {vertex.number}"
+        bought = "nothing more is bought"
+        if vertex.bought:
+            price = self._money()(vertex.price)
+            bought = f"bought: {', '.join(vertex.bought)}, +{price}"
+        known = f"known: {', '.join(vertex.known) or 'nothing'}"
+        return [f"{what}{'' if vertex.share else ', not on the way'}", bought, known]
 
     def _words(self, vertex: Vertex) -> str:
         """Second line in a node's box: its score, and the answer if it is given there."""
@@ -163,25 +218,16 @@ class PathDisplay:
             words += f": g = {self.scores[vertex.number]:+.2f}"
         return f"{words}\n{self.answer}" if self.place == ~vertex.number else words
 
-    def _table(self, money: Callable[[float], str]) -> list[TableColumn]:
-        """Columns of the table of leaves: head, cells, alignment."""
+    def _table(self, money: Callable[[float], str]) -> list[Column]:
+        """Columns of the table of leaves."""
         unit = f"\n({self.unit})" if self.unit else ""
         leaves = self.tree.leaves
         costs = path_costs(vertex_paths(self.tree)[1], self.sensors, self.prices)
+        known = [self.sensors.in_order(leaf.sensors) for leaf in leaves]
+        answers = [self.answer if k == self.place else "" for k in range(len(leaves))]
         return [
-            ("leaf", [str(number) for number in range(len(leaves))], "right"),
-            (
-                "sensors known",
-                [
-                    wrapped(self.sensors.in_order(leaf.sensors)) or "nothing"
-                    for leaf in leaves
-                ],
-                "left",
-            ),
-            (f"cost{unit}", [money(c) for c in costs.reshape(-1)], "right"),
-            (
-                "answer",
-                [self.answer if k == self.place else "" for k in range(len(leaves))],
-                "left",
-            ),
+            Column("leaf", [str(number) for number in range(len(leaves))]),
+            Column(*known_column(known)),
+            Column(f"cost{unit}", [money(c) for c in costs.reshape(-1)]),
+            Column("answer", answers, "left"),
         ]

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from sensortree.display.layout import (
-    LINE,
-    PAD,
-    SIZE,
-    THICKEST,
-    THINNEST,
-    Layout,
-    Vertex,
-)
+from sensortree.display.colours import CLASSES, Colours
+from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout, Vertex
 from sensortree.display.tradeoff import new_figure
-
-BUY, STOP, UNREACHED = "#0072B2", "#595959", "#A6A6A6"  # also apart in grey
 
 
 class Pen:
@@ -25,32 +17,28 @@ class Pen:
         self.ax = ax
         self.layout = layout
         self.scale = scale
+        self.colours = Colours.on(ax.figure.get_facecolor())
 
     def head(self) -> None:
         """Write the head of the table."""
-        for head, _, left, right, align in self.layout.table:
-            x = left if align == "left" else right
-            for i, line in enumerate(reversed(head.split("\n"))):
-                y = -self.layout.head + PAD + i * LINE
-                self._text(x, y, line, STOP, ha=align, va="baseline")
+        for column, left, right in self.layout.table:
+            x = left if column.align == "left" else right
+            self._head_word(x, column.head, column.align)
+        if self.layout.bars is not None:
+            self._head_word(self.layout.bars, "classes", "left")
+
+    def _head_word(self, x: float, head: str, align: str) -> None:
+        y = -self.layout.head + PAD  # of the last lines, which stand beside each other
+        self._text(x, y, head, self.colours.stop, ha=align, va="baseline")
 
     def edge(self, vertex: Vertex) -> Any:
         """Draw the edge that leads to a vertex."""
-        layout, parent = self.layout, vertex.parent
-        start, y = layout.start(vertex), layout.y(vertex)
-        end = layout.table_left - PAD if vertex.is_leaf else layout.x[vertex.column]
-        if parent and vertex.column == parent.column:
-            xs, ys = [start, start], [layout.y(parent), y]
-        elif parent and vertex.positive:
-            xs, ys = [start, start, end], [layout.y(parent), y, y]
-        else:
-            beneath = PAD if parent else 0  # begins under the parent's box
-            xs, ys = [start - beneath, end], [y, y]
+        xs, ys = zip(*self.layout.way(vertex), strict=True)
         return self.ax.plot(
             xs,
             ys,
-            color=_colour(vertex),
-            linewidth=_thickness(vertex) * self.scale,
+            color=self.colours.of(vertex.kind),
+            linewidth=vertex.thickness * self.scale,
             linestyle="-" if vertex.share else (0, (3, 2)),
             solid_capstyle="butt",
             solid_joinstyle="miter",
@@ -59,35 +47,73 @@ class Pen:
 
     def edge_label(self, vertex: Vertex) -> Any:
         """Write above the edge that leads to a vertex."""
-        x = self.layout.start(vertex) + 2 * PAD
-        y = self.layout.y(vertex) + _thickness(vertex) / 2 + 2
-        words = self.layout.labels[vertex]
-        return self._text(x, y, words, _colour(vertex), va="bottom")
+        x, y = self.layout.label_at(vertex)
+        colour = self.colours.of(vertex.kind)
+        return self._text(x, y, self.layout.labels[vertex], colour, va="bottom")
 
     def node(self, vertex: Vertex) -> Any:
         """Draw a node's box."""
         frame = {
             "boxstyle": f"round,pad={(PAD - 1) / SIZE}",
-            "facecolor": "white",
-            "edgecolor": _colour(vertex),
+            "facecolor": self.colours.paper,
+            "edgecolor": self.colours.of(vertex.kind),
             "linewidth": self.scale,
         }
         x = self.layout.x[vertex.column] + PAD
-        words = self.layout.words[vertex]
-        return self._text(x, self.layout.y(vertex), words, _ink(vertex), bbox=frame)
+        words, y = self.layout.words[vertex], self.layout.y(vertex)
+        return self._text(x, y, words, self._ink(vertex), bbox=frame)
 
     def leaf(self, vertex: Vertex) -> list[Any]:
         """Write a leaf's line of the table."""
         return [
             self._text(
-                left if align == "left" else right,
+                left if column.align == "left" else right,
                 self.layout.y(vertex),
-                cells[vertex.number],
-                _ink(vertex),
-                ha=align,
+                column.cells[vertex.number],
+                self._ink(vertex),
+                ha=column.align,
             )
-            for _, cells, left, right, align in self.layout.table
+            for column, left, right in self.layout.table
         ]
+
+    def bar(self, vertex: Vertex) -> list[Any]:
+        """Draw the classes of a leaf as a bar of several colours."""
+        layout, parts = self.layout, []
+        assert layout.mix is not None
+        assert layout.bars is not None
+        left = layout.bars
+        for i, share in enumerate(layout.mix.shares[vertex.number]):
+            where = (left, layout.y(vertex) - LINE / 2)
+            parts.append(self._rectangle(where, BAR * share, i))
+            left += BAR * share
+        return parts
+
+    def legend(self) -> list[Any]:
+        """Write the names of the classes, each with its colour before it."""
+        named = []
+        for i, (name, x, y) in enumerate(self.layout.legend):
+            self._rectangle((x, y - 0.35 * LINE), 0.7 * LINE, i, 0.7 * LINE)
+            named.append(self._text(x + LINE, y, name, self.colours.ink))
+        return named
+
+    def _rectangle(
+        self, where: tuple[float, float], width: float, i: int, height: float = LINE
+    ) -> Any:
+        from matplotlib.patches import Rectangle
+
+        return self.ax.add_patch(
+            Rectangle(
+                where,
+                width,
+                height,
+                facecolor=CLASSES[i],
+                edgecolor=self.colours.paper,
+                linewidth=0.5 * self.scale,
+            )
+        )
+
+    def _ink(self, vertex: Vertex) -> str:
+        return self.colours.ink if vertex.share else self.colours.unreached
 
     def _text(self, x: float, y: float, text: str, colour: str, **options: Any) -> Any:
         return self.ax.text(
@@ -115,26 +141,32 @@ def prepare(ax: Any, layout: Layout) -> float:
     return float(scale)
 
 
-def _thickness(vertex: Vertex) -> float:
-    return THINNEST + (THICKEST - THINNEST) * vertex.share
+def font_width() -> Callable[[str], float]:
+    """Way to measure the longest line of a text in matplotlib's font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=SIZE)
+
+    def width(text: str) -> float:
+        return max(
+            float(text_to_path.get_text_width_height_descent(line, font, False)[0])
+            for line in text.split("\n")
+        )
+
+    return width
 
 
-def _colour(vertex: Vertex) -> str:
-    if not vertex.share:
-        return UNREACHED
-    return BUY if vertex.bought else STOP
-
-
-def _ink(vertex: Vertex) -> str:
-    return "black" if vertex.share else UNREACHED
-
-
-def draw(display: Any, layout: Layout, ax: Any) -> None:
+def draw(
+    display: Any, arrange: Callable[[Callable[[str], float]], Layout], ax: Any
+) -> None:
     """Draw a layout for a display, which keeps the axes, the figure and the artists.
 
-    Without axes a new figure is made that is as large as the layout needs.
+    Without axes a new figure is made that is as large as the layout needs. `arrange` is
+    given a way to measure texts.
     """
     figure = new_figure(1, 1) if ax is None else ax.figure
+    layout = arrange(font_width())
     if ax is None:
         figure.set_size_inches(layout.width / 72, layout.height / 72)
         ax = figure.add_axes((0, 0, 1, 1))
@@ -142,7 +174,10 @@ def draw(display: Any, layout: Layout, ax: Any) -> None:
     pen = Pen(ax, layout, prepare(ax, layout))
     pen.head()
     edges = [v for v in layout.vertices if v.parent or v.bought]
+    leaves = [v for v in layout.vertices if v.is_leaf]
     display.edges_ = [pen.edge(v) for v in edges]
     display.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
     display.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
-    display.leaves_ = [pen.leaf(v) for v in layout.vertices if v.is_leaf]
+    display.leaves_ = [pen.leaf(v) for v in leaves]
+    display.bars_ = [pen.bar(v) for v in leaves] if layout.mix else []
+    display.legend_ = pen.legend()

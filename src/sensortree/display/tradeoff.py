@@ -165,6 +165,33 @@ class TradeoffDisplay:
             },
         )
 
+    @classmethod
+    def from_estimator(
+        cls, model: Any, *, ends: bool = True, unit: str = ""
+    ) -> TradeoffDisplay:
+        """Show the curves that models were picked from, and the points picked.
+
+        Parameters
+        ----------
+        model : fitted SensorTreeClassifierCV, or mapping of label to such
+        ends : bool, default=True
+            Whether buying nothing and buying everything are drawn as grey lines.
+        unit : str, default=""
+            What a cost is counted in.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+            Not drawn yet.
+        """
+        models = model if isinstance(model, Mapping) else {"sensor tree": model}
+        return cls.from_curve(
+            {label: one.curve_ for label, one in models.items()},
+            chosen={label: one.chosen_ for label, one in models.items()},
+            ends=ends,
+            unit=unit,
+        )
+
     def plot(self, ax: Any = None) -> TradeoffDisplay:
         """Draw the curves.
 
@@ -214,9 +241,15 @@ class TradeoffDisplay:
         }
         ax.grid(alpha=0.25)
         ax.margins(x=0.07, y=0.12)
-        ax.legend(fontsize="small")
+        self._legend(ax)
         self.annotations_ = self._annotate(ax)
         return self
+
+    def _legend(self, ax: Any) -> None:
+        """Name the curves first, then what was picked, then the lines."""
+        ours = [*self.curves_.values(), *self.chosen_.values(), *self.ends_.values()]
+        others = [h for h in ax.get_legend_handles_labels()[0] if h not in ours]
+        ax.legend(handles=[*ours, *others], fontsize="small")
 
     def _ring(self, ax: Any, label: str, index: int) -> Any:
         """Draw a ring around the point of a curve that was picked."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -45,6 +46,11 @@ class PolicyPredictor(PolicyAnswers):
         if prices is None:
             return Table(X)
         return Table(X, check_price_array(prices, len(X), self._policy.sensors))
+
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram, and below it the fitted tree."""
+        html: str = estimator_html_repr(self)
+        return self._with_tree(html) if hasattr(self, "policy_") else html
 
     predict_proba = available_if(_leaves_have_probabilities)(
         PolicyAnswers.predict_proba

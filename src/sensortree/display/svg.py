@@ -1,0 +1,226 @@
+"""A layout as the text of an SVG picture, which needs nothing from elsewhere.
+
+Light and dark follow the page: a theme that a notebook or a site names, else what the
+reader's system prefers. All rules are bound to a class that is made from the picture
+itself, so that pictures on one page do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+
+from sensortree.display.colours import CLASSES, DARK, LIGHT, Colours
+from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout, Vertex
+from sensortree.display.words import estimated_width
+
+SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
+BASELINE = (LINE + 0.7 * SIZE) / 2  # of a line of text, from its top
+# How JupyterLab, VS Code, Colab and Sphinx themes say that they are dark or light.
+DARK_PAGES = (
+    "[data-jp-theme-light=false]",
+    ".vscode-dark",
+    ".vscode-high-contrast",
+    "[theme=dark]",
+    "[data-theme=dark]",
+)
+LIGHT_PAGES = (
+    "[data-jp-theme-light=true]",
+    ".vscode-light",
+    "[theme=light]",
+    "[data-theme=light]",
+)
+NOTE = (
+    "An edge is as wide as the share of rows that takes it; a dashed one is taken by "
+    "none. Rest the mouse on a part of the tree to read more."
+)
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def svg(
+    arrange: Callable[[Callable[[str], float]], Layout],
+    tip: Callable[[Vertex], Sequence[str]],
+) -> str:
+    """Picture of a tree as the text of an SVG element.
+
+    Parameters
+    ----------
+    arrange : callable
+        Given a way to measure texts, returns the layout.
+    tip : callable
+        Given a vertex, returns lines to show where the mouse rests; the first says how
+        many rows come there, the second what is bought on the way.
+    """
+    layout = arrange(lambda text: estimated_width(text, SIZE))
+    body = "\n".join(_parts(layout, tip))
+    name = "sensortree-" + hashlib.sha256(body.encode()).hexdigest()[:10]
+    width, height = layout.width, layout.height
+    n_leaves = sum(v.is_leaf for v in layout.vertices)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" '
+        f'aria-label="sensor tree, {n_leaves} {"leaf" if n_leaves == 1 else "leaves"}" '
+        f'width="{SCALE * width:.0f}" height="{SCALE * height:.0f}" '
+        f'viewBox="0 0 {width:.1f} {height:.1f}">\n'
+        f"<style>\n{_style(name, LEAST * width)}\n</style>\n{body}\n</svg>"
+    )
+
+
+def page(picture: str, title: str) -> str:
+    """HTML page around a picture."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{_text(title)}</title>\n"
+        "<style>\n:root{color-scheme:light dark}\n"
+        f"body{{margin:1em;font:14px sans-serif;background:{LIGHT.paper};"
+        f"color:{LIGHT.ink}}}\n"
+        f"@media (prefers-color-scheme:dark){{body{{background:{DARK.paper};"
+        f"color:{DARK.ink}}}}}\n</style>\n</head>\n"
+        f"<body>\n{picture}\n<p>{NOTE}</p>\n</body>\n</html>\n"
+    )
+
+
+def _style(name: str, least: float) -> str:
+    """Rules for letters and lines, and for the colours of every theme.
+
+    In a page that is too narrow the picture shrinks, down to a width of `least` pixels.
+    """
+    dark, light = (f":is({','.join(names)}) " for names in (DARK_PAGES, LIGHT_PAGES))
+    fixed = (
+        f".{name}{{font:{SIZE:g}px Helvetica,Arial,'Liberation Sans',sans-serif}}\n"
+        # Inside, since some programs that are no browsers take the height as it stands.
+        f"@media screen{{.{name}{{max-width:max(100%,{least:.0f}px);height:auto}}}}\n"
+        f".{name} path{{fill:none}}\n"
+        f".{name} .unreached path{{stroke-dasharray:3 2}}\n"
+        f".{name} .row{{fill:none;pointer-events:all}}\n"
+        f".{name} .end{{text-anchor:end}}"
+    )
+    return "\n".join(
+        [
+            fixed,
+            *_colour_rules(f".{name}", LIGHT),
+            "@media (prefers-color-scheme:dark){",
+            *_colour_rules(f".{name}", DARK),
+            "}",
+            *_colour_rules(f"{dark}.{name}", DARK),
+            *_colour_rules(f"{light}.{name}", LIGHT),
+        ]
+    )
+
+
+def _colour_rules(where: str, colours: Colours) -> Iterator[str]:
+    yield f"{where} .paper,{where} .box{{fill:{colours.paper}}}"
+    yield f"{where} text{{fill:{colours.ink}}}"
+    yield f"{where} .head text{{fill:{colours.stop}}}"
+    yield f"{where} .unreached text{{fill:{colours.unreached}}}"
+    for kind in ("buy", "stop", "unreached"):
+        colour = colours.of(kind)
+        yield f"{where} .{kind} path,{where} .{kind} .box{{stroke:{colour}}}"
+        yield f"{where} .edge.{kind} text{{fill:{colour}}}"
+
+
+def _parts(layout: Layout, tip: Callable[[Vertex], Sequence[str]]) -> Iterator[str]:
+    """Elements of the picture, from back to front."""
+    size = f'width="{layout.width:.1f}" height="{layout.height:.1f}"'
+    yield f'<rect class="paper" {size} rx="3"/>'
+    yield _head(layout)
+    for vertex in layout.vertices:
+        if vertex.parent or vertex.bought:
+            yield _edge(layout, vertex, tip(vertex))
+    for vertex in layout.vertices:
+        part = _leaf if vertex.is_leaf else _node
+        yield part(layout, vertex, tip(vertex))
+    for i, (name, x, y) in enumerate(layout.legend):
+        yield _rectangle(x, 0.35 * LINE - y - 0.7 * LINE, 0.7 * LINE, 0.7 * LINE, i)
+        yield _words(x + LINE, y, name)
+
+
+def _head(layout: Layout) -> str:
+    """Head of the table; its last lines stand beside each other."""
+    heads = [(c.head, c.align, left, right) for c, left, right in layout.table]
+    if layout.bars is not None:
+        heads.append(("classes", "left", layout.bars, layout.bars))
+    texts = []
+    for head, align, left, right in heads:
+        middle = -layout.head + PAD + LINE * (head.count("\n") + 1) / 2
+        texts.append(_words(left if align == "left" else right, middle, head, align))
+    return _group("head", (), texts)
+
+
+def _edge(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
+    points = layout.way(vertex)
+    way = "M" + "L".join(f"{x:.1f} {-y:.1f}" for x, y in points)
+    parts = [f'<path d="{way}" stroke-width="{vertex.thickness:.2f}"/>']
+    label = layout.labels[vertex]
+    if label:
+        x, y = layout.label_at(vertex)
+        parts.append(_words(x, y + LINE * (label.count("\n") + 1) / 2, label))
+    told = all(name in label.replace("\n", " ") for name in vertex.bought)
+    return _group(f"edge {vertex.kind}", tip[: 1 if told else 2], parts)
+
+
+def _node(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
+    left, low, right, high = layout.box(vertex)
+    box = (
+        f'<rect class="box" x="{left:.1f}" y="{-high:.1f}" width="{right - left:.1f}" '
+        f'height="{high - low:.1f}" rx="3"/>'
+    )
+    words = _words(left + PAD, layout.y(vertex), layout.words[vertex])
+    return _group(vertex.kind, tip, [box, words])
+
+
+def _leaf(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
+    """A leaf's line of the table, with its bar."""
+    left, middle = (
+        layout.table_left,
+        BASELINE - LINE / 2,
+    )  # from the line of the letters
+    parts = [
+        f'<rect class="row" x="{left:.1f}" y="{-middle - LINE:.1f}" '
+        f'width="{layout.width - left:.1f}" height="{2 * LINE:.1f}"/>'
+    ]
+    for column, left, right in layout.table:
+        x = left if column.align == "left" else right
+        parts.append(_words(x, middle, column.cells[vertex.number], column.align))
+    if layout.mix is not None and layout.bars is not None:
+        left = layout.bars
+        for i, share in enumerate(layout.mix.shares[vertex.number]):
+            if share:
+                low = -middle - LINE / 2
+                parts.append(_rectangle(left, low, BAR * share, LINE, i))
+            left += BAR * share
+    return _group(vertex.kind, tip, parts, down=middle - layout.y(vertex))
+
+
+def _group(
+    kind: str, tip: Sequence[str], parts: Iterable[str], down: float = 0.0
+) -> str:
+    """Parts with one tip, all of them moved down."""
+    title = "<title>" + "\n".join(map(_text, tip)) + "</title>" if tip else ""
+    move = f' transform="translate(0 {down:.1f})"' if down else ""
+    return f'<g class="{kind}"{move}>{title}{"".join(parts)}</g>'
+
+
+def _rectangle(x: float, y: float, width: float, height: float, i: int) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'fill="{CLASSES[i]}"/>'
+    )
+
+
+def _words(x: float, middle: float, text: str, align: str = "left") -> str:
+    """Lines of text around a height."""
+    lines = text.split("\n")
+    end = "" if align == "left" else ' class="end"'
+    first = -middle - LINE * len(lines) / 2 + BASELINE
+    height = f' y="{first:.1f}"' if first else ""
+    begin = f'<text{end} x="{x:.1f}"{height}>'
+    spans = [_text(lines[0])]
+    spans += [f'<tspan x="{x:.1f}" dy="{LINE:g}">{_text(t)}</tspan>' for t in lines[1:]]
+    return begin + "".join(spans) + "</text>"
+
+
+def _text(text: str) -> str:
+    """Text as XML takes it."""
+    return escape(NO_XML.sub("\ufffd", text))
