@@ -161,13 +161,13 @@ def write(path: Path, contents: str | bytes) -> None:
     replace_file(path, contents.encode() if isinstance(contents, str) else contents)
 
 
-def picture(figure: Any, path: Path) -> bytes:
+def picture(figure: Any, path: Path, kinds_said: str = ".svg, .png or .pdf") -> bytes:
     """A figure in the format that a file's name says."""
     kinds = figure.canvas.get_supported_filetypes()
     kind = path.suffix.lower().lstrip(".")
     if kind not in kinds:
         raise typer.BadParameter(
-            f"{path} ends in no kind of picture; use .svg, .png or .pdf."
+            f"{path} ends in no kind of picture; use {kinds_said}."
         )
     drawn = io.BytesIO()
     figure.savefig(drawn, format=kind, bbox_inches="tight")

@@ -231,7 +231,8 @@ def plot(
     if kind in (".svg", ".html"):
         write(output, display.to_svg() if kind == ".svg" else display.to_html())
     else:
-        write(output, picture(display.plot().figure_, output))
+        kinds = ".svg, .html, .png or .pdf"
+        write(output, picture(display.plot().figure_, output, kinds))
     emit("plot", {"output": str(output)}, f"{output} written.", as_json)
 
 
