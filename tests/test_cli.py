@@ -377,7 +377,7 @@ def test_plot_needs_no_matplotlib_for_text(folder, tmp_path, kind, monkeypatch):
 
 def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):
     result = run("plot", folder / "plain.json", "-o", tmp_path / "tree.doc", code=2)
-    assert "use .svg, .png or .pdf" in result.stderr
+    assert "use .svg, .html, .png or .pdf" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
