@@ -15,11 +15,16 @@ from sklearn.preprocessing import StandardScaler
 
 from sensortree import (
     AlternatingTreeClassifier,
+    ASTCClassifier,
+    CascadeClassifier,
+    CSTCClassifier,
     DataError,
+    MyopicClassifier,
     ParameterError,
     Sensor,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
+    StaticSubsetClassifier,
     TradeoffCurve,
     acquisition_cost_scorer,
     cost_adjusted_scorer,
@@ -288,6 +293,33 @@ def test_a_curve_is_drawn_with_bars_its_choice_and_both_ends():
     plt.close("all")
     with pytest.raises(DataError, match="chosen names point 1 of 'nobody'"):
         TradeoffDisplay.from_curve(rival, chosen={"nobody": rival.choose()})
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (AlternatingTreeClassifier, WEIGHTS),
+        (CascadeClassifier, WEIGHTS),
+        (StaticSubsetClassifier, WEIGHTS),
+        (CSTCClassifier, WEIGHTS),
+        (MyopicClassifier, [0.0, 0.5, 1.0]),
+        (ASTCClassifier, [1, 2, 10]),
+    ],
+)
+def test_every_method_has_a_curve(problem, kind, values):
+    model, X, y = problem
+    method = kind(model.sensors, costs=model.costs)
+    curve = tradeoff_curve(method, X, y, values, cv=4)
+    assert curve.fold_error.shape == (3, 4)
+    assert curve.mean_cost[0] <= curve.mean_cost[-1]
+
+
+def test_a_method_without_cost_weights_needs_its_own_values(problem):
+    model, X, y = problem
+    with pytest.raises(
+        ParameterError, match="is traced by 'reject', of which there are"
+    ):
+        tradeoff_curve(MyopicClassifier(model.sensors, costs=model.costs), X, y)
 
 
 # progress ---------------------------------------------------------------------------------

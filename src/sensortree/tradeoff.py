@@ -24,6 +24,7 @@ Point = tuple[float, float]  # mean cost, error
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
 POINTS, FIRST_POINTS, FINE = 20, 7, 0.05
+COST_WEIGHT = "cost_weight"
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +323,9 @@ def tradeoff_curve(
     y : array-like of shape (n_samples,)
     cost_weights : iterable of float, default=None
         By default up to 20, from where nothing is bought to where everything is bought
-        that saves an error, denser where cost or error change most.
+        that saves an error, denser where cost or error change most. For a method that
+        another parameter traces (see its `fit_path`), values of that; the points are
+        then in their ascending order, and the curve's own cost weights are NaN.
     cv : int, splitter or iterable of (train, test), default=5
         The folds; each row is held out once. With 4 to 10, leaf classifiers are judged on
         the other folds in place of those that the estimator's own `cv` would make.
@@ -350,8 +353,14 @@ def tradeoff_curve(
     """
     if not isinstance(estimator, BaseSensorTreeClassifier):
         raise ParameterError(
-            f"tradeoff_curve takes a classifier of sensortree that has a cost_weight, got "
+            f"tradeoff_curve takes a classifier of sensortree, got "
             f"{type(estimator).__name__}."
+        )
+    traced = estimator._traced_by
+    if traced != COST_WEIGHT and cost_weights is None:
+        raise ParameterError(
+            f"{type(estimator).__name__} is traced by {traced!r}, of which there are no "
+            f"automatic values; give some as cost_weights."
         )
     model = clone(estimator)
     if n_jobs is not None:
@@ -418,12 +427,14 @@ def measured_curve(
     weights = [float(weight) for weight in cost_weights]
     if not weights:
         raise ParameterError("cost_weights is empty; give at least one number.")
+    traced_by_weight = folds.estimator._traced_by == COST_WEIGHT
+    if not traced_by_weight:
+        weights, ends = sorted(weights), False
     measured = [folds.measure(weight) for weight in weights]
-
     highest, _ = folds.automatic_ends()
     everything = folds.measure_everything() if ends else None
     return TradeoffCurve.from_folds(
-        weights,
+        weights if traced_by_weight else [np.nan] * len(weights),
         [m.error for m in measured],
         [m.cost for m in measured],
         folds.weight,

@@ -135,14 +135,17 @@ class HeldOutFolds:
         progress: TextProgress,
     ):
         self.progress = progress
-        # Lines of single fits would drown those of the points.
-        estimator = clone(estimator).set_params(verbose=False)
+        estimator = clone(estimator)
+        estimator.verbose = (
+            False  # lines of single fits would drown those of the points
+        )
         self.estimator = clone(estimator)
         self.estimator._check_parameters()
         own = self.estimator.cv
         if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
             self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
-        reader = clone(estimator).set_params(cv=cv)
+        reader = clone(estimator)
+        reader.cv = cv
         self.data = reader._read(X, y, sample_weight, prices)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
@@ -224,22 +227,26 @@ class HeldOutFolds:
         )
         return PathOfFits(self._reader, judges)
 
-    def measure(self, cost_weight: float, **parameters: Any) -> Measured:
-        """Fit without each fold in turn; mean loss and cost on the fold."""
-        if not parameters and cost_weight in self._measured:
-            return self._measured[cost_weight]
-        found = []
+    def measure(self, value: float, **parameters: Any) -> Measured:
+        """Fit without each fold in turn; mean loss and cost on the fold.
+
+        The value is a cost weight, or of the parameter that traces the method.
+        """
+        if not parameters and value in self._measured:
+            return self._measured[value]
+        found, is_point = [], not parameters
         for path, (X, prices, part) in zip(self._paths, self.tests, strict=True):
             model = clone(self.estimator)
-            model.set_params(cost_weight=cost_weight, **parameters)._check_parameters()
+            parameters[model._traced_by] = value
+            model.set_params(**parameters)._check_parameters()
             path.fit(model)
             answer = model.predict(X, prices)
             cost = model.acquisition_cost(X, prices)
             loss = self._loss(answer, part)
             found.append([np.average(v, weights=part.weight) for v in (loss, cost)])
         measured = Measured(*np.array(found).T)
-        if not parameters:
-            self._measured[cost_weight] = measured
+        if is_point:
+            self._measured[value] = measured
         cost, error = self.means(measured)
         self.progress.step("a point", f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
@@ -253,7 +260,12 @@ class HeldOutFolds:
         return float(cost), float(error)
 
     def measure_everything(self) -> Measured | None:
-        """Mean loss and cost if everybody buys all sensors; None if nobody may."""
+        """Mean loss and cost if everybody buys all sensors; None if nobody may.
+
+        None, too, of a method that takes no tree.
+        """
+        if "structure" not in self.estimator.get_params():
+            return None
         tree = SensorTree(Leaf(self.data.sensors.names))
         try:
             return self.measure(0.0, structure=tree, root_sensors="auto")
