@@ -40,7 +40,7 @@ COST_WEIGHTS = {
     "letter": 0.01,
 }
 SEARCHES = ("chain", "grown", "greedy")
-EXACT = (1, 2, 3, "all")
+EXACT = (1, 2, 3, 5, 8, "all")
 SAMPLE, RATIO_LEAVES = 4_000, 4
 
 
@@ -114,7 +114,8 @@ def table(lines: list[dict[str, Any]]) -> str:
                 f"| {line['sensors']} | {loss} | {line['risk']:.4f} "
                 f"| {line['seconds']:.0f} | {line['classifiers']} | {line['screened']} |"
             )
-    found = {line["name"]: line for line in lines if line["kind"] == "ratio"}
+    ratios = {line["name"]: line for line in lines if line["kind"] == "ratio"}
+    found = {str(n): ratios[str(n)] for n in EXACT if str(n) in ratios}
     rows += (
         []
         if not found
