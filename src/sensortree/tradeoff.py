@@ -24,6 +24,7 @@ Point = tuple[float, float]  # mean cost, error
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
 POINTS, FIRST_POINTS, FINE = 20, 7, 0.05
+JUMP = 1.1  # ratio of two cost weights that are nearly equal
 COST_WEIGHT = "cost_weight"
 
 
@@ -414,8 +415,8 @@ def widest_step(curve: TradeoffCurve) -> int | None:
         span = float(np.ptp(values))
         if span > 0:
             steps = np.maximum(steps, np.abs(np.diff(values)) / span)
-    # Two weights that are all but equal have nothing between them.
-    steps[curve.cost_weight[:-1] < 1.02 * curve.cost_weight[1:]] = 0.0
+    # A step between weights that are nearly equal is a jump: more points do not fill it.
+    steps[curve.cost_weight[:-1] < JUMP * curve.cost_weight[1:]] = 0.0
     widest = int(np.argmax(steps))
     return widest if steps[widest] > FINE else None
 
