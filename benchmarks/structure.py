@@ -26,9 +26,8 @@ EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 sys.path.insert(0, str(EXPERIMENTS))  # their data and their files of results
 
 from lines import FOLDER, append, read
-from structures import n_leaves_of, rows_of
-
 from sklearn.ensemble import HistGradientBoostingClassifier
+from structures import n_leaves_of, rows_of
 
 from sensortree import SensorTreeClassifier
 from sensortree.estimators.progress import TextProgress
