@@ -156,8 +156,7 @@ def path_lines(unit: Unit, few: Problem) -> Iterator[dict[str, Any]]:
             "split": unit.split,
             "value": value,
             **tested(fitted, data.X[test], data.y[test]),
-            "cpu_seconds": spent,
-            "tree_leaves": fitted.tree_.n_leaves,
+            "cpu_seconds": float(f"{spent:.3g}"),
         }
 
 
@@ -237,8 +236,7 @@ def wide_lines(unit: Unit) -> Iterator[dict[str, Any]]:
             "split": 0,
             "value": value,
             **tested(fitted, rows.X_test, rows.y_test),
-            "cpu_seconds": spent,
-            "tree_leaves": fitted.tree_.n_leaves,
+            "cpu_seconds": float(f"{spent:.3g}"),
         }
 
 

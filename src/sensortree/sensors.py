@@ -255,9 +255,10 @@ class SensorSet:
         if orphans:
             listed = ", ".join(self._column(c) for c in orphans[:5])
             more = f" and {len(orphans) - 5} more" if len(orphans) > 5 else ""
-            said, it = "columns {} belong", "them"
-            if len(orphans) == 1:
-                said, it = "column {} belongs", "it"
+            one = len(orphans) == 1
+            said, it = (
+                ("column {} belongs", "it") if one else ("columns {} belong", "them")
+            )
             raise SensorError(
                 f"{said.format(listed + more)} to no sensor; add {it} to a sensor or drop "
                 f"{it} from X."

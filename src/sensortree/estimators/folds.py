@@ -135,16 +135,13 @@ class HeldOutFolds:
         progress: TextProgress,
     ):
         self.progress = progress
-        estimator = clone(estimator)
-        estimator.verbose = (
-            False  # lines of single fits would drown those of the points
-        )
         self.estimator = clone(estimator)
+        self.estimator.verbose = False  # lines of fits would drown those of points
         self.estimator._check_parameters()
         own = self.estimator.cv
         if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
             self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
-        reader = clone(estimator)
+        reader = clone(self.estimator)
         reader.cv = cv
         self.data = reader._read(X, y, sample_weight, prices)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
@@ -234,18 +231,18 @@ class HeldOutFolds:
         """
         if not parameters and value in self._measured:
             return self._measured[value]
-        found, is_point = [], not parameters
+        found = []
+        settings = {self.estimator._traced_by: value, **parameters}
         for path, (X, prices, part) in zip(self._paths, self.tests, strict=True):
-            model = clone(self.estimator)
-            parameters[model._traced_by] = value
-            model.set_params(**parameters)._check_parameters()
+            model = clone(self.estimator).set_params(**settings)
+            model._check_parameters()
             path.fit(model)
             answer = model.predict(X, prices)
             cost = model.acquisition_cost(X, prices)
             loss = self._loss(answer, part)
             found.append([np.average(v, weights=part.weight) for v in (loss, cost)])
         measured = Measured(*np.array(found).T)
-        if is_point:
+        if not parameters:
             self._measured[value] = measured
         cost, error = self.means(measured)
         self.progress.step("a point", f"mean cost {cost:.4g}, error {error:.4f}")
