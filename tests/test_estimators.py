@@ -387,6 +387,18 @@ def test_a_tree_of_ones_own_as_an_object_or_as_dicts(two_sensors):
     assert form["sensors"] == []
 
 
+def test_the_penalty_that_was_climbed_to_gives_the_fit_that_it_gives_alone():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + rng.normal(size=150), [-0.5, 1])
+    climbed = QuadraticLogisticRegression().fit(X, y)
+    assert climbed.C_ < 1
+    alone = QuadraticLogisticRegression(C=climbed.C_).fit(X, y)
+    np.testing.assert_allclose(
+        climbed.predict_proba(X), alone.predict_proba(X), atol=1e-8
+    )
+
+
 def test_a_lone_leaf_is_an_ordinary_classifier(two_sensors):
     X, y, sensors, costs = two_sensors
     tree = SensorTree(Leaf(["cheap", "dear"]))
