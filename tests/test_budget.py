@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -92,7 +93,11 @@ def test_what_cannot_be_met_is_said():
 # fitting ----------------------------------------------------------------------------------
 
 
-def test_the_model_is_the_one_of_the_picked_cost_weight(declared):
+@pytest.mark.parametrize("search_rows", [12_000, 200])
+def test_the_model_is_the_one_of_the_picked_cost_weight(
+    declared, search_rows, monkeypatch
+):
+    monkeypatch.setattr("sensortree.estimators.search.SEARCH_ROWS", search_rows)
     X, y, given = declared
     model = SensorTreeClassifierCV(**given, budget=5.0).fit(X[:250], y[:250])
     given.pop("cost_weights")
@@ -122,6 +127,62 @@ def test_the_grid_is_finer_around_the_budget(two_sensors):
     costs_near = model.fit(X[:200], y[:200]).curve_.mean_cost
     assert len(costs_near) <= 24
     assert np.abs(costs_near - 3.0).min() < 1.0
+
+
+def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
+    two_sensors, monkeypatch
+):
+    X, y, sensors, costs = two_sensors
+    model = SensorTreeClassifierCV(sensors, costs=costs, budget=5.0, cv=4)
+    first = clone(model).fit(X[:200], y[:200])
+    spends = {}
+
+    def overspends(fitted):
+        spends[fitted.cost_weight] = fitted.acquisition_cost(X[:200]).mean()
+        return 5.5 if fitted.cost_weight <= first.cost_weight_ else 1.0
+
+    monkeypatch.setattr("sensortree.budget.mean_training_cost", overspends)
+    second = clone(model).fit(X[:200], y[:200])
+    assert max(spends) == second.cost_weight_ > first.cost_weight_
+    assert "fitted on all rows it spent 5.5" in second.chosen_.note
+    assert second.chosen_.met
+    # No point that was there before is nearer.
+    higher = first.curve_.cost_weight[first.curve_.cost_weight > first.cost_weight_]
+    assert second.cost_weight_ <= higher.min()
+
+
+def test_what_always_overspends_on_all_rows_is_not_met(two_sensors, monkeypatch):
+    X, y, sensors, costs = two_sensors
+    monkeypatch.setattr("sensortree.budget.mean_training_cost", lambda model: 9.0)
+    model = SensorTreeClassifierCV(sensors, costs=costs, budget=5.0, cv=4)
+    with pytest.warns(BudgetWarning, match="no cost weight meets budget=5"):
+        model.fit(X[:200], y[:200])
+    assert not model.chosen_.met
+    assert model.chosen_.mean_cost == model.curve_.mean_cost.min()
+
+
+def test_several_budgets_at_once_are_each_budget_alone():
+    X = np.random.default_rng(3).normal(size=(240, 6))
+    y = X[:, 0] + (X[:, 1] > 0) * X[:, 2] + 0.5 * X[:, 5] > 0
+    model = SensorTreeClassifierCV(cv=4, classifier=GaussianNB(), n_leaves=4)
+    budgets = [2.5, 1.0]
+    for budget, together in zip(budgets, model.fit_budgets(X, y, budgets), strict=True):
+        alone = clone(model).set_params(budget=budget).fit(X, y)
+        assert repr(together) == repr(alone)
+        assert together.chosen_ == alone.chosen_
+        assert together.tree_ == alone.tree_
+        np.testing.assert_array_equal(together.curve_.fold_cost, alone.curve_.fold_cost)
+        np.testing.assert_array_equal(together.predict_proba(X), alone.predict_proba(X))
+    assert not hasattr(model, "policy_")
+
+
+def test_one_wrong_budget_of_several_is_refused_before_anything_is_fitted(declared):
+    X, y, given = declared
+    model = SensorTreeClassifierCV(**given)
+    with pytest.raises(ParameterError, match="budget must be None or a number"):
+        model.fit_budgets(X, y, [2.0, "cheap"])
+    with pytest.raises(ParameterError, match="both given"):
+        model.set_params(max_error=0.1).fit_budgets(X, y, [2.0])
 
 
 def test_max_error_buys_no_more_than_it_takes(declared):

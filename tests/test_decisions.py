@@ -18,6 +18,9 @@ from sensortree import (
     AlternatingTreeClassifier,
     DataError,
     FewRowsWarning,
+    Leaf,
+    Node,
+    SensorTree,
     SensorTreeClassifier,
     exhaustive_tree,
 )
@@ -240,6 +243,15 @@ def test_a_posterior_that_never_varies_says_nothing():
     )
     values = features(np.empty((50, 0)), prior, np.empty((50, 0)))
     np.testing.assert_allclose(values[:, :-1], 0, atol=1e-9)
+
+
+def test_where_nothing_is_known_a_decision_sees_nothing(two_sensors):
+    X, y, sensors, costs = two_sensors
+    tree = SensorTree(Node([], Leaf([]), Leaf(["cheap", "dear"])))
+    model = SensorTreeClassifier(sensors, costs=costs, structure=tree).fit(X, y)
+    (decision,) = model.policy_.decisions
+    assert decision.features.center.shape == (0,)  # no constants, only the intercept
+    assert decision.coef.shape == (1,)
 
 
 @pytest.mark.parametrize(

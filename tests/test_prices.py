@@ -22,6 +22,7 @@ from sensortree import (
     Terms,
     TreeError,
 )
+from sensortree.costs import Market
 
 RNG = np.random.default_rng(0)
 BLOOD = [Terms(group="blood", surcharge=2.1), Terms(group="blood", surcharge=2.1)]
@@ -335,6 +336,32 @@ def test_a_cap_below_every_price_buys_nothing():
     X = RNG.normal(size=(100, 3))
     model = SensorTreeClassifier(max_cost=0.5).fit(X, X[:, 0] > 0)
     assert not model.acquired(X).any()
+
+
+def test_where_no_sensor_can_be_worth_its_price_none_is_looked_at():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X[:, 0] + X[:, 1] > 0
+    costs = {"x0": 2.0, "x1": 1.0, "x2": 0.0}
+    model = SensorTreeClassifier(costs=costs, cost_weight=1.0).fit(X, y)
+    assert model.structure_report_.stopped == "no sensor can be worth its price"
+    assert model.structure_report_.n_classifiers == 0
+    assert model.tree_ == SensorTree(Leaf(["x2"]))
+    model = SensorTreeClassifier(costs=costs, cost_weight=0.99).fit(X, y)
+    assert model.structure_report_.stopped != "no sensor can be worth its price"
+    # A wrong answer that costs more can be worth more.
+    dearer = {"loss": {False: 3.0, True: 3.0}, "cost_weight": 1.0}
+    model = SensorTreeClassifier(costs=costs, **dearer).fit(X, y)
+    assert model.structure_report_.stopped != "no sensor can be worth its price"
+
+
+def test_the_least_price_is_after_all_discounts_and_of_whoever_pays_least():
+    names, columns = ("age", "iron", "salt"), ((0,), (1,), (2,))
+    terms = (Terms(), Terms(group="blood", surcharge=3.0), BLOOD[0])
+    declared = SensorSet(names, columns, (0.0, 5.0, 5.0), terms=terms)
+    assert Market(declared).least_price() == 2.0
+    prices = np.array([[0.0, 5.0, 6.0], [0.0, 9.0, 3.5]])
+    assert Market(declared, prices).least_price() == pytest.approx(1.4)
+    assert Market(SensorSet(names, columns, (0.0, 0.0, 0.0))).least_price() == np.inf
 
 
 def test_named_root_sensors_above_the_cap_are_refused():

@@ -33,6 +33,7 @@ from sensortree import (
 from sensortree.display import TradeoffDisplay
 from sensortree.estimators.folds import HeldOutFolds
 from sensortree.estimators.progress import TextProgress
+from sensortree.tradeoff import widest_step
 
 POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
 WEIGHTS = [1.0, 0.02, 0.0005]
@@ -179,6 +180,32 @@ def test_leaf_classifiers_are_fitted_once_for_all_folds_and_weights(problem):
     tradeoff_curve(model, X, y, WEIGHTS, cv=5)
     # Two subsets; 10 pairs of folds and 5 single folds are left out in turn.
     assert Counting.fits == 2 * 15
+
+
+@pytest.mark.parametrize(("n_rows", "shares"), [(100, True), (40, False)])
+def test_a_search_on_most_rows_asks_the_classifiers_of_all(
+    problem, monkeypatch, n_rows, shares
+):
+    model, X, y = problem
+    monkeypatch.setattr("sensortree.estimators.search.SEARCH_ROWS", n_rows)
+    folds = HeldOutFolds(model, X, y, 5, None, None, TextProgress(False))
+    path = folds._paths[0]
+    subset = frozenset({"cheap"})
+    path.search.judges.judge([subset])
+    assert bool(folds._shared.fitted) == shares
+    path.judges.judge([subset])
+    judged = path.judges.posteriors[subset][path.search.rows]
+    same = np.array_equal(path.search.judges.posteriors[subset], judged)
+    assert same == shares
+
+
+def test_a_step_at_the_end_of_a_level_stretch_is_not_looked_into():
+    # Nothing is bought down to a weight of .8; between .8 and .64 everything changes.
+    weight = [4.0, 0.8, 0.64, 0.16]
+    cost, error = [[0.0], [0.0], [1.0], [1.2]], [[0.9], [0.9], [0.3], [0.2]]
+    assert widest_step(TradeoffCurve.from_folds(weight, error, cost)) == 2
+    cost[0], error[0] = [-0.2], [1.0]  # not level: as wide a step is looked into
+    assert widest_step(TradeoffCurve.from_folds(weight, error, cost)) == 1
 
 
 def test_transformers_and_prices_are_fitted_without_the_held_out_rows(problem):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sized
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from sensortree.choice import Choice, choice_at
+from sensortree.choice import Choice, choose
 from sensortree.costs import leaf_costs
 from sensortree.estimators.folds import HeldOutFolds
 from sensortree.estimators.prediction import PolicyPredictor
@@ -25,8 +26,9 @@ from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning, ParameterError
 from sensortree.tradeoff import POINTS, TradeoffCurve, automatic_grid, measured_curve
 
-# Points put between the last that meets a target and the first that does not, and the
-# distance in cost or error, as a share of the target, that is near enough.
+# Points put between the last that meets a target and the first that does not, first on
+# held-out folds, then on all rows; and the distance in cost or error, as a share of the
+# target, that is near enough.
 REFINEMENTS, NEAR = 4, 0.05
 
 OWN = ("budget", "max_error", "cost_weights", "cv")
@@ -40,7 +42,7 @@ class SensorTreeClassifierCV(
     A `tradeoff_curve` is measured, with more points around the target; the point that
     meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
     all rows. If what that spends on its training rows, judged out of fold, is above the
-    budget, the next cheaper point is taken.
+    budget, the next best point is taken, which is one in between if none is near.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class SensorTreeClassifierCV(
         whose error is within one standard error of the least is taken.
     cost_weights : iterable of float, default=None
         Cost weights to pick from. By default up to 20 as in `tradeoff_curve`, and up to
-        four more around the target.
+        eight more around the target.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
     costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
@@ -177,20 +179,78 @@ class SensorTreeClassifierCV(
         progress = Progress(self, self._most_steps())
         with all_or_nothing(self):
             self._check_targets()
-            given = X, y, 5 if self.cv is None else self.cv, sample_weight, prices
-            folds = HeldOutFolds(self._plain(), *given, progress)
-            curve = self._curve(folds)
-            chosen = curve.choose(self.budget, self.max_error)
-            model, chosen = self._within_budget(folds, curve, chosen)
-            progress.step("fit on all rows")
-            learned = {k: v for k, v in vars(model).items() if k.endswith("_")}
-            vars(self).update(learned)
-            self.curve_, self.chosen_ = curve, chosen
-            self.cost_weight_ = chosen.cost_weight
+            folds = self._folds(X, y, sample_weight, prices, progress)
+            self._fit(folds)
         progress.end()
+        return self
+
+    @with_callbacks
+    def fit_budgets(
+        self,
+        X: Any,
+        y: Any,
+        budgets: Iterable[float],
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> list[Any]:
+        """Fit one model per budget, each as `fit` would; the curve is measured only once.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        budgets : iterable of float
+            `max_time` is for the searches of all of them together.
+        sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        models : list of SensorTreeClassifierCV
+            Fitted copies of this estimator, which itself is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import SensorTreeClassifierCV
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+        >>> model = SensorTreeClassifierCV({"cheap": [0], "dear": [1]}, costs={"dear": 5})
+        >>> models = model.fit_budgets(X, y, [1, 4])
+        >>> [bool(m.acquisition_cost(X).mean() <= m.budget) for m in models]
+        [True, True]
+        """
+        models = [clone(self).set_params(budget=budget) for budget in budgets]
+        for model in models:
+            model._check_targets()
+        progress = Progress(self, self._most_steps(len(models)))
+        folds = self._folds(X, y, sample_weight, prices, progress)
+        for model in models:
+            model._fit(folds)
+        progress.end()
+        return models
+
+    def _folds(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        prices: ArrayLike | None,
+        progress: Progress,
+    ) -> HeldOutFolds:
+        cv = 5 if self.cv is None else self.cv
+        return HeldOutFolds(self._plain(), X, y, cv, sample_weight, prices, progress)
+
+    def _fit(self, folds: HeldOutFolds) -> None:
+        """Pick a point of the curve on held-out folds, and learn from all rows."""
+        model, curve, chosen = self._within_budget(folds, self._curve(folds))
+        folds.progress.step("fit on all rows")
+        learned = {k: v for k, v in vars(model).items() if k.endswith("_")}
+        vars(self).update(learned)
+        self.curve_, self.chosen_ = curve, chosen
+        self.cost_weight_ = chosen.cost_weight
         if not chosen.met:
             self._warn(chosen)
-        return self
 
     def _plain(self) -> SensorTreeClassifier:
         """The classifier whose cost weight is picked."""
@@ -199,13 +259,13 @@ class SensorTreeClassifierCV(
             cv=self.cv, **{k: v for k, v in parameters.items() if k not in OWN}
         )
 
-    def _most_steps(self) -> int | None:
-        """Points that may be measured, buying nothing and everything, and the last fit."""
+    def _most_steps(self, n_budgets: int = 1) -> int | None:
+        """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
-            return POINTS + REFINEMENTS + 2
+            return POINTS + 1 + n_budgets * (2 * REFINEMENTS + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
-        return len(self.cost_weights) + 3
+        return len(self.cost_weights) + 2 + n_budgets
 
     def _check_targets(self) -> None:
         for name in ("budget", "max_error"):
@@ -231,6 +291,7 @@ class SensorTreeClassifierCV(
         if self.cost_weights is not None:
             return measured_curve(folds, self.cost_weights)
         weights = automatic_grid(folds)
+        folds.settle()
         for _ in range(REFINEMENTS):
             between = self._next_weight(measured_curve(folds, weights, ends=False))
             if between is None or folds.progress.stopped:
@@ -248,38 +309,41 @@ class SensorTreeClassifierCV(
             beyond = values <= target
         else:
             return None
-        if not beyond.any() or beyond[0]:
+        if not beyond.any():
             return None
-        first = int(np.argmax(beyond))
-        if abs(values[first] - values[first - 1]) <= NEAR * target:
-            return None
-        high, low = curve.cost_weight[first - 1], curve.cost_weight[first]
-        return float(np.sqrt(high * low)) if high > 1.001 * low > 0 else None
+        return weight_before(curve, int(np.argmax(beyond)), values, target)
 
     def _within_budget(
-        self, folds: HeldOutFolds, curve: TradeoffCurve, chosen: Choice
-    ) -> tuple[Any, Choice]:
-        """Fit on all rows; while that spends more than the budget, one point cheaper."""
-        path = folds.path_of_all_rows()
-        cheaper = np.flatnonzero(curve.mean_cost < chosen.mean_cost)
-        later = cheaper[np.argsort(-curve.mean_cost[cheaper], kind="stable")]
-        note, met = "", chosen.met
-        for index in [chosen.index, *later.tolist()]:
-            weight = float(curve.cost_weight[index])
-            model = path.fit(self._plain().set_params(cost_weight=weight))
+        self, folds: HeldOutFolds, curve: TradeoffCurve
+    ) -> tuple[Any, TradeoffCurve, Choice]:
+        """Pick a point and fit on all rows; if that overspends, pick another.
+
+        Where there is none nearby, one is put before it.
+        """
+        overspent: list[float] = []
+        more = REFINEMENTS if self.cost_weights is None else 0
+        note = ""
+        while True:
+            known = np.flatnonzero(np.isin(curve.cost_weight, overspent))
+            chosen = choose(curve, self.budget, self.max_error, known.tolist())
+            weight = chosen.cost_weight
+            model = folds.all_rows.fit(self._plain().set_params(cost_weight=weight))
             if self.budget is None or not chosen.met:
                 break
             spent = mean_training_cost(model)
-            met = spent <= self.budget
-            if met:
+            if spent <= self.budget:
                 break
+            overspent.append(weight)
             note = (
-                f"a dearer point met the budget on held-out folds, but fitted on all rows "
-                f"it spent {spent:.4g}"
+                f"a point of less error met the budget on held-out folds, but fitted on "
+                f"all rows it spent {spent:.4g}"
             )
-        if index == chosen.index and met == chosen.met:
-            return model, chosen
-        return model, choice_at(curve, index, chosen.rule, chosen.target, met, note)
+            place = curve, chosen.index, curve.mean_cost, float(self.budget)
+            between = weight_before(*place)
+            if more and between is not None and not folds.progress.stopped:
+                curve = measured_curve(folds, [*curve.cost_weight, between])
+                more -= 1
+        return model, curve, replace(chosen, note=note)
 
     def _warn(self, chosen: Choice) -> None:
         if chosen.rule == "budget":
@@ -293,13 +357,23 @@ class SensorTreeClassifierCV(
                 f"least {chosen.measure} is taken, {chosen.error:.4g}"
             )
         warnings.warn(
-            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=3
+            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=5
         )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._plain()._accepts_nan()
         return tags
+
+
+def weight_before(
+    curve: TradeoffCurve, index: int, values: Any, target: float
+) -> float | None:
+    """A weight between a point and the one before it, if these are far apart."""
+    if not index or abs(values[index] - values[index - 1]) <= NEAR * target:
+        return None
+    high, low = curve.cost_weight[index - 1], curve.cost_weight[index]
+    return float(np.sqrt(high * low)) if high > 1.001 * low > 0 else None
 
 
 def mean_training_cost(model: Any) -> float:

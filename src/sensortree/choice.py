@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -90,9 +90,15 @@ NAMES = ("cost_weight", "mean_cost", "error")
 
 
 def choose(
-    curve: Any, budget: float | None = None, max_error: float | None = None
+    curve: Any,
+    budget: float | None = None,
+    max_error: float | None = None,
+    overspent: Collection[int] = (),
 ) -> Choice:
-    """Pick a point for a budget, for an error, or by the one-standard-error rule."""
+    """Pick a point for a budget, for an error, or by the one-standard-error rule.
+
+    Points in `overspent` are known not to meet the budget.
+    """
     if budget is not None and max_error is not None:
         raise ParameterError(
             f"budget={budget:g} and max_error={max_error:g} were both given; ask for one, "
@@ -101,6 +107,7 @@ def choose(
     cost, error = curve.mean_cost, curve.error
     if budget is not None:
         rule, target, within = "budget", float(budget), cost <= budget
+        within[list(overspent)] = False
         best = _least(error, cost, within) if within.any() else _least(cost, error)
     elif max_error is not None:
         rule, target, within = "max_error", float(max_error), error <= max_error

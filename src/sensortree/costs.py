@@ -131,6 +131,15 @@ class Market:
                 known = extended
         return known
 
+    def least_price(self) -> float:
+        """Least that a sensor which is not free may cost anybody, all discounts given."""
+        prices = self.sensors.costs if self.prices is None else self.prices
+        surcharges = np.array([terms.surcharge for terms in self.sensors.terms])
+        free = self.free()
+        paid = [name not in free for name in self.sensors.names]
+        least = (prices - surcharges)[..., paid]
+        return float(least.min()) if least.size else float("inf")
+
     def next_ones(self, known: frozenset[str]) -> list[str]:
         """Sensors that may be bought next, prerequisites known, in declared order."""
         return [

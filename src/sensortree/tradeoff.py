@@ -24,7 +24,9 @@ Point = tuple[float, float]  # mean cost, error
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
 POINTS, FIRST_POINTS, FINE = 20, 7, 0.05
-JUMP = 1.1  # ratio of two cost weights that are nearly equal
+# Ratio of two cost weights that are nearly equal; at an end of a level stretch the change
+# is sudden, and where it is need not be known so well.
+JUMP, EDGE = 1.1, 2.0
 COST_WEIGHT = "cost_weight"
 
 
@@ -415,8 +417,10 @@ def widest_step(curve: TradeoffCurve) -> int | None:
         span = float(np.ptp(values))
         if span > 0:
             steps = np.maximum(steps, np.abs(np.diff(values)) / span)
+    level = np.r_[True, steps == 0, True]  # beyond its ends a curve is level
+    nearly = np.where(level[:-2] | level[2:], EDGE, JUMP)
     # A step between weights that are nearly equal is a jump: more points do not fill it.
-    steps[curve.cost_weight[:-1] < JUMP * curve.cost_weight[1:]] = 0.0
+    steps[curve.cost_weight[:-1] < nearly * curve.cost_weight[1:]] = 0.0
     widest = int(np.argmax(steps))
     return widest if steps[widest] > FINE else None
 

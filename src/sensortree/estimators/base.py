@@ -404,10 +404,10 @@ class BaseSensorTreeClassifier(
 
     def _parts(self, readings: Array, y: NDArray[np.intp]) -> tuple[Part, ...]:
         """Parts of the decision features; a transformer is fitted on its own copy."""
+        if not readings.shape[1]:  # nothing is known, and the prior is the same for all
+            return (Raw(),)
         if isinstance(self.decision_features, str):
             return PARTS[self.decision_features]
-        if not readings.shape[1]:
-            return (Raw(),)
         return (Transformed(clone(self.decision_features).fit(readings, y)),)
 
     def __sklearn_tags__(self) -> Any:

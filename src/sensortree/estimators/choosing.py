@@ -26,7 +26,7 @@ from sensortree.structure import (
     exhaustive_leaves,
     exhaustive_tree,
 )
-from sensortree.tree import SensorTree
+from sensortree.tree import Leaf, SensorTree
 
 Array = NDArray[np.float64]
 
@@ -136,6 +136,9 @@ class StructureChooser:
         market = judges.data.market(self.max_cost)
         named = self._named_root(market)
         root = None if named is None else frozenset(map(sensors.index, named))
+        worth_most = judges.data.loss.largest
+        if named is None and self.cost_weight * market.least_price() >= worth_most:
+            return only_leaf(self.structure, market)
         if self.structure != "auto":
             return search.run(self.structure, self.cost_weight, root)
         found: dict[str, tuple[SensorTree, StructureReport]] = {}
@@ -165,7 +168,7 @@ class StructureChooser:
             lead = risks["cascade"] - risks[winner]
             if lead.mean() < lead.std() / np.sqrt(len(lead)):
                 winner = "cascade"
-        if search.winners is not None:
+        if search.learns_winners:
             search.winners[self.cost_weight] = winner
         tree, report = found[winner]
         return tree, replace(report, validated=validated)
@@ -198,6 +201,13 @@ class StructureChooser:
         leaf = tree.route(problem.margins(self._fit_decisions(problem, observed)))
         first, _ = judges.data.distinct()
         return np.repeat(leaf, np.diff(np.r_[first, len(judges.data.y)]))
+
+
+def only_leaf(name: str, market: Market) -> tuple[SensorTree, StructureReport]:
+    """The tree that buys nothing, where no sensor can save as much as it costs."""
+    tree = SensorTree(Leaf(market.free()))
+    report = built(name, tree, market.sensors)
+    return tree, replace(report, stopped="no sensor can be worth its price")
 
 
 def _cheapest_order(market: Market, known: frozenset[str]) -> list[str]:

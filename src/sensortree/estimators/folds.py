@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from sensortree.estimators.path import PathOfFits
 from sensortree.estimators.progress import TextProgress
-from sensortree.estimators.training import Judges, TrainingData
+from sensortree.estimators.training import Judges, Rows, TrainingData
 from sensortree.exceptions import DataError, TreeError
 from sensortree.leaves import fit_leaf_classifiers
 from sensortree.scorers import posterior
@@ -79,6 +80,20 @@ class FoldJudges(Judges):
     shared: SharedClassifiers = field(kw_only=True)
     out: Folds = field(kw_only=True)
 
+    def take(self, rows: Rows) -> Judges:
+        """Judges of some of the rows; of at least half, those of all.
+
+        With k folds, classifiers of their own would be k (k - 1) fits to m rows; those
+        shared are half as many, to all n, and trees need them too. If no fold is left
+        out, this is a fit like any other, and searches like any other.
+        """
+        if not self.out or 2 * len(rows) < len(self.data.y):
+            return super().take(rows)
+        sample = self.data.take(rows)
+        return SampleJudges(
+            sample, self.classifier, self.n_jobs, judges=self, rows=rows
+        )
+
     def judge(self, subsets: Iterable[Subset]) -> None:
         """Find the posteriors of those subsets that have none yet."""
         data, n_classes = self.data, len(self.data.classes)
@@ -101,6 +116,20 @@ class FoldJudges(Judges):
     def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitted on all rows outside the fold."""
         return self.shared.without(subsets, self.out)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleJudges(Judges):
+    """What judges of more rows say of some of them."""
+
+    judges: Judges = field(kw_only=True)
+    rows: Rows = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        new = [s for s in subsets if s not in self.posteriors]
+        self.judges.judge(new)
+        self.posteriors.update({s: self.judges.posteriors[s][self.rows] for s in new})
 
 
 @dataclass(frozen=True)
@@ -162,10 +191,11 @@ class HeldOutFolds:
         self._shared: SharedClassifiers | None = None
         self._paths = list(self._open(reader))
         for path in self._paths:
-            path.search.winners = {}
+            path.search.learns_winners = True
         self._measured: dict[float, Measured] = {}
+        self._everything: Measured | None = None
 
-    def _rows(self, fold: int, held: bool) -> NDArray[np.intp]:
+    def _rows(self, fold: int, held: bool) -> Rows:
         return np.flatnonzero((self.data.fold == fold) == held)
 
     def _shares(self) -> bool:
@@ -208,7 +238,13 @@ class HeldOutFolds:
             )
             yield PathOfFits(reader, judges)
 
-    def path_of_all_rows(self) -> PathOfFits:
+    def settle(self) -> None:
+        """Teach later points nothing more: they may then be measured in any order."""
+        for path in self._paths:
+            path.search.learns_winners = False
+
+    @cached_property
+    def all_rows(self) -> PathOfFits:
         """A path of fits on all rows; classifiers that folds have fitted judge there.
 
         They judge the folds of this object, so the estimator's own `cv` has no say.
@@ -265,9 +301,12 @@ class HeldOutFolds:
             return None
         tree = SensorTree(Leaf(self.data.sensors.names))
         try:
-            return self.measure(0.0, structure=tree, root_sensors="auto")
+            self._everything = self._everything or self.measure(
+                0.0, structure=tree, root_sensors="auto"
+            )
         except TreeError:
             return None
+        return self._everything
 
     def _loss(self, answer: NDArray[Any], part: TrainingData) -> Array:
         """Loss of answers, (n_rows,); an answer is one of the classes of all rows."""
@@ -295,5 +334,5 @@ class HeldOutFolds:
         )
 
 
-def _taken(values: Any, rows: NDArray[np.intp]) -> Any:
+def _taken(values: Any, rows: Rows) -> Any:
     return None if values is None else np.asarray(values)[rows]

@@ -152,12 +152,13 @@ class StructureSearch:
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
-        # Which search won at which cost weight, where fits may learn from each other.
-        self.winners: dict[float, str] | None = None
+        # Which search won at which cost weight, where fits learn from each other.
+        self.winners: dict[float, str] = {}
+        self.learns_winners = False
 
     def expected_winner(self, cost_weight: float) -> str | None:
         """The search that won at the next cost weights below and above, if it is one."""
-        won = self.winners or {}
+        won = self.winners
         below = [weight for weight in won if weight <= cost_weight]
         above = [weight for weight in won if weight >= cost_weight]
         if not (below and above):

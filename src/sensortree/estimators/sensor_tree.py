@@ -337,9 +337,9 @@ class DecisionReport:
     >>> import numpy as np
     >>> from sensortree import SensorTreeClassifier
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> print(SensorTreeClassifier(cost_weight=2).fit(X, X[:, 0] > 0).decision_report_)
+    >>> print(SensorTreeClassifier(cost_weight=0.9).fit(X, X[:, 0] > 0).decision_report_)
     decisions of the linear program, refined: training risk 0.4750
-    linear program 0.4750, refined 0.4750, one leaf 0.4750 (l2 = 109)
+    linear program 0.4750, refined 0.4750, one leaf 0.4750 (l2 = 43.9)
     """
 
     kept: str

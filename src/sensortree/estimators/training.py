@@ -121,7 +121,7 @@ class Judges:
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
 
     def take(self, rows: Rows) -> Judges:
-        """Judges of their own for some of the rows."""
+        """Judges of some of the rows, who learn from those rows alone."""
         return Judges(self.data.take(rows), self.classifier, self.n_jobs)
 
     def judge(self, subsets: Iterable[frozenset[str]]) -> None:
