@@ -134,6 +134,17 @@ def test_what_init_writes_can_be_fitted_as_it_is(folder, tmp_path):
     assert sensortree.load(model).sensors_.names == tuple(HEAD[:-1])
 
 
+def test_init_doubts_columns_that_name_their_row(tmp_path):
+    lines = [[i, f"p{i}", i / 7, i // 2, "" if i else 1, i % 2] for i in range(30)]
+    head = ["number", "name", "weight", "age", "last", "sick"]
+    data = write_csv(tmp_path / "data.csv", [head, *lines])
+    run("init", data, "--target", "sick", "-o", tmp_path / "s.toml")
+    text = (tmp_path / "s.toml").read_text()
+    assert 'columns = ["number"]  # numbers, an identifier?' in text
+    assert 'columns = ["name"]  # text, 30 different, an identifier?' in text
+    assert text.count("identifier?") == 2
+
+
 def test_init_groups_columns_by_what_their_names_begin_with(tmp_path):
     lines = [["blood_a", "blood_b", "age", "sick"], [1, "x", 3, 0], [2, "y", 4, 1]]
     data = write_csv(tmp_path / "data.csv", lines)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from sensortree.cli.data_file import DataFile
 
+ROWS_TO_NAME = 20  # with fewer, what is measured may differ by chance
+
 HEAD = """\
 # Sensors and prices for {path}.
 # A sensor is a group of columns that are bought together at one price. Merge sections
@@ -89,10 +91,19 @@ def _seen(data: DataFile, columns: list[str]) -> str:
         kind, missing = "numbers", data.missing(column)
         if data.is_text(column):
             kind = f"text, {len(set(data.columns[column]))} different"
-        words.append(kind + (f", {missing} missing" if missing else ""))
+        kind += f", {missing} missing" if missing else ""
+        words.append(kind + (", an identifier?" if _names_rows(data, column) else ""))
     if len(columns) > 1 and len(set(words)) == 1:
         words = words[:1]
     return "; ".join(words)
+
+
+def _names_rows(data: DataFile, column: str) -> bool:
+    """Whether a column looks like a name of its row: no two alike, nothing measured."""
+    cells = data.columns[column]
+    if len(cells) < ROWS_TO_NAME or len(set(cells)) < len(cells):
+        return False
+    return data.is_text(column) or bool((data.numbers(column, "") % 1 == 0).all())
 
 
 def _key(name: str) -> str:
