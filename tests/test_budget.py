@@ -74,6 +74,15 @@ def test_an_error_takes_the_least_cost_that_reaches_it():
     assert CURVE.choose(max_error=0.3).mean_cost == 2.0
 
 
+def test_a_budget_in_a_jump_of_the_curve_is_told_what_to_try():
+    curve = TradeoffCurve.from_points([(0, 0.7), (1.5, 0.2), (2, 0.1)], [0.9, 0.3, 0.1])
+    note = curve.choose(budget=1.3).note
+    assert "less than 1.5; max_cost=1.3 lets everybody" in note
+    assert not curve.choose(budget=1.6).note  # nearly spent
+    assert not curve.choose(budget=4).note  # nothing is dearer
+    assert not curve.choose(max_error=0.8).note
+
+
 def test_with_neither_one_standard_error_is_given_for_a_lower_cost():
     # The least error is 0.11 ± 0.03; 0.12 costs less and is within it.
     choice = CURVE.choose()

@@ -343,7 +343,7 @@ class SensorTreeClassifierCV(
             if more and between is not None and not folds.progress.stopped:
                 curve = measured_curve(folds, [*curve.cost_weight, between])
                 more -= 1
-        return model, curve, replace(chosen, note=note)
+        return model, curve, replace(chosen, note=note or chosen.note)
 
     def _warn(self, chosen: Choice) -> None:
         if chosen.rule == "budget":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,7 @@ class Choice:
 
 
 NAMES = ("cost_weight", "mean_cost", "error")
+MOST_LEFT = 0.5  # share of a budget: who spends less of it is told what to try
 
 
 def choose(
@@ -117,12 +118,25 @@ def choose(
         target = float(error[least] + np.nan_to_num(curve.error_se[least]))
         rule, within = "one standard error", error <= target
         best = _least(cost, error, within)
-    return choice_at(curve, best, rule, target, bool(within[best]))
+    chosen = _choice_at(curve, best, rule, target, bool(within[best]))
+    return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
 
 
-def choice_at(
-    curve: Any, index: int, rule: str, target: float, met: bool, note: str = ""
-) -> Choice:
+def _advice(chosen: Choice) -> str:
+    """What to try where a budget falls into a jump of the curve."""
+    above, target = chosen.dearer, chosen.target
+    if above is None or above["mean_cost"] <= target or not chosen.met:
+        return ""
+    if chosen.mean_cost > MOST_LEFT * target:
+        return ""
+    return (
+        f"most of the budget is left, since no cost weight was found that spends more than "
+        f"this and less than {above['mean_cost']:.4g}; max_cost={target:g} lets "
+        f"everybody spend up to the budget"
+    )
+
+
+def _choice_at(curve: Any, index: int, rule: str, target: float, met: bool) -> Choice:
     """The choice of one point of a curve, with the points beside it."""
     order = np.lexsort([-curve.cost_weight, curve.mean_cost]).tolist()
     place = order.index(index)
@@ -139,7 +153,7 @@ def choice_at(
         cheaper=point(order[place - 1]) if place else None,
         dearer=point(order[place + 1]) if place + 1 < len(order) else None,
         measure=curve.measure,
-        note=note,
+        note="",
     )
 
 
