@@ -131,14 +131,17 @@ class Market:
                 known = extended
         return known
 
+    def discounted(self) -> Array:
+        """Price of each sensor, all discounts given: (n_sensors,), or for each row."""
+        prices = self.sensors.costs if self.prices is None else self.prices
+        surcharges = [terms.surcharge for terms in self.sensors.terms]
+        return np.asarray(prices - np.array(surcharges), dtype=np.float64)
+
     def least_price(self) -> float:
         """Least that a sensor which is not free may cost anybody, all discounts given."""
-        prices = self.sensors.costs if self.prices is None else self.prices
-        surcharges = np.array([terms.surcharge for terms in self.sensors.terms])
         free = self.free()
         paid = [name not in free for name in self.sensors.names]
-        least = (prices - surcharges)[..., paid]
-        return float(least.min()) if least.size else float("inf")
+        return float(np.min(self.discounted()[..., paid], initial=np.inf))
 
     def next_ones(self, known: frozenset[str]) -> list[str]:
         """Sensors that may be bought next, prerequisites known, in declared order."""

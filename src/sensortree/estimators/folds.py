@@ -321,8 +321,7 @@ class HeldOutFolds:
         """
         sensors = self.data.sensors
         prices = sensors.costs if self.data.prices is None else self.data.prices
-        surcharge = np.array([terms.surcharge for terms in sensors.terms])
-        least = np.asarray(prices - surcharge, dtype=np.float64)
+        least = self.data.market(None).discounted()
         positive = np.r_[least[least > 0], prices[prices > 0]]
         if not positive.size:
             return 0.0, 0.0
