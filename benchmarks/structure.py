@@ -30,7 +30,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from structures import n_leaves_of, rows_of
 
 from sensortree import SensorTreeClassifier
-from sensortree.estimators.progress import TextProgress
+from sensortree.progress import TextProgress
 
 RESULTS = FOLDER / "search.jsonl"
 COST_WEIGHTS = {
@@ -79,9 +79,9 @@ def ratio_line(n_exact: int | str) -> dict[str, Any]:
     model = SensorTreeClassifier(
         n_exact=n_exact, n_leaves=RATIO_LEAVES, cost_weight=COST_WEIGHTS["forest"]
     )
-    judges = model._judges(model._read(X[:SAMPLE], y[:SAMPLE], None, None))
+    leaves = model._judges(model._read(X[:SAMPLE], y[:SAMPLE], None, None))
     started = time.process_time()
-    search = model._search(judges, TextProgress(verbose=False))
+    search = model._search(leaves, TextProgress(verbose=False))
     _, report = search.run("greedy", model.cost_weight, None)
     return {
         "seconds": time.process_time() - started,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sensortree import Leaf, Node, SensorTree
 from sensortree.program import SurrogateProblem
-from sensortree.risk import savings_lost
+from sensortree.program.risk import savings_lost
 
 
 def random_tree(

@@ -106,7 +106,7 @@ def test_what_cannot_be_met_is_said():
 def test_the_model_is_the_one_of_the_picked_cost_weight(
     declared, search_rows, monkeypatch
 ):
-    monkeypatch.setattr("sensortree.estimators.search.SEARCH_ROWS", search_rows)
+    monkeypatch.setattr("sensortree.structure.search.SEARCH_ROWS", search_rows)
     X, y, given = declared
     model = SensorTreeClassifierCV(**given, budget=5.0).fit(X[:250], y[:250])
     given.pop("cost_weights")
@@ -150,7 +150,9 @@ def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
         spends[fitted.cost_weight] = fitted.acquisition_cost(X[:200]).mean()
         return 5.5 if fitted.cost_weight <= first.cost_weight_ else 1.0
 
-    monkeypatch.setattr("sensortree.budget.mean_training_cost", overspends)
+    monkeypatch.setattr(
+        "sensortree.curves.classifier_cv.mean_training_cost", overspends
+    )
     second = clone(model).fit(X[:200], y[:200])
     assert max(spends) == second.cost_weight_ > first.cost_weight_
     assert "fitted on all rows it spent 5.5" in second.chosen_.note
@@ -162,7 +164,9 @@ def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
 
 def test_what_always_overspends_on_all_rows_is_not_met(two_sensors, monkeypatch):
     X, y, sensors, costs = two_sensors
-    monkeypatch.setattr("sensortree.budget.mean_training_cost", lambda model: 9.0)
+    monkeypatch.setattr(
+        "sensortree.curves.classifier_cv.mean_training_cost", lambda model: 9.0
+    )
     model = SensorTreeClassifierCV(sensors, costs=costs, budget=5.0, cv=4)
     with pytest.warns(BudgetWarning, match="no cost weight meets budget=5"):
         model.fit(X[:200], y[:200])

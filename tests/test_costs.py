@@ -11,7 +11,7 @@ import pytest
 from conftest import data_folder
 
 from sensortree import Sensor, SensorTreeClassifier
-from sensortree.costs import leaf_costs, path_bill, path_cost
+from sensortree.tree.paths import leaf_costs, path_bill, path_cost
 
 TABLES = {"pima": 8, "bupa": 5, "heart_cleveland": 13}
 

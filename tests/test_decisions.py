@@ -24,17 +24,17 @@ from sensortree import (
     SensorTreeClassifier,
     exhaustive_tree,
 )
-from sensortree.decision import PARTS, Posterior, fit_decision_features
-from sensortree.estimators.training import assign_folds, folds_of_splits
-from sensortree.leaves import trusted_posterior
-from sensortree.program.alternating import (
+from sensortree.leaves.fitting import trusted_posterior
+from sensortree.leaves.rows import assign_folds, folds_of_splits
+from sensortree.policy.decisions import PARTS, Posterior, fit_decision_features
+from sensortree.program.refinement import (
     alternate,
     best_cut,
     best_direction,
     best_threshold,
 )
+from sensortree.program.risk import product_form
 from sensortree.program.routing import RoutingProblem
-from sensortree.risk import product_form
 
 
 def random_problem(seed: int, n: int = 60) -> RoutingProblem:

@@ -584,7 +584,7 @@ def test_a_tree_shows_discounted_prices_of_what_follows_its_group():
 def test_rows_that_can_afford_no_leaf_are_in_no_share():
     from toys import toy_policy
 
-    from sensortree.table import Table
+    from sensortree.sensors.table import Table
 
     class Model:
         policy = toy_policy(max_cost=2.0)

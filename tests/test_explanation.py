@@ -18,8 +18,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from toys import BLOOD, per_row_prices, toy_policy
 
 from sensortree import DataError, PathDisplay, Sensor, SensorTreeClassifier
-from sensortree.explanation import Purchase, explain
-from sensortree.table import Table
+from sensortree.policy.explanation import Purchase, explain
+from sensortree.sensors.table import Table
 
 matplotlib.use("Agg")
 

@@ -23,7 +23,7 @@ from sensortree import (
     SensorTreeClassifier,
     cascade_tree,
 )
-from sensortree.leaves import _lighter, screen_leaf_classifiers
+from sensortree.leaves.fitting import _lighter, screen_leaf_classifiers
 from sensortree.structure import (
     with_exchange,
     with_split,

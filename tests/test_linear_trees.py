@@ -12,7 +12,7 @@ from sensortree import ASTCClassifier, CSTCClassifier, Sensor, SensorError
 from sensortree.estimators.astc import IncrementalRegression, add_sensors
 from sensortree.estimators.cstc import HardTree, prune_nodes, start
 from sensortree.estimators.linear_tree import LinearData, linear_data
-from sensortree.estimators.soft_tree import (
+from sensortree.learning.soft_tree import (
     SoftTree,
     SoftTreeProblem,
     descend,

@@ -11,9 +11,9 @@ from sklearn.preprocessing import PolynomialFeatures
 from toys import BLOOD, per_row_prices, toy_policy
 
 from sensortree import DataError, MaskedPolicy, Sensor, SensorTreeClassifier
-from sensortree.costs import path_cost
-from sensortree.scorers import ConstantScorer
-from sensortree.table import Table
+from sensortree.policy.classifiers import ConstantScorer
+from sensortree.sensors.table import Table
+from sensortree.tree.paths import path_cost
 
 
 def run(policy, X, known=None, prices=None, by_column=False):

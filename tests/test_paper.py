@@ -15,7 +15,7 @@ from strategies import random_problem, random_tree, trees_with_data
 
 from sensortree import SensorTreeClassifier, cascade_tree
 from sensortree.program import SurrogateProblem, compact_form, path_form, solve
-from sensortree.risk import (
+from sensortree.program.risk import (
     hinge,
     leaf_risk,
     max_form,

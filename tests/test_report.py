@@ -16,8 +16,8 @@ from sensortree import (
     Sensor,
     SensorTreeClassifier,
 )
-from sensortree.report import cost_report
-from sensortree.table import Table
+from sensortree.policy.report import cost_report
+from sensortree.sensors.table import Table
 
 # Two rows stop with a and are answered "no", two buy b and are answered "yes"; what the
 # first two have in column b is not looked at. One "yes" is mistaken for "no".

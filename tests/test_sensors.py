@@ -11,8 +11,8 @@ import pytest
 from sklearn.compose import make_column_selector
 
 from sensortree import Sensor, SensorError, SensorSet
-from sensortree.declaration import resolve_sensors
-from sensortree.table import Table
+from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.table import Table
 
 FRAME = pd.DataFrame(
     np.arange(8.0).reshape(2, 4), columns=["age", "wbc", "crp", "xray"]
@@ -88,11 +88,6 @@ def test_costs_cannot_be_written_to():
     sensors = SensorSet(("a",), ((0,),), (2.0,))
     with pytest.raises(ValueError):
         sensors.costs[0] = 0.0
-
-
-def test_cheapest_first_gives_ties_to_the_lowest_index():
-    sensors = SensorSet(("a", "b", "c", "d"), ((0,), (1,), (2,), (3,)), (2, 1, 2, 1))
-    assert sensors.cheapest_first() == ("b", "d", "a", "c")
 
 
 @pytest.mark.parametrize(

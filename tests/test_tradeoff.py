@@ -30,10 +30,10 @@ from sensortree import (
     cost_adjusted_scorer,
     tradeoff_curve,
 )
+from sensortree.curves.curve import widest_step
+from sensortree.curves.held_out import HeldOutFolds
 from sensortree.display import TradeoffDisplay
-from sensortree.estimators.folds import HeldOutFolds
-from sensortree.estimators.progress import TextProgress
-from sensortree.tradeoff import widest_step
+from sensortree.progress import TextProgress
 
 POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
 WEIGHTS = [1.0, 0.02, 0.0005]
@@ -187,15 +187,15 @@ def test_a_search_on_most_rows_asks_the_classifiers_of_all(
     problem, monkeypatch, n_rows, shares
 ):
     model, X, y = problem
-    monkeypatch.setattr("sensortree.estimators.search.SEARCH_ROWS", n_rows)
+    monkeypatch.setattr("sensortree.structure.search.SEARCH_ROWS", n_rows)
     folds = HeldOutFolds(model, X, y, 5, None, None, TextProgress(False))
     path = folds._paths[0]
     subset = frozenset({"cheap"})
-    path.search.judges.judge([subset])
+    path.search.leaves.judge([subset])
     assert bool(folds._shared.fitted) == shares
-    path.judges.judge([subset])
-    judged = path.judges.posteriors[subset][path.search.rows]
-    same = np.array_equal(path.search.judges.posteriors[subset], judged)
+    path.leaves.judge([subset])
+    judged = path.leaves.posteriors[subset][path.search.rows]
+    same = np.array_equal(path.search.leaves.posteriors[subset], judged)
     assert same == shares
 
 
@@ -217,7 +217,7 @@ def test_transformers_and_prices_are_fitted_without_the_held_out_rows(problem):
     }
     scaled = SensorTreeClassifier(sensors)
     folds = HeldOutFolds(scaled, frame, y, 4, None, None, TextProgress(False))
-    readers = [path.judges.data.reader.transformers["cheap"] for path in folds._paths]
+    readers = [path.leaves.data.reader.transformers["cheap"] for path in folds._paths]
     assert len({reader.transform(X[:1, :2])[0, 0] for reader in readers}) == 4
     assert tradeoff_curve(scaled, frame, y, WEIGHTS, 4).fold_error.shape == (3, 4)
     prices = np.column_stack([np.ones(len(y)), np.linspace(5, 13, len(y))])

@@ -21,8 +21,8 @@ from sklearn.preprocessing import (
 )
 
 from sensortree import DataError
-from sensortree.compiling import compile_transformer
-from sensortree.transforms import PLAIN
+from sensortree.leaves.compiling import compile_transformer
+from sensortree.sensors.transforms import PLAIN
 
 RNG = np.random.default_rng(3)
 NUMBERS = RNG.normal(size=(80, 3)) * [1.0, 1e3, 1e-3]

@@ -11,7 +11,7 @@ from strategies import leaf_counts, random_tree, seeds
 
 from sensortree import Leaf, Node, SensorTree, TreeError, cascade_tree, exhaustive_tree
 from sensortree.structure import exhaustive_leaves
-from sensortree.tree import MAX_DEPTH
+from sensortree.tree.tree import MAX_DEPTH
 
 
 @given(seeds, leaf_counts)

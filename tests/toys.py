@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from sensortree import Leaf, Node, Policy, SensorSet, SensorTree
-from sensortree.decision import DecisionFeatures, DecisionFunction, Raw
-from sensortree.flow import Flow
-from sensortree.loss import Loss
-from sensortree.readings import SensorReader
-from sensortree.scorers import ConstantScorer
-from sensortree.sensors import Terms
+from sensortree.policy.classifiers import ConstantScorer
+from sensortree.policy.decisions import DecisionFeatures, DecisionFunction, Raw
+from sensortree.policy.flow import Flow
+from sensortree.sensors.loss import Loss
+from sensortree.sensors.reader import SensorReader
+from sensortree.sensors.sensor import Terms
 
 TREE = SensorTree(Node(["a"], Leaf(["a"]), Leaf(["a", "b"])))
 # Two tests of one group: the first costs 1 more than it would as the second.

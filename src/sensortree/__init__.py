@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from sensortree._version import __version__
 
 if TYPE_CHECKING:
-    from sensortree.acquisition import Session
-    from sensortree.budget import SensorTreeClassifierCV
-    from sensortree.choice import Choice
+    from sensortree.curves.choice import Choice
+    from sensortree.curves.classifier_cv import SensorTreeClassifierCV
+    from sensortree.curves.curve import TradeoffCurve, tradeoff_curve
+    from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import PathDisplay, SensorUseDisplay
     from sensortree.estimators import (
         AlternatingTreeClassifier,
@@ -48,21 +49,21 @@ if TYPE_CHECKING:
         SolverError,
         TreeError,
     )
-    from sensortree.explanation import Explanation
-    from sensortree.logistic import QuadraticLogisticRegression
-    from sensortree.masked import MaskedPolicy
+    from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.persistence import load, save
-    from sensortree.policy import Policy
+    from sensortree.persistence.saved import SavedModel
+    from sensortree.policy.explanation import Explanation
+    from sensortree.policy.masked import MaskedPolicy
+    from sensortree.policy.policy import Policy
+    from sensortree.policy.reasons import Reason
+    from sensortree.policy.report import CostReport
+    from sensortree.policy.session import Session
+    from sensortree.policy.steps import Decision, Step
     from sensortree.program import Certificate
-    from sensortree.reasons import Reason
-    from sensortree.report import CostReport
-    from sensortree.saved import SavedModel
-    from sensortree.scoring import acquisition_cost_scorer, cost_adjusted_scorer
-    from sensortree.sensors import Sensor, SensorSet, Terms
-    from sensortree.steps import Decision, Step
+    from sensortree.sensors.sensor import Sensor, Terms
+    from sensortree.sensors.sensor_set import SensorSet
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
-    from sensortree.tradeoff import TradeoffCurve, tradeoff_curve
-    from sensortree.tree import Leaf, Node, SensorTree
+    from sensortree.tree.tree import Leaf, Node, SensorTree
 
 __all__ = [
     "ASTCClassifier",
@@ -126,40 +127,40 @@ _HOME = {
     "CSTCClassifier": "estimators",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
-    "Choice": "choice",
-    "CostReport": "report",
-    "Decision": "steps",
+    "Choice": "curves.choice",
+    "CostReport": "policy.report",
+    "Decision": "policy.steps",
     "DecisionReport": "estimators",
-    "Explanation": "explanation",
-    "Leaf": "tree",
-    "MaskedPolicy": "masked",
+    "Explanation": "policy.explanation",
+    "Leaf": "tree.tree",
+    "MaskedPolicy": "policy.masked",
     "MyopicClassifier": "estimators",
-    "Node": "tree",
+    "Node": "tree.tree",
     "PathDisplay": "display",
-    "Policy": "policy",
-    "QuadraticLogisticRegression": "logistic",
-    "Reason": "reasons",
-    "SavedModel": "saved",
-    "Sensor": "sensors",
-    "SensorSet": "sensors",
-    "SensorTree": "tree",
+    "Policy": "policy.policy",
+    "QuadraticLogisticRegression": "leaves.logistic",
+    "Reason": "policy.reasons",
+    "SavedModel": "persistence.saved",
+    "Sensor": "sensors.sensor",
+    "SensorSet": "sensors.sensor_set",
+    "SensorTree": "tree.tree",
     "SensorTreeClassifier": "estimators",
-    "SensorTreeClassifierCV": "budget",
+    "SensorTreeClassifierCV": "curves.classifier_cv",
     "SensorUseDisplay": "display",
-    "Session": "acquisition",
+    "Session": "policy.session",
     "StaticSubsetClassifier": "estimators",
-    "Step": "steps",
+    "Step": "policy.steps",
     "StructureReport": "estimators",
-    "Terms": "sensors",
-    "TradeoffCurve": "tradeoff",
-    "acquisition_cost_scorer": "scoring",
+    "Terms": "sensors.sensor",
+    "TradeoffCurve": "curves.curve",
+    "acquisition_cost_scorer": "curves.scorers",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
-    "cost_adjusted_scorer": "scoring",
+    "cost_adjusted_scorer": "curves.scorers",
     "exhaustive_tree": "structure",
     "load": "persistence",
     "save": "persistence",
-    "tradeoff_curve": "tradeoff",
+    "tradeoff_curve": "curves.curve",
 }
 
 

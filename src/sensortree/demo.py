@@ -47,10 +47,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sensortree.display import TradeoffDisplay, TreeDisplay
 from sensortree.estimators import SensorTreeClassifier
 from sensortree.exceptions import MissingDependencyError, SensorTreeError
-from sensortree.sensors import Sensor
-from sensortree.tree import Leaf, Node
-
-Array = NDArray[np.float64]
+from sensortree.sensors.sensor import Sensor
+from sensortree.tree.tree import Leaf, Node
+from sensortree.types import Array
 
 TESTS: dict[str, tuple[tuple[str, ...], float]] = {
     "history_exam": (("age", "sex", "cp", "trestbps"), 4.00),

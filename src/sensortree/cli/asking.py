@@ -12,9 +12,9 @@ from sensortree.cli import options
 from sensortree.cli.console import emit, to_json
 
 if TYPE_CHECKING:
-    from sensortree.acquisition import Session
-    from sensortree.saved import SavedModel
-    from sensortree.steps import Decision, Step
+    from sensortree.persistence.saved import SavedModel
+    from sensortree.policy.session import Session
+    from sensortree.policy.steps import Decision, Step
 
 ADVICE = (
     'Type each value; Enter if it is missing, "?" if the sensor cannot be had, Ctrl-C to '

@@ -13,10 +13,10 @@ from sklearn.model_selection import StratifiedKFold
 from sensortree.cli.console import Work
 from sensortree.cli.problem import Problem
 from sensortree.exceptions import SensorTreeError
-from sensortree.loss import resolve_loss
-from sensortree.report import aligned
+from sensortree.sensors.loss import resolve_loss
+from sensortree.text import aligned
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 EVERYTHING, NOTHING = "every sensor", "no sensor"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
+
+from sensortree.text import plain
 
 VERSION = 1  # of the documents that --json prints
 
@@ -28,19 +29,6 @@ def emit(command: str, document: Mapping[str, Any], text: str, as_json: bool) ->
 def to_json(document: Any) -> str:
     """A document on one line; None for NaN and the like."""
     return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
-
-
-def plain(value: Any) -> Any:
-    """Bring a value to what JSON can say."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    if hasattr(value, "tolist"):  # an array, or one number of it
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def say(message: str, kind: str = "") -> None:

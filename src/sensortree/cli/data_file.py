@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError, MissingDependencyError
-from sensortree.sensors import listed
+from sensortree.text import listed
 
 MAX_LINE = 2**20  # bytes; a longer line is no CSV
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})  # among numbers

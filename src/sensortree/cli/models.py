@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sensortree.cli.data_file import Cell, DataFile, as_number
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
-from sensortree.saved import SavedModel
-from sensortree.sensors import listed
-from sensortree.transforms import InTurn, OneHot, Ordinal, SideBySide
+from sensortree.persistence.saved import SavedModel
+from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide
+from sensortree.text import listed
 
 Categories = dict[str, tuple[Any, ...]]
 

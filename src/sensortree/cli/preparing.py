@@ -66,7 +66,7 @@ def check(
 
 
 def _summary_text(found: dict[str, Any], unit: str) -> str:
-    from sensortree.report import aligned
+    from sensortree.text import aligned
 
     lines = [
         [name, str(s["cost"]), str(s["missing"]), ", ".join(s["columns"])]

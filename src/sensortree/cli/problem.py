@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from sensortree.cli.data_file import DataFile, as_number
 from sensortree.cli.sensors_file import Declared, SensorsFile
-from sensortree.declaration import resolve_sensors
 from sensortree.exceptions import DataError, SensorError
-from sensortree.sensors import Sensor, listed
-from sensortree.table import Table
+from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.sensor import Sensor
+from sensortree.sensors.table import Table
+from sensortree.text import listed
 
 MAX_CLASSES = 1000
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sensortree.cli.models import categories_of
 from sensortree.exceptions import ModelFileError
-from sensortree.saved import SavedModel
+from sensortree.persistence.saved import SavedModel
 
 N_ROWS = 50
 

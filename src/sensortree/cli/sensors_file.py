@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from sensortree.exceptions import SensorError
-from sensortree.sensors import listed
+from sensortree.text import listed
 
 MAX_BYTES = 2**20
 TRANSFORMERS = ("one-hot", "impute", "scale")
@@ -234,7 +234,7 @@ def _sensor(section: _Section) -> Declared:
 
 def _check_terms(section: _Section, cost: float | str, terms: dict[str, Any]) -> None:
     """Let the library judge which terms go together."""
-    from sensortree.sensors import Sensor
+    from sensortree.sensors.sensor import Sensor
 
     try:
         Sensor([0], cost, **terms)

@@ -173,7 +173,7 @@ def described(model: Any) -> dict[str, Any]:
 
 
 def _described_text(document: dict[str, Any]) -> str:
-    from sensortree.report import aligned
+    from sensortree.text import aligned
 
     lines = [
         [

@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sensortree.costs import path_costs, vertex_paths
 from sensortree.display.layout import Column, Layout, Vertex, edge_words, node_words
 from sensortree.display.pen import draw
 from sensortree.display.svg import svg
 from sensortree.display.tree import placed
 from sensortree.display.words import known_column, money_format
-from sensortree.sensors import SensorSet
-from sensortree.tree import SensorTree
-
-Array = NDArray[np.float64]
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.paths import path_costs, vertex_paths
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array
 
 
 class PathDisplay:

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.display.tradeoff import new_figure
 from sensortree.display.words import money_format, shortened
 from sensortree.exceptions import DataError
-from sensortree.sensors import SensorSet
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 NAMED = 40  # characters of a sensor's or a class's name
 WRITTEN = 400  # cells; of more the shares are not written
 

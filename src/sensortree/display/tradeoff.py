@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError, MissingDependencyError
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 Curve = tuple[Array, Array, Array | None]
 
 COLOURS = (

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sensortree.costs import leaf_costs
 from sensortree.display.colours import CLASSES
 from sensortree.display.layout import (
     Column,
@@ -23,10 +22,11 @@ from sensortree.display.pen import draw
 from sensortree.display.svg import page, svg
 from sensortree.display.words import known_column, money_format, percent, shortened
 from sensortree.exceptions import DataError
-from sensortree.sensors import SensorSet
-from sensortree.tree import Leaf, Node, SensorTree
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.paths import leaf_costs
+from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 TOLD = 10  # classes of a leaf that are told where the mouse rests
 
 

@@ -5,9 +5,9 @@ from sensortree.estimators.astc import ASTCClassifier
 from sensortree.estimators.cascade import CascadeClassifier
 from sensortree.estimators.cstc import CSTCClassifier
 from sensortree.estimators.myopic import MyopicClassifier
-from sensortree.estimators.search import StructureReport
 from sensortree.estimators.sensor_tree import DecisionReport, SensorTreeClassifier
 from sensortree.estimators.static import StaticSubsetClassifier
+from sensortree.structure.search import StructureReport
 
 __all__ = [
     "ASTCClassifier",

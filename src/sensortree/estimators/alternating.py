@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sensortree.estimators.base import (
@@ -14,10 +13,9 @@ from sensortree.estimators.base import (
     Interval,
     automatic_ridge,
 )
-from sensortree.program.alternating import alternate, best_direction
+from sensortree.program.refinement import alternate, best_direction
 from sensortree.program.routing import RoutingProblem
-
-Array = NDArray[np.float64]
+from sensortree.types import Array
 
 MAX_SWEEPS = 10
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sensortree.costs import Market
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
 from sensortree.estimators.linear_tree import (
     LinearData,
@@ -21,9 +20,9 @@ from sensortree.estimators.linear_tree import (
     least_squares,
     main_direction,
 )
+from sensortree.sensors.market import Market
+from sensortree.types import Array, Rows
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Subset = frozenset[str]
 
 EPS = float(np.finfo(float).eps)

@@ -23,8 +23,27 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from sensortree.costs import leaf_costs
-from sensortree.decision import (
+from sensortree.estimators.callbacks import (
+    CallbackSupportMixin,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.validation import TrainingReader
+from sensortree.exceptions import ParameterError
+from sensortree.learning.choosing import LEARNED, StructureChooser
+from sensortree.learning.fits import PathOfFits
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import (
+    CALIBRATIONS,
+    accepts_nan,
+    compile_classifier,
+    resolve_classifier,
+    trusted_posterior,
+)
+from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.decisions import (
     PARTS,
     DecisionFeatures,
     DecisionFunction,
@@ -33,38 +52,16 @@ from sensortree.decision import (
     Transformed,
     fit_decision_features,
 )
-from sensortree.estimators.choosing import LEARNED, StructureChooser
-from sensortree.estimators.path import PathOfFits
-from sensortree.estimators.prediction import PolicyPredictor
-from sensortree.estimators.progress import (
-    CallbackSupportMixin,
-    Progress,
-    TextProgress,
-    all_or_nothing,
-    with_callbacks,
-)
-from sensortree.estimators.reading import TrainingReader
-from sensortree.estimators.search import StructureSearch
-from sensortree.estimators.training import (
-    Judges,
-    TrainingData,
-)
-from sensortree.exceptions import ParameterError
-from sensortree.flow import Flow, measure_flow
-from sensortree.leaves import (
-    CALIBRATIONS,
-    accepts_nan,
-    compile_classifier,
-    resolve_classifier,
-    trusted_posterior,
-)
-from sensortree.policy import Policy
+from sensortree.policy.flow import Flow, measure_flow
+from sensortree.policy.policy import Policy
+from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
-from sensortree.risk import leaf_risk, max_risk
+from sensortree.progress import TextProgress
 from sensortree.structure import prune
-from sensortree.tree import Leaf, Node, SensorTree
-
-Array = NDArray[np.float64]
+from sensortree.structure.search import StructureSearch
+from sensortree.tree.paths import leaf_costs
+from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Array
 
 # l2="auto", as a multiple of the mean spread of an example's leaf risks.
 RIDGE = 30.0
@@ -167,8 +164,8 @@ class BaseSensorTreeClassifier(
         progress = Progress(self)
         with all_or_nothing(self):
             self._check_parameters()
-            judges = self._judges(self._read(X, y, sample_weight, prices))
-            self._fit(judges, self._search(judges, progress), progress)
+            leaves = self._judges(self._read(X, y, sample_weight, prices))
+            self._fit(leaves, self._search(leaves, progress), progress)
         progress.end()
         return self
 
@@ -221,27 +218,29 @@ class BaseSensorTreeClassifier(
     def _open_path(self, X: Any, y: Any, sample_weight: Any, prices: Any) -> PathOfFits:
         """Read the data once, for models that differ in their cost weight."""
         reader = clone(self)
-        judges = reader._judges(reader._read(X, y, sample_weight, prices))
-        return PathOfFits(reader, judges)
+        leaves = reader._judges(reader._read(X, y, sample_weight, prices))
+        return PathOfFits(reader, leaves)
 
-    def _judges(self, data: TrainingData) -> Judges:
+    def _judges(self, data: TrainingRows) -> LeafClassifiers:
         classifier = resolve_classifier(self.classifier, self.calibration)
-        return Judges(data, classifier, self.n_jobs)
+        return LeafClassifiers(data, classifier, self.n_jobs)
 
-    def _search(self, judges: Judges, progress: TextProgress) -> StructureSearch:
+    def _search(
+        self, leaves: LeafClassifiers, progress: TextProgress
+    ) -> StructureSearch:
         deadline = None if self.max_time is None else time.monotonic() + self.max_time
         n_exact = None if self.n_exact == "all" else int(self.n_exact)
         return StructureSearch(
-            judges, self.n_leaves, n_exact, deadline, progress, self.max_cost
+            leaves, self.n_leaves, n_exact, deadline, progress, self.max_cost
         )
 
     def _fit(
-        self, judges: Judges, search: StructureSearch, progress: TextProgress
+        self, leaves: LeafClassifiers, search: StructureSearch, progress: TextProgress
     ) -> None:
         """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
-        data = judges.data
-        tree, report = self._choose_structure(judges, search)
-        features, problem, observed = self._pose(tree, judges)
+        data = leaves.data
+        tree, report = self._choose_structure(leaves, search)
+        features, problem, observed = self._pose(tree, leaves)
         progress.step("leaf classifiers")
         coef = self._fit_decisions(problem, observed)
         progress.step("decisions")
@@ -255,8 +254,8 @@ class BaseSensorTreeClassifier(
             if getattr(self, "fallback_leaf_", None) is not None:
                 self.fallback_leaf_ = 0  # the only leaf that is left
         decisions = tuple(map(DecisionFunction, features, coef))
-        flow = self._flow(tree, judges, margins)
-        fitted = judges.fit(self._judged_subsets(tree))
+        flow = self._flow(tree, leaves, margins)
+        fitted = leaves.fit(self._judged_subsets(tree))
         used = {subset: compile_classifier(fitted[subset]) for subset in fitted}
         self.policy_ = Policy(
             data.reader,
@@ -318,17 +317,19 @@ class BaseSensorTreeClassifier(
             subsets.append(tree.sensors)
         return list(dict.fromkeys(subsets))
 
-    def _leaf_risk(self, tree: SensorTree, judges: Judges) -> tuple[Array, Array]:
+    def _leaf_risk(
+        self, tree: SensorTree, leaves: LeafClassifiers
+    ) -> tuple[Array, Array]:
         """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
-        data = judges.data
+        data = leaves.data
         market = data.market(self.max_cost)
         costs = leaf_costs(tree, data.sensors, data.prices)
-        answers = self._answers(tree.leaves, judges)
+        answers = self._answers(tree.leaves, leaves)
         errors = data.loss.of(data.y[:, None], answers)
         observed = leaf_risk(errors, costs, self.cost_weight)
         risk = observed
         if self.errors == "smoothed" and (data.fold >= 0).any():
-            posteriors = {s: judges.posteriors[s] for s in self._believed_subsets(tree)}
+            posteriors = {s: leaves.posteriors[s] for s in self._believed_subsets(tree)}
             belief = trusted_posterior(posteriors, data.y, data.weight)
             if belief is not None:
                 errors = data.loss.expected(belief, answers)
@@ -340,30 +341,30 @@ class BaseSensorTreeClassifier(
         return np.where(ruled_out, worst, risk), np.where(ruled_out, worst, observed)
 
     def _answers(
-        self, vertices: Sequence[Leaf | Node], judges: Judges
+        self, vertices: Sequence[Leaf | Node], leaves: LeafClassifiers
     ) -> NDArray[np.intp]:
         """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
-        data = judges.data
-        said = [data.loss.answer(judges.posteriors[v.sensors]) for v in vertices]
+        data = leaves.data
+        said = [data.loss.answer(leaves.posteriors[v.sensors]) for v in vertices]
         return np.stack(said, axis=1) if said else np.empty((len(data.y), 0), np.intp)
 
-    def _max_risk(self, data: TrainingData) -> float:
+    def _max_risk(self, data: TrainingRows) -> float:
         """R_max: everything bought at the highest prices, and the worst answer."""
         costs = data.sensors.costs if data.prices is None else data.prices
         highest = float(np.max(costs.sum(axis=-1)))
         return max_risk(highest, self.cost_weight, data.loss.largest)
 
-    def _flow(self, tree: SensorTree, judges: Judges, margins: Array) -> Flow:
+    def _flow(self, tree: SensorTree, leaves: LeafClassifiers, margins: Array) -> Flow:
         """Where the training examples went, and what else they could have had."""
-        data = judges.data
+        data = leaves.data
         rows, weight = data.distinct()
-        judges.judge(self._judged_subsets(tree))
+        leaves.judge(self._judged_subsets(tree))
         y = data.y[rows]
         return measure_flow(
             tree,
             margins,
-            data.loss.of(y[:, None], self._answers(tree.leaves, judges)[rows]),
-            data.loss.of(y[:, None], self._answers(tree.nodes, judges)[rows]),
+            data.loss.of(y[:, None], self._answers(tree.leaves, leaves)[rows]),
+            data.loss.of(y[:, None], self._answers(tree.nodes, leaves)[rows]),
             y,
             len(data.classes),
             weight,
@@ -375,12 +376,12 @@ class BaseSensorTreeClassifier(
         )
 
     def _pose(
-        self, tree: SensorTree, judges: Judges
+        self, tree: SensorTree, leaves: LeafClassifiers
     ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
         """Say what each node sees, on distinct rows, and what each leaf would cost."""
-        judges.judge(self._believed_subsets(tree))
-        risk, observed = self._leaf_risk(tree, judges)
-        data, posteriors = judges.data, judges.posteriors
+        leaves.judge(self._believed_subsets(tree))
+        risk, observed = self._leaf_risk(tree, leaves)
+        data, posteriors = leaves.data, leaves.posteriors
         rows, weight = data.distinct()
         prices = data.varying_prices()[rows]
         features, values = {}, {}

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
@@ -16,11 +14,10 @@ from sensortree.estimators.base import (
     StrOptions,
     automatic_ridge,
 )
-from sensortree.estimators.fixed import OrderedCascade
+from sensortree.estimators.presets import OrderedCascade
 from sensortree.program import SOLVERS, solve
 from sensortree.program.routing import RoutingProblem
-
-Array = NDArray[np.float64]
+from sensortree.types import Array
 
 
 class CascadeClassifier(OrderedCascade, BaseSensorTreeClassifier):

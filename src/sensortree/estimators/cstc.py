@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
 from sensortree.estimators.linear_tree import (
@@ -19,17 +18,16 @@ from sensortree.estimators.linear_tree import (
     least_squares,
     main_direction,
 )
-from sensortree.estimators.soft_tree import (
+from sensortree.exceptions import FewRowsWarning, SensorError
+from sensortree.learning.soft_tree import (
     SoftTree,
     SoftTreeProblem,
     descend,
     fit_last_level,
 )
-from sensortree.estimators.training import assign_folds
-from sensortree.exceptions import FewRowsWarning, SensorError
+from sensortree.leaves.rows import assign_folds
+from sensortree.types import Array, Rows
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 # Where an example ends: at a node (the side is 0), or beside it, where a child was pruned.
 Place = tuple[int, int]
 

@@ -14,21 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from sensortree.costs import Market
-from sensortree.decision import DecisionFeatures, DecisionFunction, Raw
 from sensortree.estimators.base import BaseSensorTreeClassifier
-from sensortree.estimators.fixed import FixedSettings
-from sensortree.estimators.progress import TextProgress
-from sensortree.estimators.search import StructureSearch, built
-from sensortree.estimators.training import Judges, TrainingData
-from sensortree.flow import measure_flow
-from sensortree.policy import Policy
+from sensortree.estimators.presets import FixedSettings
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.classifiers import ConstantScorer, LogisticScorer, probabilities
+from sensortree.policy.decisions import DecisionFeatures, DecisionFunction, Raw
+from sensortree.policy.flow import measure_flow
+from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
-from sensortree.scorers import ConstantScorer, LogisticScorer, probabilities
-from sensortree.tree import Leaf, Node, SensorTree
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from sensortree.progress import TextProgress
+from sensortree.sensors.market import Market
+from sensortree.structure.search import StructureSearch, built
+from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Array, Rows
 
 # Range of the logarithm of the factor that turns scores into log-odds.
 SHARPNESS = (-3.0, 4.0)
@@ -79,7 +78,7 @@ class LinearData:
         return frozenset(names[s] for s in np.unique(self.owner[used]))
 
 
-def linear_data(data: TrainingData, max_cost: float | None) -> LinearData:
+def linear_data(data: TrainingRows, max_cost: float | None) -> LinearData:
     """Give distinct training rows, standardised."""
     rows, weight = data.distinct()
     readings = np.hstack([block[rows] for block in data.blocks])
@@ -211,10 +210,10 @@ class LinearTreeClassifier(FixedSettings, BaseSensorTreeClassifier):
         """Learn the tree of linear classifiers; give its root."""
 
     def _fit(
-        self, judges: Judges, search: StructureSearch, progress: TextProgress
+        self, leaves: LeafClassifiers, search: StructureSearch, progress: TextProgress
     ) -> None:
         """Learn the tree, then say it as a policy."""
-        data = judges.data
+        data = leaves.data
         linear = linear_data(data, self.max_cost)
         root = self._grow(linear)
         progress.step("tree")
@@ -234,7 +233,7 @@ class LinearTreeClassifier(FixedSettings, BaseSensorTreeClassifier):
 def as_policy(
     root: LinearVertex,
     linear: LinearData,
-    data: TrainingData,
+    data: TrainingRows,
     cost_weight: float,
     max_cost: float | None,
 ) -> Policy:
@@ -355,7 +354,7 @@ def sharpness(scores: Array, y: Rows, weight: Array) -> float:
 
 
 def _losses(
-    vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData, data: TrainingData
+    vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData, data: TrainingRows
 ) -> Array:
     """Loss of a vertex's answers on all training rows, (n_samples,)."""
     readings = linear.readings[:, linear.columns_of(vertex.sensors)]

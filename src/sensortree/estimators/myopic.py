@@ -7,20 +7,18 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sensortree.decision import DecisionFeatures
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
     Interval,
     StrOptions,
 )
-from sensortree.estimators.fixed import OrderedCascade
-from sensortree.estimators.training import Judges
+from sensortree.estimators.presets import OrderedCascade
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.policy.decisions import DecisionFeatures
 from sensortree.program.routing import RoutingProblem
-from sensortree.tree import SensorTree
-
-Array = NDArray[np.float64]
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array
 
 
 class MyopicClassifier(OrderedCascade, BaseSensorTreeClassifier):
@@ -103,10 +101,10 @@ class MyopicClassifier(OrderedCascade, BaseSensorTreeClassifier):
         self.n_jobs = n_jobs
 
     def _pose(
-        self, tree: SensorTree, judges: Judges
+        self, tree: SensorTree, leaves: LeafClassifiers
     ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
-        self.classes_ = judges.data.classes
-        return super()._pose(tree, judges)
+        self.classes_ = leaves.data.classes
+        return super()._pose(tree, leaves)
 
     def _fit_decisions(
         self, problem: RoutingProblem, observed: RoutingProblem

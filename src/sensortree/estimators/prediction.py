@@ -10,11 +10,11 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sensortree.answers import PolicyAnswers
-from sensortree.leaves import resolve_classifier
-from sensortree.policy import Policy
-from sensortree.readings import check_price_array
-from sensortree.table import Table
+from sensortree.leaves.fitting import resolve_classifier
+from sensortree.policy.interface import PolicyAnswers
+from sensortree.policy.policy import Policy
+from sensortree.sensors.reader import check_price_array
+from sensortree.sensors.table import Table
 
 
 def _leaves_have_probabilities(model: PolicyPredictor) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
@@ -17,10 +16,9 @@ from sensortree.estimators.base import (
     automatic_ridge,
 )
 from sensortree.program import SOLVERS, solve
-from sensortree.program.alternating import alternate, best_cut
+from sensortree.program.refinement import alternate, best_cut
 from sensortree.program.routing import RoutingProblem
-
-Array = NDArray[np.float64]
+from sensortree.types import Array
 
 
 class SensorTreeClassifier(BaseSensorTreeClassifier):

@@ -8,19 +8,18 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sensortree.costs import Market
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.estimators.fixed import FixedSettings
-from sensortree.estimators.search import StructureReport, StructureSearch
-from sensortree.estimators.training import Judges
-from sensortree.leaves import is_linear
+from sensortree.estimators.presets import FixedSettings
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import is_linear
 from sensortree.program.routing import RoutingProblem
+from sensortree.sensors.market import Market
 from sensortree.structure import LeastSquaresScreen
-from sensortree.tree import Leaf, SensorTree
+from sensortree.structure.search import StructureReport, StructureSearch
+from sensortree.tree.tree import Leaf, SensorTree
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 Subset = frozenset[str]
 EPS = float(np.finfo(float).eps)
 # Sensors that may be added in a row without saving any error.
@@ -99,13 +98,13 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
         self.n_jobs = n_jobs
 
     def _choose_structure(
-        self, judges: Judges, search: StructureSearch
+        self, leaves: LeafClassifiers, search: StructureSearch
     ) -> tuple[SensorTree, StructureReport]:
         """Add sensors while the budget lasts; keep the subset of the least risk."""
-        way = self._forward(judges)
+        way = self._forward(leaves)
         risk = [error + self.cost_weight * cost for _, error, cost in way]
         kept = way[int(np.argmin(risk))][0]
-        order = judges.data.sensors.in_order
+        order = leaves.data.sensors.in_order
         steps = [
             {
                 "added": ", ".join(order(subset - before)),
@@ -122,14 +121,14 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
         )
         return SensorTree(Leaf(kept)), report
 
-    def _forward(self, judges: Judges) -> list[tuple[Subset, float, float]]:
+    def _forward(self, leaves: LeafClassifiers) -> list[tuple[Subset, float, float]]:
         """Subsets on the way with their error and mean price, from the free sensors on."""
-        data = judges.data
+        data = leaves.data
         market = data.market(self.max_cost)
         budget = np.inf if self.budget is None else float(self.budget)
-        screen = self._screen(judges)
+        screen = self._screen(leaves)
         known = market.free()
-        error = self._errors([known], judges)[0]
+        error = self._errors([known], leaves)[0]
         way = [(known, error, mean_cost(market, known))]
         least, useful = error, 0
         while len(way) - 1 - useful < PATIENCE:
@@ -141,7 +140,7 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
                 values = rates(screen(options), error, market, options, known)
                 best = np.argsort(values, kind="stable")[:n_exact]
                 options = [options[k] for k in sorted(best)]
-            errors = self._errors(options, judges)
+            errors = self._errors(options, leaves)
             values = rates(errors, error, market, options, known)
             best_one = int(np.argmin(values))
             known, error = options[best_one], errors[best_one]
@@ -150,17 +149,19 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
                 least, useful = error, len(way) - 1
         return way
 
-    def _errors(self, subsets: Sequence[Subset], judges: Judges) -> list[float]:
+    def _errors(
+        self, subsets: Sequence[Subset], leaves: LeafClassifiers
+    ) -> list[float]:
         """Mean loss of the subsets' classifiers, out of fold."""
-        judges.judge(subsets)
-        return [_mean_loss(judges, judges.posteriors[subset]) for subset in subsets]
+        leaves.judge(subsets)
+        return [_mean_loss(leaves, leaves.posteriors[subset]) for subset in subsets]
 
-    def _screen(self, judges: Judges) -> Any:
+    def _screen(self, leaves: LeafClassifiers) -> Any:
         """Give a function that estimates the mean losses of subsets cheaply."""
-        data = judges.data
-        if not is_linear(judges.classifier):
+        data = leaves.data
+        if not is_linear(leaves.classifier):
             return lambda subsets: [
-                _mean_loss(judges, said) for said in judges.screen(subsets).values()
+                _mean_loss(leaves, said) for said in leaves.screen(subsets).values()
             ]
         squares: list[LeastSquaresScreen] = []
 
@@ -171,7 +172,7 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
                 )
             return squares[0].scores(sorted(map(data.sensors.index, subset)))
 
-        return lambda subsets: [_mean_loss(judges, said(s)) for s in subsets]
+        return lambda subsets: [_mean_loss(leaves, said(s)) for s in subsets]
 
     def _fit_decisions(
         self, problem: RoutingProblem, observed: RoutingProblem
@@ -212,7 +213,7 @@ def rates(
     return np.where(changes < 0, changes / np.array(prices), changes)
 
 
-def _mean_loss(judges: Judges, posterior: Array) -> float:
-    data = judges.data
+def _mean_loss(leaves: LeafClassifiers, posterior: Array) -> float:
+    data = leaves.data
     losses = data.loss.of(data.y, data.loss.answer(posterior))
     return float(data.weight @ losses / data.weight.sum())

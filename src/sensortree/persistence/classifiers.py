@@ -10,7 +10,7 @@ import numpy as np
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, numbers, scalar
 from sensortree.persistence.foreign import read_foreign, write_foreign
-from sensortree.scorers import BoostedScorer, ConstantScorer, LogisticScorer
+from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
 
 # A path of more decisions in a boosted tree is a mistake.
 MAX_BOOSTED_DEPTH = 512

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.decision import (
+from sensortree.exceptions import ModelFileError
+from sensortree.persistence.fields import Fields, numbers
+from sensortree.persistence.transformers import read_transformer, write_transformer
+from sensortree.policy.decisions import (
     DecisionFeatures,
     DecisionFunction,
     Part,
@@ -16,10 +19,7 @@ from sensortree.decision import (
     Squares,
     Transformed,
 )
-from sensortree.exceptions import ModelFileError
-from sensortree.persistence.fields import Fields, numbers
-from sensortree.persistence.transformers import read_transformer, write_transformer
-from sensortree.transforms import PLAIN
+from sensortree.sensors.transforms import PLAIN
 
 # Squares of squares are not among them: their number has no bound.
 PARTS: dict[str, Part] = {

@@ -8,11 +8,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sensortree.exceptions import ModelFileError
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 # JSON has no such numbers; where one may occur it stands as {"float": "NaN"}.
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 

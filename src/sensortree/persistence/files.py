@@ -12,8 +12,8 @@ from typing import Any
 
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.model import read_model, write_model
+from sensortree.persistence.saved import SavedModel
 from sensortree.persistence.text import MAX_BYTES, parse, render
-from sensortree.saved import SavedModel
 
 
 def save(

@@ -20,18 +20,18 @@ from sensortree.persistence.problem import (
     write_loss,
     write_sensors,
 )
+from sensortree.persistence.saved import REPORTS, SavedModel
 from sensortree.persistence.transformers import (
     MAX_WIDTH,
     read_transformer,
     write_transformer,
 )
 from sensortree.persistence.trees import read_flow, read_tree, write_flow, write_tree
-from sensortree.policy import Policy
-from sensortree.readings import SensorReader
-from sensortree.saved import REPORTS, SavedModel
-from sensortree.sensors import SensorSet, default_names
-from sensortree.transforms import PLAIN
-from sensortree.tree import Leaf, Node, SensorTree
+from sensortree.policy.policy import Policy
+from sensortree.sensors.reader import SensorReader
+from sensortree.sensors.sensor_set import SensorSet, default_names
+from sensortree.sensors.transforms import PLAIN
+from sensortree.tree.tree import Leaf, Node, SensorTree
 
 MAX_COLUMNS = 100_000
 # Libraries of frames that transformers of others may have been fitted on.

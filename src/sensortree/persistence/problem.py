@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import ModelFileError, SensorError
-from sensortree.loss import Loss
 from sensortree.persistence.fields import Fields, check_text, number, numbers, scalar
-from sensortree.sensors import SensorSet, Terms
+from sensortree.sensors.loss import Loss
+from sensortree.sensors.sensor import Terms
+from sensortree.sensors.sensor_set import SensorSet
 
 # Prerequisites of all sensors together; checking them takes the square of the time.
 MAX_SENSORS = 10_000

@@ -10,7 +10,7 @@ import numpy as np
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, number, numbers, scalar
 from sensortree.persistence.foreign import read_foreign, write_foreign
-from sensortree.transforms import (
+from sensortree.sensors.transforms import (
     PLAIN,
     Imputer,
     InTurn,
@@ -31,7 +31,7 @@ def write_transformer(
     """A plain transform, or one of others by skops."""
     if not isinstance(transformer, PLAIN):
         # Only here, so that reading needs no scikit-learn.
-        from sensortree.compiling import compile_transformer
+        from sensortree.leaves.compiling import compile_transformer
 
         transformer = compile_transformer(transformer)
     for kind, (of_type, write, _) in KINDS.items():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sensortree.exceptions import ModelFileError, TreeError
-from sensortree.flow import Flow
 from sensortree.persistence.fields import Fields, numbers
-from sensortree.sensors import SensorSet
-from sensortree.tree import MAX_DEPTH, Leaf, Node, SensorTree
+from sensortree.policy.flow import Flow
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.tree import MAX_DEPTH, Leaf, Node, SensorTree
 
 MAX_NODES = 10_000
 # Sensors known at all vertices together.

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sensortree.program.surrogate import Coef, DualPoint, SurrogateProblem
-
-Array = NDArray[np.float64]
+from sensortree.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.program.risk import savings, savings_lost
 from sensortree.program.surrogate import SurrogateProblem
-from sensortree.risk import savings, savings_lost
-from sensortree.tree import SensorTree
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array
 
-Array = NDArray[np.float64]
 Coef = list[Array]
 
 

@@ -1,15 +1,21 @@
 """Which tree: given, exhaustive, or learned from data."""
 
-from sensortree.structure.clustering import cluster_subsets
-from sensortree.structure.fixed import (
+from sensortree.structure.algorithm1 import (
+    Growth,
+    Search,
+    forward_chain,
+    greedy_subsets,
+)
+from sensortree.structure.built import (
     cascade_tree,
     chain_tree,
     check_tree_fits,
     exhaustive_leaves,
     exhaustive_tree,
 )
+from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.growth import Evidence, Vertex, best_purchase, grow_tree
-from sensortree.structure.improvement import (
+from sensortree.structure.neighbours import (
     exchanged,
     with_exchange,
     with_split,
@@ -18,12 +24,6 @@ from sensortree.structure.improvement import (
 )
 from sensortree.structure.pruning import prune
 from sensortree.structure.screening import LeastSquaresScreen
-from sensortree.structure.subsets import (
-    Growth,
-    Search,
-    forward_chain,
-    greedy_subsets,
-)
 
 __all__ = [
     "Evidence",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from sensortree.exceptions import TreeError
-from sensortree.tree import Leaf, Node, SensorTree
+from sensortree.tree.tree import Leaf, Node, SensorTree
 
 
 def cluster_subsets(subsets: Iterable[Iterable[str]]) -> SensorTree:

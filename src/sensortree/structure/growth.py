@@ -20,13 +20,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from sensortree.structure.subsets import Growth, Subset
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from sensortree.structure.algorithm1 import Growth, Subset
+from sensortree.types import Array, Rows
 
 # Purchases of two sensors are formed among this many of the best single ones.
 PAIRED = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.tree import Leaf, Node, SensorTree
+from sensortree.tree.tree import Leaf, Node, SensorTree
 
 
 def prune(

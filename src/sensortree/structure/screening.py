@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from sensortree.types import Array, Rows
 
 # Columns up to which all products of two are in the basis; beyond it only squares are.
 PRODUCTS = 60

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sensortree.exceptions import MissingDependencyError, ProblemError
 from sensortree.program.arrays import is_foreign
 from sensortree.program.linear_program import (
@@ -19,8 +16,7 @@ from sensortree.program.linear_program import (
     with_l1,
 )
 from sensortree.program.surrogate import Coef, DualPoint, SurrogateProblem
-
-Array = NDArray[np.float64]
+from sensortree.types import Array
 
 
 @dataclass(frozen=True, eq=False)

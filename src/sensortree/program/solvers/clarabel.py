@@ -9,7 +9,8 @@ from scipy import sparse
 
 from sensortree.exceptions import SolverError
 from sensortree.program.linear_program import LinearProgram
-from sensortree.program.solvers.base import Array, Options, solvers_for_both_forms
+from sensortree.program.solvers.base import Options, solvers_for_both_forms
+from sensortree.types import Array
 
 
 def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:

@@ -1,0 +1,388 @@
+"""`SensorTreeClassifierCV`: a sensor tree at a budget, picked on held-out folds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sized
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from sensortree.curves.choice import Choice, choose
+from sensortree.curves.curve import (
+    POINTS,
+    TradeoffCurve,
+    automatic_grid,
+    measured_curve,
+)
+from sensortree.curves.held_out import HeldOutFolds
+from sensortree.estimators.callbacks import (
+    CallbackSupportMixin,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.sensor_tree import SensorTreeClassifier
+from sensortree.exceptions import BudgetWarning, ParameterError
+from sensortree.tree.paths import leaf_costs
+
+# Points put between the last that meets a target and the first that does not, first on
+# held-out folds, then on all rows; and the distance in cost or error, as a share of the
+# target, that is near enough.
+REFINEMENTS, NEAR = 4, 0.05
+
+OWN = ("budget", "max_error", "cost_weights", "cv")
+
+
+class SensorTreeClassifierCV(
+    CallbackSupportMixin, PolicyPredictor, ClassifierMixin, BaseEstimator
+):
+    """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
+
+    A `tradeoff_curve` is measured, with more points around the target; the point that
+    meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
+    all rows. If what that spends on its training rows, judged out of fold, is above the
+    budget, the next best point is taken, which is one in between if none is near.
+
+    Parameters
+    ----------
+    sensors : dict of str to `Sensor` or columns, default=None
+        As in `SensorTreeClassifier`.
+    budget : float, default=None
+        What an example may cost in the mean. The point of the least held-out error whose
+        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
+    max_error : float, default=None
+        Error (with a `loss`, mean loss) that is good enough: the cheapest point with at
+        most this held-out error is taken; if there is none, the one of the least error,
+        with a `BudgetWarning`. With neither `budget` nor `max_error`, the cheapest point
+        whose error is within one standard error of the least is taken.
+    cost_weights : iterable of float, default=None
+        Cost weights to pick from. By default up to 20 as in `tradeoff_curve`, and up to
+        eight more around the target.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds, for the curve and for judging leaf classifiers.
+    costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
+            classifier, calibration, savings, errors, decision_features, refine, solver, \
+            tol, l2, l1, fallback, n_jobs, verbose
+        As in `SensorTreeClassifier`. `max_time` is for the searches of the curve together,
+        and once more for those of the fit on all rows.
+
+    Attributes
+    ----------
+    curve_ : TradeoffCurve
+        Held-out error against mean cost, all points that were measured.
+    cost_weight_ : float
+        The cost weight that was picked.
+    chosen_ : Choice
+        The point that was picked, whether it meets the target, and what the points beside
+        it would give; print it.
+    tree_, certificate_, decision_report_, structure_report_, fallback_leaf_, sensors_, \
+            classes_, policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`, of the model fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifierCV
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifierCV(
+    ...     {"cheap": [0], "dear": [1]}, costs={"dear": 5}, budget=4,
+    ...     cost_weights=[1, 0.1, 0.02, 0.001])
+    >>> bool(model.fit(X, y).acquisition_cost(X).mean() <= 4)
+    True
+    >>> model.chosen_.rule, model.chosen_.met
+    ('budget', True)
+    """
+
+    def __init__(
+        self,
+        sensors: Any = None,
+        *,
+        budget: float | None = None,
+        max_error: float | None = None,
+        cost_weights: Iterable[float] | None = None,
+        cv: Any = 5,
+        costs: Any = None,
+        loss: Any = None,
+        max_cost: float | None = None,
+        structure: Any = "auto",
+        n_leaves: int = 16,
+        n_exact: int | str = 3,
+        max_time: float | None = None,
+        improve: int = 0,
+        root_sensors: Any = "auto",
+        classifier: Any = "logistic2",
+        calibration: str | None = None,
+        savings: str = "tight",
+        errors: str = "smoothed",
+        decision_features: Any = "posterior+raw",
+        refine: bool = True,
+        solver: str = "structured",
+        tol: float = 1e-6,
+        l2: float | str = "auto",
+        l1: float = 0.0,
+        fallback: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.sensors = sensors
+        self.budget = budget
+        self.max_error = max_error
+        self.cost_weights = cost_weights
+        self.cv = cv
+        self.costs = costs
+        self.loss = loss
+        self.max_cost = max_cost
+        self.structure = structure
+        self.n_leaves = n_leaves
+        self.n_exact = n_exact
+        self.max_time = max_time
+        self.improve = improve
+        self.root_sensors = root_sensors
+        self.classifier = classifier
+        self.calibration = calibration
+        self.savings = savings
+        self.errors = errors
+        self.decision_features = decision_features
+        self.refine = refine
+        self.solver = solver
+        self.tol = tol
+        self.l2 = l2
+        self.l1 = l1
+        self.fallback = fallback
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> Any:
+        """Measure the curve on held-out folds, pick a point, and fit on all rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        self
+        """
+        progress = Progress(self, self._most_steps())
+        with all_or_nothing(self):
+            self._check_targets()
+            folds = self._folds(X, y, sample_weight, prices, progress)
+            self._fit(folds)
+        progress.end()
+        return self
+
+    @with_callbacks
+    def fit_budgets(
+        self,
+        X: Any,
+        y: Any,
+        budgets: Iterable[float],
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> list[Any]:
+        """Fit one model per budget, each as `fit` would; the curve is measured only once.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        budgets : iterable of float
+            `max_time` is for the searches of all of them together.
+        sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        models : list of SensorTreeClassifierCV
+            Fitted copies of this estimator, which itself is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import SensorTreeClassifierCV
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+        >>> model = SensorTreeClassifierCV({"cheap": [0], "dear": [1]}, costs={"dear": 5})
+        >>> models = model.fit_budgets(X, y, [1, 4])
+        >>> [bool(m.acquisition_cost(X).mean() <= m.budget) for m in models]
+        [True, True]
+        """
+        models = [clone(self).set_params(budget=budget) for budget in budgets]
+        for model in models:
+            model._check_targets()
+        progress = Progress(self, self._most_steps(len(models)))
+        folds = self._folds(X, y, sample_weight, prices, progress)
+        for model in models:
+            model._fit(folds)
+        progress.end()
+        return models
+
+    def _folds(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        prices: ArrayLike | None,
+        progress: Progress,
+    ) -> HeldOutFolds:
+        cv = 5 if self.cv is None else self.cv
+        return HeldOutFolds(self._plain(), X, y, cv, sample_weight, prices, progress)
+
+    def _fit(self, folds: HeldOutFolds) -> None:
+        """Pick a point of the curve on held-out folds, and learn from all rows."""
+        model, curve, chosen = self._within_budget(folds, self._curve(folds))
+        folds.progress.step("fit on all rows")
+        learned = {k: v for k, v in vars(model).items() if k.endswith("_")}
+        vars(self).update(learned)
+        self.curve_, self.chosen_ = curve, chosen
+        self.cost_weight_ = chosen.cost_weight
+        if not chosen.met:
+            self._warn(chosen)
+
+    def _plain(self) -> SensorTreeClassifier:
+        """The classifier whose cost weight is picked."""
+        parameters = self.get_params(deep=False)
+        return SensorTreeClassifier(
+            cv=self.cv, **{k: v for k, v in parameters.items() if k not in OWN}
+        )
+
+    def _most_steps(self, n_budgets: int = 1) -> int | None:
+        """Points that may be measured, buying nothing and everything, and the last fits."""
+        if self.cost_weights is None:
+            return POINTS + 1 + n_budgets * (2 * REFINEMENTS + 1)
+        if not isinstance(self.cost_weights, Sized):
+            return None
+        return len(self.cost_weights) + 2 + n_budgets
+
+    def _check_targets(self) -> None:
+        for name in ("budget", "max_error"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if (
+                not isinstance(value, Real)
+                or isinstance(value, bool)
+                or float(value) < 0
+            ):
+                raise ParameterError(
+                    f"{name} must be None or a number that is at least 0, got {value!r}."
+                )
+        if self.budget is not None and self.max_error is not None:
+            raise ParameterError(
+                f"budget={self.budget:g} and max_error={self.max_error:g} were both given; "
+                f"ask for one, and read off curve_ what the other will be."
+            )
+
+    def _curve(self, folds: HeldOutFolds) -> TradeoffCurve:
+        """The curve, with more points around the target where the grid is automatic."""
+        if self.cost_weights is not None:
+            return measured_curve(folds, self.cost_weights)
+        weights = automatic_grid(folds)
+        folds.settle()
+        for _ in range(REFINEMENTS):
+            between = self._next_weight(measured_curve(folds, weights, ends=False))
+            if between is None or folds.progress.stopped:
+                break
+            weights.append(between)
+        return measured_curve(folds, weights)
+
+    def _next_weight(self, curve: TradeoffCurve) -> float | None:
+        """A weight between the last point at a target and the first beyond it."""
+        if self.budget is not None:
+            values, target = curve.mean_cost, float(self.budget)
+            beyond = values > target
+        elif self.max_error is not None:
+            values, target = curve.error, float(self.max_error)
+            beyond = values <= target
+        else:
+            return None
+        if not beyond.any():
+            return None
+        return weight_before(curve, int(np.argmax(beyond)), values, target)
+
+    def _within_budget(
+        self, folds: HeldOutFolds, curve: TradeoffCurve
+    ) -> tuple[Any, TradeoffCurve, Choice]:
+        """Pick a point and fit on all rows; if that overspends, pick another.
+
+        Where there is none nearby, one is put before it.
+        """
+        overspent: list[float] = []
+        more = REFINEMENTS if self.cost_weights is None else 0
+        note = ""
+        while True:
+            known = np.flatnonzero(np.isin(curve.cost_weight, overspent))
+            chosen = choose(curve, self.budget, self.max_error, known.tolist())
+            weight = chosen.cost_weight
+            model = folds.all_rows.fit(self._plain().set_params(cost_weight=weight))
+            if self.budget is None or not chosen.met:
+                break
+            spent = mean_training_cost(model)
+            if spent <= self.budget:
+                break
+            overspent.append(weight)
+            note = (
+                f"a point of less error met the budget on held-out folds, but fitted on "
+                f"all rows it spent {spent:.4g}"
+            )
+            place = curve, chosen.index, curve.mean_cost, float(self.budget)
+            between = weight_before(*place)
+            if more and between is not None and not folds.progress.stopped:
+                curve = measured_curve(folds, [*curve.cost_weight, between])
+                more -= 1
+        return model, curve, replace(chosen, note=note or chosen.note)
+
+    def _warn(self, chosen: Choice) -> None:
+        if chosen.rule == "budget":
+            said = (
+                f"no cost weight meets budget={self.budget:g}; the cheapest is taken, "
+                f"which costs {chosen.mean_cost:.4g} in the mean on held-out folds"
+            )
+        else:
+            said = (
+                f"no cost weight meets max_error={self.max_error:g} on held-out folds; the "
+                f"least {chosen.measure} is taken, {chosen.error:.4g}"
+            )
+        warnings.warn(
+            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=5
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._plain()._accepts_nan()
+        return tags
+
+
+def weight_before(
+    curve: TradeoffCurve, index: int, values: Any, target: float
+) -> float | None:
+    """A weight between a point and the one before it, if these are far apart."""
+    if not index or abs(values[index] - values[index - 1]) <= NEAR * target:
+        return None
+    high, low = curve.cost_weight[index - 1], curve.cost_weight[index]
+    return float(np.sqrt(high * low)) if high > 1.001 * low > 0 else None
+
+
+def mean_training_cost(model: Any) -> float:
+    """Mean cost of the training rows, on the ways they took when judged out of fold."""
+    policy = model.policy_
+    rows = policy.flow.leaf_rows
+    return float(rows @ leaf_costs(policy.tree, policy.sensors) / rows.sum())

@@ -1,0 +1,479 @@
+"""`TradeoffCurve`: error against mean cost over cost weights, on held-out folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from sensortree.curves.choice import Choice, choose
+from sensortree.curves.held_out import HeldOutFolds
+from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.callbacks import Progress, with_callbacks
+from sensortree.exceptions import DataError, ParameterError
+from sensortree.sensors.table import pandas_frame
+from sensortree.text import aligned
+from sensortree.types import Array
+
+Point = tuple[float, float]  # mean cost, error
+
+# The automatic grid: points at most, points to begin with, and the step in cost or error,
+# as a share of their range, below which no point is put in between.
+POINTS, FIRST_POINTS, FINE = 20, 7, 0.05
+# Ratio of two cost weights that are nearly equal; at an end of a level stretch the change
+# is sudden, and where it is need not be known so well.
+JUMP, EDGE = 1.1, 2.0
+COST_WEIGHT = "cost_weight"
+
+
+@dataclass(frozen=True, eq=False)
+class TradeoffCurve:
+    """Error against mean cost, a point for each cost weight, the cheapest weight last.
+
+    Make it with `tradeoff_curve`, or with `from_points` of figures measured elsewhere.
+
+    Attributes
+    ----------
+    cost_weight : ndarray of shape (n_weights,)
+        In descending order, so that what buys least comes first; NaN where not known.
+    error : ndarray of shape (n_weights,)
+        Share of wrong answers on held-out rows; with a `loss`, the mean loss.
+    mean_cost : ndarray of shape (n_weights,)
+        Mean price of the sensors bought for a held-out row.
+    error_se, cost_se : ndarray of shape (n_weights,)
+        Standard errors of both over folds; NaN with fewer than two.
+    fold_error, fold_cost : ndarray of shape (n_weights, n_folds)
+        The same on each fold.
+    measure : {"error", "loss"}
+        What `error` counts.
+    nothing, everything : (mean cost, error) or None
+        Of models that buy no more than they must, and of one that buys all sensors for
+        everybody; None if not measured, or not allowed.
+
+    Examples
+    --------
+    >>> from sensortree import TradeoffCurve
+    >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1), (4, 0.2)])
+    >>> curve.hull()
+    [(1.0, 0.4), (3.0, 0.1)]
+    >>> round(curve.error_at_cost(2.0), 3), round(curve.cost_at_error(0.25), 3)
+    (0.25, 2.0)
+    >>> curve.error_at_cost(2.0, mix=False)
+    0.3
+    """
+
+    cost_weight: Array
+    error: Array
+    mean_cost: Array
+    error_se: Array
+    cost_se: Array
+    fold_error: Array
+    fold_cost: Array
+    measure: Literal["error", "loss"] = "error"
+    nothing: Point | None = field(default=None, kw_only=True)
+    everything: Point | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def from_folds(
+        cls,
+        cost_weight: ArrayLike,
+        fold_error: ArrayLike,
+        fold_cost: ArrayLike,
+        fold_weight: ArrayLike | None = None,
+        **others: Any,
+    ) -> TradeoffCurve:
+        """Curve of figures of folds; points are put in order of their cost weights.
+
+        Parameters
+        ----------
+        cost_weight : array-like of shape (n_weights,)
+        fold_error, fold_cost : array-like of shape (n_weights, n_folds)
+        fold_weight : array-like of shape (n_folds,), default=None
+            What each fold counts in the means; all the same by default.
+        **others
+            `measure`, `nothing`, `everything`.
+        """
+        weight = np.asarray(cost_weight, dtype=np.float64)
+        error = np.asarray(fold_error, dtype=np.float64)
+        cost = np.asarray(fold_cost, dtype=np.float64)
+        if error.ndim != 2 or error.shape != cost.shape or len(error) != len(weight):
+            raise DataError(
+                f"fold_error and fold_cost have shapes {error.shape} and {cost.shape} for "
+                f"{len(weight)} cost weights; give a row for each weight and a column for "
+                f"each fold."
+            )
+        order = np.argsort(-weight, kind="stable")
+        error, cost = error[order], cost[order]
+        share = np.ones(error.shape[1]) if fold_weight is None else fold_weight
+        counted = np.asarray(share, dtype=np.float64)
+        return cls(
+            weight[order],
+            np.average(error, axis=1, weights=counted),
+            np.average(cost, axis=1, weights=counted),
+            _standard_error(error),
+            _standard_error(cost),
+            error,
+            cost,
+            **others,
+        )
+
+    @classmethod
+    def from_points(
+        cls, points: Iterable[Point], cost_weight: ArrayLike | None = None
+    ) -> TradeoffCurve:
+        """Curve of (mean cost, error) pairs that were measured elsewhere.
+
+        Parameters
+        ----------
+        points : iterable of (float, float)
+        cost_weight : array-like of shape (n_points,), default=None
+            Their cost weights, if they have any.
+        """
+        given = np.array(list(points), dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise DataError(
+                f"points have shape {given.shape}; give at least one pair of mean cost "
+                f"and error."
+            )
+        weight = np.full(len(given), np.nan) if cost_weight is None else cost_weight
+        return cls.from_folds(weight, given[:, 1:], given[:, :1])
+
+    def __len__(self) -> int:
+        return len(self.error)
+
+    @property
+    def points(self) -> list[Point]:
+        """Mean cost and error of each point."""
+        return list(zip(self.mean_cost.tolist(), self.error.tolist(), strict=True))
+
+    def hull(self) -> list[Point]:
+        """Lower left convex hull, cheapest first: (mean cost, error) of its corners.
+
+        What lies between two corners is reached by tossing a coin for each example, which
+        of two models answers it.
+        """
+        return lower_hull(self.points)
+
+    def cost_at_error(self, error: float, *, mix: bool = True) -> float:
+        """Least mean cost at which an error is reached; NaN if it never is.
+
+        Parameters
+        ----------
+        error : float
+        mix : bool, default=True
+            Read it off the hull, as two models mixed at random reach it; False for the
+            cheapest single point.
+        """
+        corners = self.hull()
+        if not mix:
+            reached = self.mean_cost[self.error <= error]
+            return float(reached.min()) if reached.size else float("nan")
+        if error >= corners[0][1]:
+            return corners[0][0]
+        for (x0, y0), (x1, y1) in pairwise(corners):
+            if y1 <= error:
+                return x0 + (y0 - error) / (y0 - y1) * (x1 - x0)
+        return float("nan")
+
+    def error_at_cost(self, cost: float, *, mix: bool = True) -> float:
+        """Least error at a mean cost; NaN below the cheapest point.
+
+        Parameters
+        ----------
+        cost : float
+        mix : bool, default=True
+            As in `cost_at_error`.
+        """
+        if cost < self.mean_cost.min():
+            return float("nan")
+        if not mix:
+            return float(self.error[self.mean_cost <= cost].min())
+        costs, errors = zip(*self.hull(), strict=True)
+        return float(np.interp(cost, costs, errors))
+
+    def budget_share(
+        self,
+        error: float,
+        first: float | None = None,
+        everything: float | None = None,
+        *,
+        mix: bool = True,
+    ) -> float:
+        """Share of the budget at an error, in the paper's convention.
+
+        What is spent beyond the first sensor, as a share of what all others cost.
+
+        Parameters
+        ----------
+        error : float
+        first, everything : float, default=None
+            Cost of the first sensor, and of all; those of the curve by default.
+        mix : bool, default=True
+            As in `cost_at_error`.
+        """
+        first = self._end(self.nothing, "first") if first is None else first
+        if everything is None:
+            everything = self._end(self.everything, "everything")
+        return (self.cost_at_error(error, mix=mix) - first) / (everything - first)
+
+    def _end(self, end: Point | None, name: str) -> float:
+        if end is None:
+            raise ParameterError(
+                f"the curve does not know what {name} costs; give {name}=."
+            )
+        return end[0]
+
+    def choose(
+        self, budget: float | None = None, max_error: float | None = None
+    ) -> Choice:
+        """Pick a point: for a budget, for an error, or by the one-standard-error rule.
+
+        Parameters
+        ----------
+        budget : float, default=None
+            The point of the least error whose mean cost is at most this.
+        max_error : float, default=None
+            The cheapest point whose error is at most this. With neither, the cheapest
+            whose error is within one standard error of the least.
+
+        Returns
+        -------
+        choice : Choice
+            With the points beside it, and whether it meets what was asked for.
+        """
+        return choose(self, budget, max_error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the curve as plain numbers, strings and lists; None for NaN."""
+        return {
+            "measure": self.measure,
+            "nothing": _pair(self.nothing),
+            "everything": _pair(self.everything),
+            "points": [
+                {
+                    **{name: _number(v) for name, v in self._line(i).items()},
+                    "fold_error": self.fold_error[i].tolist(),
+                    "fold_cost": self.fold_cost[i].tolist(),
+                }
+                for i in range(len(self))
+            ],
+        }
+
+    def to_frame(self) -> Any:
+        """Give the curve as a pandas frame, a line for each cost weight."""
+        return pandas_frame([self._line(i) for i in range(len(self))])
+
+    def _line(self, i: int) -> dict[str, float]:
+        names = ("cost_weight", "mean_cost", "cost_se", "error", "error_se")
+        return {name: float(getattr(self, name)[i]) for name in names}
+
+    def __str__(self) -> str:
+        lines = [
+            [
+                f"{self.cost_weight[i]:.3g}",
+                _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
+                _with_se(self.error[i], self.error_se[i], ".4f"),
+            ]
+            for i in range(len(self))
+        ]
+        said = [aligned(("cost weight", "mean cost", self.measure), lines)]
+        said += [
+            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:.4f}"
+            for name, end in (
+                ("nothing", self.nothing),
+                ("everything", self.everything),
+            )
+            if end is not None
+        ]
+        return "\n".join(said)
+
+
+def tradeoff_curve(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cost_weights: Iterable[float] | None = None,
+    cv: Any = 5,
+    sample_weight: ArrayLike | None = None,
+    prices: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> TradeoffCurve:
+    """Error against mean cost over cost weights, measured on held-out folds only.
+
+    Leaf classifiers, screens and searches are shared by the cost weights, and, where
+    sensors have no transformers and all examples the same prices, leaf classifiers by the
+    folds too. Between two cost weights at which the same search for a structure won, it is
+    taken to win.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+        Its `cost_weight` does not matter; it is left as it is. Its `max_time` is for the
+        searches of all cost weights and folds together. With `verbose`, each point is
+        told on stderr with the time that is left; its scikit-learn callbacks are told too.
+    X : array-like or data frame of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    cost_weights : iterable of float, default=None
+        By default up to 20, from where nothing is bought to where everything is bought
+        that saves an error, denser where cost or error change most. For a method that
+        another parameter traces (see its `fit_path`), values of that; the points are
+        then in their ascending order, and the curve's own cost weights are NaN.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds; each row is held out once. With 4 to 10, leaf classifiers are judged on
+        the other folds in place of those that the estimator's own `cv` would make.
+    sample_weight : array-like of shape (n_samples,), default=None
+    prices : array-like of shape (n_samples, n_sensors), default=None
+    n_jobs : int, default=None
+        Leaf classifiers fitted at a time; None for what the estimator says.
+
+    Returns
+    -------
+    curve : TradeoffCurve
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier, tradeoff_curve
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifier({"cheap": [0], "dear": [1]}, costs={"dear": 5})
+    >>> curve = tradeoff_curve(model, X, y, cost_weights=[1, 0.02, 0.001])
+    >>> curve.fold_cost.shape
+    (3, 5)
+    >>> bool(curve.mean_cost[0] < curve.mean_cost[1] < curve.mean_cost[2])
+    True
+    """
+    if not isinstance(estimator, BaseSensorTreeClassifier):
+        raise ParameterError(
+            f"tradeoff_curve takes a classifier of sensortree, got "
+            f"{type(estimator).__name__}."
+        )
+    traced = estimator._traced_by
+    if traced != COST_WEIGHT and cost_weights is None:
+        raise ParameterError(
+            f"{type(estimator).__name__} is traced by {traced!r}, of which there are no "
+            f"automatic values; give some as cost_weights."
+        )
+    model = clone(estimator)
+    if n_jobs is not None:
+        model.set_params(n_jobs=n_jobs)
+    weights = None if cost_weights is None else list(cost_weights)
+    cv = 5 if cv is None else cv
+    curve: TradeoffCurve = _told_curve(model, weights, X, y, cv, sample_weight, prices)
+    return curve
+
+
+@with_callbacks
+def _told_curve(
+    model: Any,
+    weights: list[float] | None,
+    X: Any,
+    y: Any,
+    cv: Any,
+    sample_weight: Any,
+    prices: Any,
+) -> TradeoffCurve:
+    """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
+    most = POINTS if weights is None else len(weights) + 1  # buying nothing is one more
+    progress = Progress(model, most + 1)  # buying everything
+    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
+    curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
+    progress.end()
+    return curve
+
+
+def automatic_grid(folds: HeldOutFolds) -> list[float]:
+    """Cost weights from "buys nothing" to "buys everything", denser where much changes."""
+    highest, lowest = folds.automatic_ends()
+    if not highest:
+        return [0.0]
+    weights: list[float] = np.geomspace(highest, lowest, FIRST_POINTS).tolist()
+    while len(weights) < POINTS:
+        curve = measured_curve(folds, weights, ends=False)
+        at = widest_step(curve)
+        if at is None or folds.progress.stopped:
+            break
+        weights.append(
+            float(np.sqrt(curve.cost_weight[at] * curve.cost_weight[at + 1]))
+        )
+    return weights
+
+
+def widest_step(curve: TradeoffCurve) -> int | None:
+    """The point after which cost and error change most; None if nothing changes much."""
+    steps = np.zeros(len(curve) - 1)
+    for values in (curve.mean_cost, curve.error):
+        span = float(np.ptp(values))
+        if span > 0:
+            steps = np.maximum(steps, np.abs(np.diff(values)) / span)
+    level = np.r_[True, steps == 0, True]  # beyond its ends a curve is level
+    nearly = np.where(level[:-2] | level[2:], EDGE, JUMP)
+    # A step between weights that are nearly equal is a jump: more points do not fill it.
+    steps[curve.cost_weight[:-1] < nearly * curve.cost_weight[1:]] = 0.0
+    widest = int(np.argmax(steps))
+    return widest if steps[widest] > FINE else None
+
+
+def measured_curve(
+    folds: HeldOutFolds, cost_weights: Iterable[float], ends: bool = True
+) -> TradeoffCurve:
+    """Curve of some cost weights; a weight that was measured before costs nothing."""
+    weights = [float(weight) for weight in cost_weights]
+    if not weights:
+        raise ParameterError("cost_weights is empty; give at least one number.")
+    traced_by_weight = folds.estimator._traced_by == COST_WEIGHT
+    if not traced_by_weight:
+        weights, ends = sorted(weights), False
+    measured = [folds.measure(weight) for weight in weights]
+    highest, _ = folds.automatic_ends()
+    everything = folds.measure_everything() if ends else None
+    return TradeoffCurve.from_folds(
+        weights if traced_by_weight else [np.nan] * len(weights),
+        [m.error for m in measured],
+        [m.cost for m in measured],
+        folds.weight,
+        measure="error" if folds.estimator.loss is None else "loss",
+        nothing=folds.means(folds.measure(highest)) if ends else None,
+        everything=None if everything is None else folds.means(everything),
+    )
+
+
+def lower_hull(points: Iterable[Point]) -> list[Point]:
+    """Lower left convex hull: what mixing policies at random can reach, cheapest first."""
+    chain: list[Point] = []
+    for x, y in sorted(set(points)):
+        if chain and y >= chain[-1][1]:
+            continue  # dearer and no better
+        while len(chain) > 1 and _turns_up(chain[-2], chain[-1], (x, y)):
+            chain.pop()
+        chain.append((x, y))
+    return chain
+
+
+def _turns_up(a: Point, b: Point, c: Point) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])
+
+
+def _standard_error(folds: Array) -> Array:
+    """Standard error of the mean of folds, (n_weights,); NaN of fewer than two."""
+    n_folds = folds.shape[1]
+    if n_folds < 2:
+        return np.full(len(folds), np.nan)
+    return np.asarray(folds.std(axis=1, ddof=1) / np.sqrt(n_folds))
+
+
+def _with_se(value: float, se: float, form: str) -> str:
+    return f"{value:{form}}" if np.isnan(se) else f"{value:{form}} ± {se:.2g}"
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _pair(end: Sequence[float] | None) -> list[float] | None:
+    return None if end is None else [float(value) for value in end]

@@ -1,0 +1,338 @@
+"""Held-out folds that share their leaf classifiers: many cost weights for few fits.
+
+A classifier fitted without the folds f and g judges the rows of g when f is held out, and
+the rows of f when g is; one fitted without f alone answers for f, and judges the rows of f
+in a fit on all rows. With five folds, a subset of sensors takes fifteen fits for all of
+them, where five separate fits take thirty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from sensortree.exceptions import DataError, TreeError
+from sensortree.learning.fits import PathOfFits
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import fit_leaf_classifiers
+from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.classifiers import posterior
+from sensortree.progress import TextProgress
+from sensortree.sensors.table import Table
+from sensortree.tree.tree import Leaf, SensorTree
+from sensortree.types import Array, Rows
+
+Subset = frozenset[str]
+Folds = frozenset[int]
+
+# With fewer folds the others are too few rows to judge leaf classifiers on; with more
+# there are more pairs of folds than classifiers in separate fits.
+FEWEST_TO_SHARE, MOST_TO_SHARE = 4, 10
+# Folds to judge on where splits of all rows were given.
+FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SharedClassifiers:
+    """Classifiers of subsets fitted without some folds, each once for all who ask.
+
+    Attributes
+    ----------
+    data : TrainingRows
+        All rows, with the folds that are held out.
+    classifier : scikit-learn classifier
+    n_jobs : int or None
+    fitted : dict of (subset, folds left out) to classifier
+    """
+
+    data: TrainingRows
+    classifier: Any
+    n_jobs: int | None
+    fitted: dict[tuple[Subset, Folds], Any] = field(default_factory=dict)
+
+    def without(self, subsets: Iterable[Subset], out: Folds) -> dict[Subset, Any]:
+        """Classifiers of some subsets, fitted on the rows of all folds but these."""
+        wanted = list(dict.fromkeys(subsets))
+        new = [subset for subset in wanted if (subset, out) not in self.fitted]
+        if new:
+            kept = np.flatnonzero(~np.isin(self.data.fold, sorted(out)))
+            data = self.data.take(kept)
+            weight = data.weight if data.weighted else None
+            features = {subset: data.features(subset) for subset in new}
+            made = fit_leaf_classifiers(
+                self.classifier, features, data.y, weight, self.n_jobs
+            )
+            self.fitted.update({(s, out): made[s] for s in new})
+        return {subset: self.fitted[subset, out] for subset in wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class FoldClassifiers(LeafClassifiers):
+    """Classifiers of the rows outside one fold, shared with the other folds."""
+
+    shared: SharedClassifiers = field(kw_only=True)
+    out: Folds = field(kw_only=True)
+
+    def take(self, rows: Rows) -> LeafClassifiers:
+        """LeafClassifiers of some of the rows; of at least half, those of all.
+
+        With k folds, classifiers of their own would be k (k - 1) fits to m rows; those
+        shared are half as many, to all n, and trees need them too. If no fold is left
+        out, this is a fit like any other, and searches like any other.
+        """
+        if not self.out or 2 * len(rows) < len(self.data.y):
+            return super().take(rows)
+        sample = self.data.take(rows)
+        return SampleJudges(
+            sample, self.classifier, self.n_jobs, leaves=self, rows=rows
+        )
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        data, n_classes = self.data, len(self.data.classes)
+        new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
+        features = {s: data.features(s) for s in new}
+        known = [s for s in new if features[s].shape[1]]
+        said = {s: np.empty((len(data.y), n_classes)) for s in new}
+        for fold in np.unique(data.fold):
+            rows = data.fold == fold
+            left_out = self.out if fold < 0 else self.out | {int(fold)}
+            for subset, fitted in self.shared.without(known, left_out).items():
+                said[subset][rows] = posterior(
+                    fitted, features[subset][rows], n_classes
+                )
+        nothing = [s for s in new if not features[s].shape[1]]
+        for subset, fitted in self.shared.without(nothing, self.out).items():
+            said[subset] = posterior(fitted, features[subset], n_classes)
+        self.posteriors.update(said)
+
+    def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
+        """Give the classifiers of some subsets, fitted on all rows outside the fold."""
+        return self.shared.without(subsets, self.out)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleJudges(LeafClassifiers):
+    """What classifiers on more rows say of some of them."""
+
+    leaves: LeafClassifiers = field(kw_only=True)
+    rows: Rows = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        new = [s for s in subsets if s not in self.posteriors]
+        self.leaves.judge(new)
+        self.posteriors.update({s: self.leaves.posteriors[s][self.rows] for s in new})
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Mean loss (or error) and mean cost on the held-out rows of each fold, (n_folds,)."""
+
+    error: Array
+    cost: Array
+
+
+class HeldOutFolds:
+    """Rows split into folds; models are fitted without a fold, and measured on it.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+    X, y, sample_weight, prices
+        As in its `fit`.
+    cv : int, splitter or iterable of (train, test)
+    progress : TextProgress
+        Is told of each cost weight that was measured, and may say stop.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        cv: Any,
+        sample_weight: ArrayLike | None,
+        prices: ArrayLike | None,
+        progress: TextProgress,
+    ):
+        self.progress = progress
+        self.estimator = clone(estimator)
+        self.estimator.verbose = False  # lines of fits would drown those of points
+        self.estimator._check_parameters()
+        own = self.estimator.cv
+        if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
+            self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
+        reader = clone(self.estimator)
+        reader.cv = cv
+        self.data = reader._read(X, y, sample_weight, prices)
+        self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
+        if len(self.numbers) < 2:
+            raise DataError(
+                f"{len(self.data.y)} rows make {len(self.numbers)} folds to hold out; give "
+                f"at least two distinct rows of a class."
+            )
+        X = X if Table.holds(X) else np.asarray(X)
+        self.given = X, y, sample_weight, prices
+        held_out = [self.data.take(self._rows(f, held=True)) for f in self.numbers]
+        self.tests = [
+            (_safe_indexing(X, part.rows), _taken(prices, part.rows), part)
+            for part in held_out
+        ]
+        self.weight = np.array([part.weight.sum() for part in held_out])
+        self._reader = reader
+        self._shared: SharedClassifiers | None = None
+        self._paths = list(self._open(reader))
+        for path in self._paths:
+            path.search.learns_winners = True
+        self._measured: dict[float, Measured] = {}
+        self._everything: Measured | None = None
+
+    def _rows(self, fold: int, held: bool) -> Rows:
+        return np.flatnonzero((self.data.fold == fold) == held)
+
+    def _shares(self) -> bool:
+        """Whether a leaf classifier fitted for one fold is the one another would fit."""
+        data, cv = self.data, self.estimator.cv
+        complete = all(
+            len(np.unique(data.y[self._rows(f, held=False)])) == len(data.classes)
+            for f in self.numbers
+        )
+        return (
+            complete
+            and not data.reader.transformers
+            and data.prices is None
+            and (cv is None or isinstance(cv, Integral))
+            and FEWEST_TO_SHARE <= len(self.numbers) <= MOST_TO_SHARE
+        )
+
+    def _open(self, reader: Any) -> Iterator[PathOfFits]:
+        """A path of fits on the rows outside each fold."""
+        if not self._shares():
+            X, y, sample_weight, prices = self.given
+            for fold in self.numbers:
+                rows = np.sort(self.data.rows[self._rows(fold, held=False)])
+                parts = (_taken(part, rows) for part in (y, sample_weight, prices))
+                yield self.estimator._open_path(_safe_indexing(X, rows), *parts)
+            return
+        everybody = reader._judges(self.data)
+        shared = SharedClassifiers(self.data, everybody.classifier, everybody.n_jobs)
+        self._shared = shared
+        for fold in self.numbers:
+            data = self.data.take(self._rows(fold, held=False))
+            if self.estimator.cv is None:  # judged on the rows they were fitted on
+                data = replace(data, fold=np.full(len(data.y), -1))
+            leaves = FoldClassifiers(
+                data,
+                shared.classifier,
+                shared.n_jobs,
+                shared=shared,
+                out=frozenset({fold}),
+            )
+            yield PathOfFits(reader, leaves)
+
+    def settle(self) -> None:
+        """Teach later points nothing more: they may then be measured in any order."""
+        for path in self._paths:
+            path.search.learns_winners = False
+
+    @cached_property
+    def all_rows(self) -> PathOfFits:
+        """A path of fits on all rows; classifiers that folds have fitted judge there.
+
+        They judge the folds of this object, so the estimator's own `cv` has no say.
+        """
+        if self._shared is None or self.estimator.cv is None:
+            return PathOfFits(self._reader, self._reader._judges(self.data))
+        leaves = FoldClassifiers(
+            self.data,
+            self._shared.classifier,
+            self._shared.n_jobs,
+            shared=self._shared,
+            out=frozenset(),
+        )
+        return PathOfFits(self._reader, leaves)
+
+    def measure(self, value: float, **parameters: Any) -> Measured:
+        """Fit without each fold in turn; mean loss and cost on the fold.
+
+        The value is a cost weight, or of the parameter that traces the method.
+        """
+        if not parameters and value in self._measured:
+            return self._measured[value]
+        found = []
+        settings = {self.estimator._traced_by: value, **parameters}
+        for path, (X, prices, part) in zip(self._paths, self.tests, strict=True):
+            model = clone(self.estimator).set_params(**settings)
+            model._check_parameters()
+            path.fit(model)
+            answer = model.predict(X, prices)
+            cost = model.acquisition_cost(X, prices)
+            loss = self._loss(answer, part)
+            found.append([np.average(v, weights=part.weight) for v in (loss, cost)])
+        measured = Measured(*np.array(found).T)
+        if not parameters:
+            self._measured[value] = measured
+        cost, error = self.means(measured)
+        self.progress.step("a point", f"mean cost {cost:.4g}, error {error:.4f}")
+        return measured
+
+    def means(self, measured: Measured) -> tuple[float, float]:
+        """Mean cost and error over folds."""
+        means = (
+            np.average(v, weights=self.weight) for v in (measured.cost, measured.error)
+        )
+        cost, error = means
+        return float(cost), float(error)
+
+    def measure_everything(self) -> Measured | None:
+        """Mean loss and cost if everybody buys all sensors; None if nobody may.
+
+        None, too, of a method that takes no tree.
+        """
+        if "structure" not in self.estimator.get_params():
+            return None
+        tree = SensorTree(Leaf(self.data.sensors.names))
+        try:
+            self._everything = self._everything or self.measure(
+                0.0, structure=tree, root_sensors="auto"
+            )
+        except TreeError:
+            return None
+        return self._everything
+
+    def _loss(self, answer: NDArray[Any], part: TrainingRows) -> Array:
+        """Loss of answers, (n_rows,); an answer is one of the classes of all rows."""
+        codes = np.searchsorted(part.classes, answer)
+        return part.loss.of(part.y, codes)
+
+    def automatic_ends(self) -> tuple[float, float]:
+        """Cost weights beyond which nothing is bought, and all that saves any error.
+
+        No purchase is worth more than the largest loss; and when all sensors of all rows
+        together cost less than one error, prices no longer matter.
+        """
+        sensors = self.data.sensors
+        prices = sensors.costs if self.data.prices is None else self.data.prices
+        least = self.data.market(None).discounted()
+        positive = np.r_[least[least > 0], prices[prices > 0]]
+        if not positive.size:
+            return 0.0, 0.0
+        most = self.data.loss.largest
+        everything = float(np.mean(np.sum(prices, axis=-1)))
+        return (
+            float(most / positive.min()),
+            float(most / (len(self.data.distinct()[0]) * everything)),
+        )
+
+
+def _taken(values: Any, rows: Rows) -> Any:
+    return None if values is None else np.asarray(values)[rows]

@@ -1,0 +1,57 @@
+"""`Progress`: how far a fit has come, told to scikit-learn's callbacks too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+from sensortree.progress import TextProgress
+
+__all__ = [
+    "CallbackSupportMixin",
+    "Progress",
+    "all_or_nothing",
+    "with_callbacks",
+]
+
+
+class Progress(TextProgress):
+    """The steps of one fit, told to scikit-learn's callbacks too when they have ended.
+
+    Parameters
+    ----------
+    estimator : estimator with scikit-learn's callback support
+    at_most : int, default=None
+    """
+
+    def __init__(self, estimator: Any, at_most: int | None = None):
+        super().__init__(estimator.verbose, at_most)
+        self.estimator = estimator
+        self.context = estimator._init_callback_context(max_subtasks=at_most)
+        self.context.call_on_fit_task_begin(estimator=estimator)
+
+    def step(self, name: str, detail: str = "") -> None:
+        """Say that a step has ended; a callback that answers True stops the search."""
+        super().step(name, detail)
+        task = self.context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        self.stopped |= bool(task.call_on_fit_task_end(estimator=self.estimator))
+
+    def end(self) -> None:
+        """Say that the fit has ended."""
+        self.context.call_on_fit_task_end(estimator=self.estimator)
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Keep a model as it was if fitting it ends in an error or is interrupted."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise

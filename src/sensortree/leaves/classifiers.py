@@ -1,0 +1,81 @@
+"""`LeafClassifiers`: classifiers of sensor subsets, each fitted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sensortree.leaves.fitting import (
+    fit_leaf_classifiers,
+    judge_leaf_classifiers,
+    screen_leaf_classifiers,
+)
+from sensortree.leaves.rows import TrainingRows
+from sensortree.types import Array, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class LeafClassifiers:
+    """Classifiers of sensor subsets, each fitted once, when it is first asked for.
+
+    Attributes
+    ----------
+    data : TrainingRows
+    classifier : scikit-learn classifier
+    n_jobs : int or None
+    classifiers : dict of subset to classifier, fitted on all rows
+    posteriors : dict of subset to ndarray of shape (n_samples, n_classes), out of fold
+    """
+
+    data: TrainingRows
+    classifier: Any
+    n_jobs: int | None
+    classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
+    posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
+
+    def take(self, rows: Rows) -> LeafClassifiers:
+        """LeafClassifiers of some of the rows, who learn from those rows alone."""
+        return LeafClassifiers(self.data.take(rows), self.classifier, self.n_jobs)
+
+    def judge(self, subsets: Iterable[frozenset[str]]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        data = self.data
+        new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
+        self.posteriors.update(
+            judge_leaf_classifiers(
+                self.classifier,
+                {subset: data.features(subset) for subset in new},
+                data.y,
+                len(data.classes),
+                data.weight if data.weighted else None,
+                data.fold,
+                self.n_jobs,
+            )
+        )
+
+    def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
+        """Give the classifiers of some subsets, fitting those that are not fitted yet."""
+        data, wanted = self.data, list(subsets)
+        new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
+        self.classifiers.update(
+            fit_leaf_classifiers(
+                self.classifier,
+                {subset: data.features(subset) for subset in new},
+                data.y,
+                data.weight if data.weighted else None,
+                self.n_jobs,
+            )
+        )
+        return {subset: self.classifiers[subset] for subset in wanted}
+
+    def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:
+        """Posteriors of light copies of the classifiers of some subsets."""
+        data = self.data
+        return screen_leaf_classifiers(
+            self.classifier,
+            {subset: data.features(subset) for subset in subsets},
+            data.y,
+            len(data.classes),
+            self.n_jobs,
+        )

@@ -1,0 +1,159 @@
+"""`compile_transformer`: a fitted scikit-learn transformer as plain arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+
+from sensortree.sensors.transforms import (
+    PLAIN,
+    Imputer,
+    InTurn,
+    OneHot,
+    Ordinal,
+    Passthrough,
+    Ranger,
+    SideBySide,
+    Standardiser,
+)
+
+
+def compile_transformer(fitted: Any) -> Any:
+    """Give a fitted transformer as plain arrays; one of another kind as it is."""
+    plain = _compiled(fitted, getattr(fitted, "n_features_in_", None))
+    return fitted if plain is None else plain
+
+
+def _compiled(fitted: Any, n_columns: int | None) -> Any:
+    """The plain transform; None if there is none of this kind."""
+    if isinstance(fitted, PLAIN):
+        return fitted
+    if fitted is None or isinstance(fitted, str):  # "passthrough"
+        return None if n_columns is None else Passthrough(n_columns)
+    compile_kind = _KINDS.get(type(fitted))
+    return None if compile_kind is None else compile_kind(fitted)
+
+
+def _imputer(fitted: Any) -> Imputer | None:
+    nan = isinstance(fitted.missing_values, float) and np.isnan(fitted.missing_values)
+    if not nan or fitted._fit_dtype.kind not in "iufO":
+        return None
+    statistics = fitted.statistics_
+    kept = np.ones(len(statistics), dtype=bool)
+    if not fitted.keep_empty_features:
+        kept = np.asarray(statistics == statistics, dtype=bool)
+    if fitted._fit_dtype.kind == "O":
+        fill = statistics.astype(object)
+        if not all(isinstance(v, (str, int, float, bool)) for v in fill.tolist()):
+            return None
+    else:
+        fill = np.where(kept, statistics, 0).astype(fitted._fill_dtype).astype(float)
+    marked = fitted.indicator_.features_ if fitted.add_indicator else []
+    return Imputer(fill, kept, np.asarray(marked, dtype=np.intp))
+
+
+def _standardiser(fitted: Any) -> Standardiser:
+    width = fitted.n_features_in_
+    return Standardiser(
+        np.asarray(fitted.mean_, float) if fitted.with_mean else np.zeros(width),
+        np.asarray(fitted.scale_, float) if fitted.with_std else np.ones(width),
+    )
+
+
+def _ranger(fitted: Any) -> Ranger:
+    low, high = fitted.feature_range
+    return Ranger(
+        np.asarray(fitted.scale_, dtype=float),
+        np.asarray(fitted.min_, dtype=float),
+        (float(low), float(high)) if fitted.clip else None,
+    )
+
+
+def _categories(fitted: Any) -> tuple[tuple[Any, ...], ...] | None:
+    """Categories as plain values; None if some are neither text nor numbers."""
+    lists = tuple(tuple(values.tolist()) for values in fitted.categories_)
+    plain = (str, int, float, bool, type(None))
+    grouped = getattr(fitted, "_infrequent_enabled", False)
+    known = all(isinstance(value, plain) for values in lists for value in values)
+    return lists if known and not grouped else None
+
+
+def _one_hot(fitted: Any) -> OneHot | None:
+    categories = _categories(fitted)
+    if categories is None or fitted.handle_unknown == "warn":
+        return None
+    dropped = fitted.drop_idx_
+    if dropped is None:
+        dropped = [None] * len(categories)
+    return OneHot(
+        categories,
+        tuple(None if drop is None else int(drop) for drop in dropped),
+        fitted.handle_unknown != "error",
+    )
+
+
+def _ordinal(fitted: Any) -> Ordinal | None:
+    categories = _categories(fitted)
+    if categories is None or np.dtype(fitted.dtype) != np.float64:
+        return None
+    unknown = fitted.unknown_value if fitted.handle_unknown != "error" else None
+    return Ordinal(
+        categories,
+        float(fitted.encoded_missing_value),
+        None if unknown is None else float(unknown),
+    )
+
+
+def _unchanged(fitted: Any) -> Passthrough | None:
+    """What a column transformer makes of "passthrough"."""
+    return Passthrough(fitted.n_features_in_) if fitted.func is None else None
+
+
+def _side_by_side(fitted: Any) -> SideBySide | None:
+    if fitted.transformer_weights is not None:
+        return None
+    parts = []
+    for name, transformer, _ in fitted.transformers_:
+        at = tuple(map(int, fitted._transformer_to_input_indices[name]))
+        if not at or (isinstance(transformer, str) and transformer == "drop"):
+            continue
+        part = _compiled(transformer, len(at))
+        if part is None or part.n_columns != len(at):
+            return None
+        parts.append((at, part))
+    return SideBySide(int(fitted.n_features_in_), tuple(parts))
+
+
+def _in_turn(fitted: Any) -> InTurn | None:
+    steps = []
+    width = int(fitted.n_features_in_)
+    for _, transformer in fitted.steps:
+        step = _compiled(transformer, width)
+        if step is None or step.n_columns != width:
+            return None
+        steps.append(step)
+        width = step.width
+    return InTurn(tuple(steps))
+
+
+_KINDS: dict[type, Any] = {
+    SimpleImputer: _imputer,
+    StandardScaler: _standardiser,
+    MinMaxScaler: _ranger,
+    OneHotEncoder: _one_hot,
+    OrdinalEncoder: _ordinal,
+    FunctionTransformer: _unchanged,
+    ColumnTransformer: _side_by_side,
+    Pipeline: _in_turn,
+}

@@ -1,0 +1,363 @@
+"""Leaf classifiers (f_k): one per distinct sensor subset, shared by equal leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from sensortree.exceptions import ParameterError
+from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.policy.classifiers import (
+    BoostedScorer,
+    ConstantScorer,
+    LogisticScorer,
+    posterior,
+)
+from sensortree.types import Array
+
+# How often a batch of fits is handed to a cluster that loses workers.
+MAX_ATTEMPTS = 3
+# A screen's copy of an ensemble has this many trees of this many leaves at most, and is
+# fitted on this many rows; other classifiers on fewer rows.
+SCREEN_TREES, SCREEN_LEAVES, SCREEN_ROWS_LIGHT = 30, 31, 6_000
+SCREEN_ROWS = 2_000
+
+Subset = frozenset[str]
+
+
+CLASSIFIERS: dict[str, Any] = {
+    "logistic2": QuadraticLogisticRegression(),
+    "boosted": HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+}
+LINEAR = (
+    QuadraticLogisticRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+    LinearSVC,
+)
+CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
+
+
+def resolve_classifier(classifier: Any, calibration: str | None = None) -> Any:
+    """Give the estimator that a name or an estimator stands for, calibrated or not."""
+    if isinstance(classifier, str):
+        if classifier not in CLASSIFIERS:
+            raise ParameterError(
+                f"classifier must be a scikit-learn classifier or one of "
+                f"{', '.join(map(repr, CLASSIFIERS))}, got {classifier!r}."
+            )
+        classifier = CLASSIFIERS[classifier]
+    elif isinstance(classifier, type):
+        raise ParameterError(
+            f"classifier must be an instance, got the class {classifier.__name__}; write "
+            f"{classifier.__name__}()."
+        )
+    elif not hasattr(classifier, "fit") or not hasattr(classifier, "predict"):
+        raise ParameterError(
+            f"classifier must be a scikit-learn classifier with 'fit' and 'predict', got "
+            f"{classifier!r}."
+        )
+    if calibration is None:
+        return classifier
+    return CalibratedClassifierCV(classifier, method=calibration, ensemble=False)
+
+
+def accepts_nan(classifier: Any) -> bool:
+    """Whether a classifier says that it can be fitted on NaN."""
+    return bool(get_tags(classifier).input_tags.allow_nan)
+
+
+def fit_leaf_classifiers(
+    classifier: Any,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    sample_weight: Array | None,
+    n_jobs: int | None = None,
+) -> dict[Subset, Any]:
+    """Fit one classifier per sensor subset, on all rows.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier
+    features : mapping of subset to ndarray of shape (n_samples, width)
+    y : ndarray of shape (n_samples,)
+        Classes as integers.
+    sample_weight : ndarray of shape (n_samples,) or None
+    n_jobs : int, default=None
+        As in joblib.
+    """
+    tasks = [(classifier, X, y, sample_weight) for X in features.values()]
+    return dict(zip(features, _in_parallel(_fit_one, n_jobs, tasks), strict=True))
+
+
+def judge_leaf_classifiers(
+    classifier: Any,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    fold: NDArray[np.intp],
+    n_jobs: int | None = None,
+) -> dict[Subset, Array]:
+    """Posterior of each subset's classifier on rows that it has not seen.
+
+    Parameters
+    ----------
+    classifier, features, y, sample_weight, n_jobs
+        As in `fit_leaf_classifiers`.
+    n_classes : int
+    fold : ndarray of shape (n_samples,)
+        A row's posterior is that of a classifier fitted without the row's fold; -1 stands
+        for a classifier fitted on all rows.
+
+    Returns
+    -------
+    posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
+    """
+    # With nothing known there is nothing to overfit, and the prior is the same for all.
+    folds = {
+        subset: fold if X.shape[1] else np.full(len(y), -1)
+        for subset, X in features.items()
+    }
+    tasks = [(s, held_out) for s, own in folds.items() for held_out in np.unique(own)]
+    judged = _in_parallel(
+        _fit_and_judge,
+        n_jobs,
+        [
+            (
+                classifier,
+                features[subset],
+                y,
+                n_classes,
+                sample_weight,
+                (folds[subset] != held_out) | (held_out == -1),
+                folds[subset] == held_out,
+            )
+            for subset, held_out in tasks
+        ],
+    )
+    posteriors = {subset: np.empty((len(y), n_classes)) for subset in features}
+    for (subset, held_out), said in zip(tasks, judged, strict=True):
+        posteriors[subset][folds[subset] == held_out] = said
+    return posteriors
+
+
+def screen_leaf_classifiers(
+    classifier: Any,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> dict[Subset, Array]:
+    """Posterior of a light copy of each subset's classifier, at a fraction of the price.
+
+    Rows are halved at random; each half is answered by a copy that was fitted on the
+    other, or on as many rows of it as the screen can afford.
+
+    Parameters
+    ----------
+    classifier, features, y, n_classes, n_jobs
+        As in `judge_leaf_classifiers`.
+
+    Returns
+    -------
+    posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
+    """
+    light, n_rows = _lighter(classifier)
+    order = np.random.default_rng(1).permutation(len(y))
+    halves = order[: len(y) // 2], order[len(y) // 2 :]
+    tasks = [(subset, half) for subset in features for half in (0, 1)]
+    said = _in_parallel(
+        _fit_and_judge,
+        n_jobs,
+        [
+            (
+                light,
+                features[subset],
+                y,
+                n_classes,
+                None,
+                np.sort(halves[1 - half][:n_rows]),
+                halves[half],
+            )
+            for subset, half in tasks
+        ],
+    )
+    posteriors = {subset: np.empty((len(y), n_classes)) for subset in features}
+    for (subset, half), answered in zip(tasks, said, strict=True):
+        posteriors[subset][halves[half]] = answered
+    return posteriors
+
+
+def _lighter(classifier: Any) -> tuple[Any, int]:
+    """A copy with few small trees, and the rows it may be fitted on.
+
+    Where nothing says how many trees there are, fewer rows must do.
+    """
+    light, n_rows = clone(classifier), SCREEN_ROWS
+    for part in (light, *light.get_params().values()):
+        if isinstance(part, HistGradientBoostingClassifier):
+            largest = part.max_leaf_nodes or SCREEN_LEAVES
+            part.set_params(
+                max_iter=min(part.max_iter, SCREEN_TREES),
+                max_leaf_nodes=min(largest, SCREEN_LEAVES),
+            )
+            n_rows = SCREEN_ROWS_LIGHT
+        elif isinstance(getattr(part, "n_estimators", None), int):
+            part.set_params(n_estimators=min(part.n_estimators, SCREEN_TREES))
+            n_rows = SCREEN_ROWS_LIGHT
+    return light, n_rows
+
+
+def _in_parallel(
+    function: Callable[..., Any], n_jobs: int | None, tasks: list[tuple[Any, ...]]
+) -> list[Any]:
+    """Call through joblib; a cluster that lost a worker and its data is asked again."""
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            return list(Parallel(n_jobs=n_jobs)(delayed(function)(*t) for t in tasks))
+        except Exception as error:
+            lost = type(error).__module__.partition(".")[0] == "distributed"
+            if not lost or attempt == MAX_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _fit_and_judge(
+    classifier: Any,
+    X: Array,
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    train: NDArray[Any],
+    judged: NDArray[Any],
+) -> Array:
+    """Posterior of some rows by a classifier that is fitted on others."""
+    weight = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(classifier, X[train], y[train], weight)
+    return posterior(fitted, X[judged], n_classes)
+
+
+def is_linear(classifier: Any) -> bool:
+    """Whether least squares on a polynomial basis is a fair stand-in for a classifier."""
+    if isinstance(classifier, Pipeline):
+        return is_linear(classifier.steps[-1][1])
+    if isinstance(classifier, CalibratedClassifierCV):
+        return is_linear(classifier.estimator)
+    return isinstance(classifier, LINEAR)
+
+
+def trusted_posterior(
+    posteriors: Mapping[Subset, Array], y: NDArray[np.intp], sample_weight: Array
+) -> Array | None:
+    """Posterior of the least log-loss, the first of equals; None if the prior beats it.
+
+    Parameters
+    ----------
+    posteriors : mapping of subset to ndarray of shape (n_samples, n_classes)
+        Out of fold, or their log-loss flatters those who have seen the rows.
+    y : ndarray of shape (n_samples,)
+    sample_weight : ndarray of shape (n_samples,)
+    """
+    rows = np.arange(len(y))
+    weight = sample_weight / sample_weight.sum()
+
+    def log_loss(belief: Array) -> float:
+        with np.errstate(divide="ignore"):
+            return float(-weight @ np.log(belief[rows, y]))
+
+    prior = np.bincount(y, sample_weight) / sample_weight.sum()
+    best = min(posteriors.values(), key=log_loss)
+    beats_prior = log_loss(best) < -weight @ np.log(prior[y])
+    return best if beats_prior else None
+
+
+def _fit_one(
+    classifier: Any, X: Array, y: NDArray[np.intp], sample_weight: Array | None
+) -> Any:
+    if X.shape[1] == 0:  # nothing is known: predict the class prior
+        return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
+    if (y == y[0]).all():  # without this fold there is only one class
+        return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
+    return clone(classifier).fit(X, y, **_weight_parameters(classifier, sample_weight))
+
+
+def _weight_parameters(classifier: Any, sample_weight: Array | None) -> dict[str, Any]:
+    """Say how a classifier, or the steps of a pipeline, take sample weights."""
+    if sample_weight is None:
+        return {}
+    if isinstance(classifier, Pipeline):
+        takers = [
+            name
+            for name, step in classifier.steps
+            if step != "passthrough" and has_fit_parameter(step, "sample_weight")
+        ]
+        if classifier.steps[-1][0] in takers:
+            return {f"{name}__sample_weight": sample_weight for name in takers}
+    elif has_fit_parameter(classifier, "sample_weight"):
+        return {"sample_weight": sample_weight}
+    raise ParameterError(
+        f"{classifier!r} cannot be fitted with sample weights; use a classifier that can, "
+        f"or fit without weights."
+    )
+
+
+def compile_classifier(classifier: Any) -> Any:
+    """Give a fitted classifier as plain arrays; one of another kind as it is."""
+    if isinstance(classifier, DummyClassifier):
+        return ConstantScorer(np.asarray(classifier.class_prior_, dtype=np.float64))
+    if isinstance(classifier, QuadraticLogisticRegression):
+        return classifier.to_scorer()
+    if type(classifier) is LogisticRegression:
+        width = classifier.coef_.shape[1]
+        return LogisticScorer(
+            np.zeros(width),
+            np.ones(width),
+            1,
+            classifier.coef_.T,
+            classifier.intercept_,
+        )
+    if type(classifier) is HistGradientBoostingClassifier:
+        return _compile_boosted(classifier)
+    return classifier
+
+
+def _compile_boosted(classifier: HistGradientBoostingClassifier) -> Any:
+    """Arrays of all trees one after another; as it is if some column is categorical."""
+    if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
+        return classifier
+    rounds = [[tree.nodes for tree in trees] for trees in classifier._predictors]
+    sizes = [len(nodes) for trees in rounds for nodes in trees]
+    starts = np.cumsum([0, *sizes])[:-1]
+    nodes = np.concatenate([nodes for trees in rounds for nodes in trees])
+    offset, own = np.repeat(starts, sizes), np.arange(len(nodes))
+    leaf = nodes["is_leaf"].astype(bool)
+    return BoostedScorer(
+        np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
+        np.where(leaf, own, nodes["left"] + offset).astype(np.int32),
+        np.where(leaf, own, nodes["right"] + offset).astype(np.int32),
+        np.where(leaf, 0.0, nodes["num_threshold"]),
+        np.where(leaf, nodes["value"], 0.0),
+        nodes["missing_go_to_left"].astype(bool) & ~leaf,
+        starts.reshape(len(rounds), -1).astype(np.int32),
+        np.asarray(classifier._baseline_prediction, dtype=np.float64).ravel(),
+        classifier,
+    )

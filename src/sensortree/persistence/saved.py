@@ -1,0 +1,178 @@
+"""`SavedModel`: what a model file holds, ready to be asked, without scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensortree.exceptions import DataError
+from sensortree.policy.interface import PolicyAnswers
+from sensortree.policy.policy import Policy
+from sensortree.sensors.reader import check_price_array
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.table import Table
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array
+
+# What a model may know about its training, each an attribute with "_" behind.
+REPORTS = ("certificate", "decision_report", "structure_report", "fallback_leaf")
+
+
+class SavedModel(PolicyAnswers):
+    """A model that was read from a file; `load` makes them.
+
+    It answers as the fitted classifier did, and cannot be fitted.
+
+    Attributes
+    ----------
+    policy_ : Policy
+        Everything that is needed to predict.
+    classes_ : ndarray of shape (n_classes,)
+    sensors_ : SensorSet
+    tree_ : SensorTree
+    certificate_, decision_report_, structure_report_ : dict or None
+        What the training proved and reported, as plain data.
+    fallback_leaf_ : int or None
+    n_features_in_ : int
+        Number of columns that X must have.
+    feature_names_in_ : ndarray of shape (n_features_in_,) or None
+        Names that the columns of a frame must have, in this order.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import sensortree
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = sensortree.SensorTreeClassifier().fit(X, X[:, 0] > 0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.json")
+    ...     sensortree.save(model, path)
+    ...     loaded = sensortree.load(path)
+    >>> loaded
+    SavedModel(2 classes, 2 sensors, ...)
+    >>> loaded.predict([[1.0, 0.0], [-1.0, 0.0]])
+    array([ True, False])
+    """
+
+    certificate_: dict[str, Any] | None
+    decision_report_: dict[str, Any] | None
+    structure_report_: dict[str, Any] | None
+    fallback_leaf_: int | None
+
+    def __init__(
+        self,
+        policy: Policy,
+        feature_names: NDArray[Any] | None,
+        evidence: Mapping[str, Any],
+    ):
+        self.policy_ = policy
+        self.feature_names_in_ = feature_names
+        for name in REPORTS:
+            setattr(self, f"{name}_", evidence.get(name))
+
+    @property
+    def _policy(self) -> Policy:
+        return self.policy_
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes."""
+        return self.policy_.classes
+
+    @property
+    def sensors_(self) -> SensorSet:
+        """Names, columns and prices."""
+        return self.policy_.sensors
+
+    @property
+    def tree_(self) -> SensorTree:
+        """The tree; its numbering is that of `apply`."""
+        return self.policy_.tree
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that X must have."""
+        return len(self.sensors_.column_names)
+
+    def __repr__(self) -> str:
+        return (
+            f"SavedModel({len(self.classes_)} classes, {len(self.sensors_)} sensors, "
+            f"{self.tree_.n_leaves} leaves)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self._with_tree(f"<p><code>{escape(repr(self))}</code></p>")
+
+    def _table(self, X: Any, prices: ArrayLike | None) -> Table:
+        """Check X: the same columns as in training, and prices."""
+        if not Table.holds(X):
+            X = _numbers(X)
+        self._check_columns(Table(X))
+        if not self.policy_.reader.transformers:
+            X = _floats(X)
+        if prices is None:
+            return Table(X)
+        return Table(X, check_price_array(prices, len(X), self.sensors_))
+
+    def _check_columns(self, table: Table) -> None:
+        """Refuse another number of columns, or names in another order."""
+        if table.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {table.shape[1]} columns, but the model was fitted with "
+                f"{self.n_features_in_}."
+            )
+        if self.feature_names_in_ is None or table.column_names is None:
+            return
+        expected = tuple(self.feature_names_in_)
+        for i, (name, wanted) in enumerate(
+            zip(table.column_names, expected, strict=True)
+        ):
+            if name != wanted:
+                raise DataError(
+                    f"column {i} of X is {name!r}, expected {wanted!r}; give the columns "
+                    f"that the model was fitted with, in their order: "
+                    f"X[list(model.feature_names_in_)]."
+                )
+
+
+def _numbers(X: Any) -> NDArray[Any]:
+    """Lists and the like as a two-dimensional array."""
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"X must be a table of rows and columns ({error}).") from error
+    if array.ndim != 2:
+        raise DataError(
+            f"X must be two-dimensional, one row per example, got {array.ndim} "
+            f"dimensions; a single row is X.reshape(1, -1)."
+        )
+    return array
+
+
+def _floats(X: Any) -> Array:
+    """All columns as float64."""
+    if isinstance(X, np.ndarray):
+        return _as_float(X, "X")
+    pandas = nw.dependencies.is_pandas_dataframe(X)
+    frame = None if pandas else nw.from_native(X, eager_only=True)
+    columns = []
+    for i in range(X.shape[1]):
+        if frame is None:
+            column = nw.from_native(X.iloc[:, i], series_only=True)
+        else:
+            column = frame[:, i]
+        columns.append(_as_float(column.to_numpy(), f"column {i} of X"))
+    return np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
+
+
+def _as_float(values: NDArray[Any], what: str) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must hold numbers ({error}).") from error

@@ -1,0 +1,224 @@
+"""Leaf classifiers as plain arrays: what is left of them when training is over.
+
+Each is made of NumPy arrays and nothing else, so it can be written to a file and asked
+without scikit-learn. A row's answer does not depend on the rows beside it, to the last
+bit: whether rows come together or one by one, the same sums are made in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.types import Array
+
+# Rows from which products of columns are made column by column, and ensembles are asked
+# all at once; rows whose scores are computed together; rows of an ensemble at a time.
+MANY_ROWS = 64
+TOGETHER = 4
+BLOCK = 512
+
+
+class Scorer(Protocol):
+    """Whatever gives class probabilities for readings."""
+
+    def predict_proba(self, X: Array) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        ...
+
+
+class _Answers:
+    """The most probable class, for all scorers."""
+
+    def predict_proba(self, X: Array) -> Array:
+        raise NotImplementedError  # each scorer's own
+
+    def predict(self, X: Array) -> NDArray[np.intp]:
+        """Most probable class as a position, (n_rows,); the first of equals."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantScorer(_Answers):
+    """The class prior: the answer where nothing is known.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_classes,)
+    """
+
+    proba: Array
+
+    def predict_proba(self, X: Array) -> Array:
+        """Give the prior, (n_rows, n_classes)."""
+        return np.tile(self.proba, (len(X), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticScorer(_Answers):
+    """Logistic regression on standardised columns and, at degree 2, their products.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (width,)
+    degree : int
+        1 or 2.
+    coef : ndarray of shape (n_terms, n_outputs)
+        One output for two classes, else one per class.
+    intercept : ndarray of shape (n_outputs,)
+    """
+
+    center: Array
+    scale: Array
+    degree: int
+    coef: Array
+    intercept: Array
+
+    def __post_init__(self) -> None:
+        # One layout, so that a loaded model makes the same sums in the same order.
+        object.__setattr__(self, "coef", np.ascontiguousarray(self.coef))
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return np.triu_indices(len(self.center))
+
+    def basis(self, X: Array) -> Array:
+        """Standardised columns, then every square and product of two of them."""
+        return np.ascontiguousarray(self._terms(X)[:, : len(X)].T)
+
+    def _terms(self, X: Array) -> Array:
+        """The basis, a row for each term; rows of X are filled up to whole blocks."""
+        width, n_rows = len(self.center), -(-len(X) // TOGETHER) * TOGETHER
+        linear = np.zeros((width, n_rows))
+        linear[:, : len(X)] = ((X - self.center) / self.scale).T
+        if self.degree == 1:
+            return linear
+        if len(X) < MANY_ROWS:
+            first, second = self._pairs
+            products = linear.take(first, axis=0)
+            products *= linear.take(second, axis=0)
+            return np.concatenate([linear, products])
+        terms = np.empty((width + width * (width + 1) // 2, n_rows))
+        terms[:width] = linear
+        at = width
+        for column in range(width):
+            end = at + width - column
+            np.multiply(linear[column:], linear[column], out=terms[at:end])
+            at = end
+        return terms
+
+    def scores(self, X: Array) -> Array:
+        """Scores before they become probabilities, (n_rows, n_outputs)."""
+        terms = self._terms(X)
+        # Products of a few rows each, all of one shape: every row goes through the same
+        # kernel, however many there are.
+        n_blocks = terms.shape[1] // TOGETHER
+        blocks = terms.reshape(len(terms), n_blocks, TOGETHER).transpose(1, 2, 0)
+        scores = (blocks @ self.coef).reshape(-1, len(self.intercept))[: len(X)]
+        scores += self.intercept
+        return np.asarray(scores)
+
+    def predict_proba(self, X: Array) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        return probabilities(self.scores(X))
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedScorer(_Answers):
+    """An ensemble of boosted trees on numbers, as arrays of nodes.
+
+    The nodes of all trees stand one after another; a leaf is its own child. The trees of
+    one round, one for each output, are neighbours.
+
+    Attributes
+    ----------
+    feature, left, right : ndarray of int of shape (n_nodes,)
+    threshold, value : ndarray of shape (n_nodes,)
+        A reading at most as large goes left; the value counts at a leaf.
+    missing_left : ndarray of bool of shape (n_nodes,)
+        Whether NaN goes left.
+    roots : ndarray of int of shape (n_rounds, n_outputs)
+    baseline : ndarray of shape (n_outputs,)
+    native : fitted scikit-learn classifier or None
+        The same ensemble, which is quicker on many rows; not written to files.
+    """
+
+    feature: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    threshold: Array
+    value: Array
+    missing_left: NDArray[np.bool_]
+    roots: NDArray[np.int32]
+    baseline: Array
+    native: Any = field(default=None, repr=False)
+
+    @cached_property
+    def depth(self) -> int:
+        """Steps after which every row has come to a leaf."""
+        steps, level = 0, self.roots.ravel()
+        while (level := np.unique(level[self.left[level] != level])).size:
+            level = np.unique(np.concatenate([self.left[level], self.right[level]]))
+            steps += 1
+        return steps
+
+    def scores(self, X: Array) -> Array:
+        """Sum of the trees' values, round by round, (n_rows, n_outputs)."""
+        n_rows, n_trees = len(X), self.roots.size
+        at = np.repeat(self.roots.reshape(1, -1), n_rows, axis=0)
+        rows = np.arange(n_rows)[:, None]
+        for _ in range(self.depth):
+            reading = X[rows, self.feature[at]]
+            goes_left = reading <= self.threshold[at]
+            goes_left |= np.isnan(reading) & self.missing_left[at]
+            at = np.where(goes_left, self.left[at], self.right[at])
+        values = self.value[at].reshape(n_rows, *self.roots.shape)
+        start = np.broadcast_to(self.baseline, (n_rows, 1, len(self.baseline)))
+        # One after another, as they were learned; np.sum would add them in pairs.
+        rounds = np.concatenate([start, values], axis=1) if n_trees else start
+        return np.asarray(np.cumsum(rounds, axis=1)[:, -1])
+
+    def predict_proba(self, X: Array) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        if self.native is not None and len(X) >= MANY_ROWS:
+            scores = self.native.decision_function(X).reshape(len(X), -1)
+            return probabilities(np.ascontiguousarray(scores))
+        blocks = [self.scores(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+        return probabilities(
+            np.concatenate(blocks) if blocks else np.empty((0, len(self.baseline)))
+        )
+
+
+def probabilities(scores: Array) -> Array:
+    """Sigmoid of one score, or softmax of several, as (n_rows, n_classes)."""
+    if scores.shape[1] > 1:
+        likely = scores - np.maximum.reduce(scores, axis=1, keepdims=True)
+        np.exp(likely, out=likely)
+        likely /= np.add.reduce(likely, axis=1, keepdims=True)
+        return np.asarray(likely)
+    small = np.exp(-np.abs(scores))
+    second = np.where(scores >= 0, 1.0, small) / (1.0 + small)
+    return np.concatenate([1.0 - second, second], axis=1)
+
+
+def posterior(scorer: Any, X: Array, n_classes: int) -> Array:
+    """Probability of every class, (n_rows, n_classes); 0 or 1 if a classifier gives none.
+
+    The classes of a foreign classifier are positions, some of which it may not have seen.
+    """
+    if hasattr(scorer, "predict_proba"):
+        classes = getattr(scorer, "classes_", None)
+        if len(X) and classes is None:
+            return np.asarray(scorer.predict_proba(X))
+        said = np.zeros((len(X), n_classes))
+        if len(X):
+            said[:, classes] = scorer.predict_proba(X)
+        return said
+    said = np.zeros((len(X), n_classes))
+    if len(X):
+        said[np.arange(len(X)), np.asarray(scorer.predict(X))] = 1.0
+    return said

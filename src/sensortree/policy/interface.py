@@ -1,0 +1,230 @@
+"""`PolicyAnswers`: what every model with a policy answers about rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensortree.exceptions import DataError
+from sensortree.policy.explanation import Explanation, explain
+from sensortree.policy.policy import Policy
+from sensortree.policy.report import CostReport, cost_report
+from sensortree.sensors.table import Table
+from sensortree.types import Array
+
+if TYPE_CHECKING:
+    from sensortree.display import TreeDisplay
+
+
+class PolicyAnswers:
+    """Methods that ask a policy, after X was checked; a model says how it is checked."""
+
+    @property
+    def _policy(self) -> Policy:
+        raise NotImplementedError  # the model's
+
+    def _table(self, X: Any, prices: ArrayLike | None) -> Table:
+        raise NotImplementedError  # the model's
+
+    def predict(self, X: Any, prices: ArrayLike | None = None) -> NDArray[Any]:
+        """Class of each row, answered with the sensors it acquires.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Columns of sensors that a row does not acquire are not looked at.
+        prices : array-like of shape (n_samples, n_sensors), default=None
+            Prices of each row, if the model was fitted with such.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._policy.predict(self._table(X, prices))
+
+    def predict_proba(self, X: Any, prices: ArrayLike | None = None) -> Array:
+        """Class probabilities of each row, from the leaf it reaches.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        return self._policy.predict_proba(self._table(X, prices))
+
+    def apply(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.intp]:
+        """Index of the leaf each row reaches.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        leaf : ndarray of shape (n_samples,)
+            Leaves are numbered as in ``tree_.leaves``. A row that can afford no leaf
+            within ``max_cost`` stops at a node, and gets ``~node``.
+        """
+        return self._policy.apply(self._table(X, prices))
+
+    def acquired(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Which sensors each row acquires.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        acquired : ndarray of bool of shape (n_samples, n_sensors)
+            Sensors are ordered as in ``sensors_.names``.
+        """
+        return self._policy.acquired(self._table(X, prices))
+
+    def acquisition_cost(self, X: Any, prices: ArrayLike | None = None) -> Array:
+        """Price of the sensors each row acquires.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        cost : ndarray of shape (n_samples,)
+        """
+        return self._policy.acquisition_cost(self._table(X, prices))
+
+    def report(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> CostReport:
+        """What was spent on some rows, on what, and what it was worth.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows that the model was not fitted on.
+        y : array-like of shape (n_samples,)
+            Right answers.
+        sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        report : CostReport
+            Print it, or take its attributes, ``to_dict()`` or ``to_frame()``.
+        """
+        return cost_report(self._policy, self._table(X, prices), y, sample_weight)
+
+    def explain(self, x: Any, prices: ArrayLike | None = None) -> Explanation:
+        """Why one row buys what it buys, and is answered what it is answered.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,), pandas Series, or table of one row
+            Columns of sensors that the row does not acquire are not looked at.
+        prices : array-like of shape (n_sensors,), default=None
+            Prices of the row, if the model was fitted with such.
+
+        Returns
+        -------
+        explanation : Explanation
+            Print it, take its attributes or ``to_dict()``, or draw it with ``plot()``.
+        """
+        own = None if prices is None else np.atleast_2d(np.asarray(prices, np.float64))
+        return explain(self._policy, self._table(_one_row(x), own))
+
+    def to_svg(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        prices: ArrayLike | None = None,
+        unit: str = "",
+    ) -> str:
+        """Draw the tree as the text of an SVG picture; nothing else is needed for it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features), default=None
+            Rows to follow through the tree; by default the training rows, judged out of
+            fold with ``cv``.
+        y : array-like of shape (n_samples,), default=None
+            Right answers to X, for accuracy and classes at the leaves.
+        prices : array-like of shape (n_samples, n_sensors), default=None
+        unit : str, default=""
+            What a price is counted in.
+
+        Returns
+        -------
+        svg : str
+            It follows the light or dark theme of the page that it stands on.
+        """
+        return self._tree_display(X, y, prices, unit).to_svg()
+
+    def to_html(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        prices: ArrayLike | None = None,
+        unit: str = "",
+    ) -> str:
+        """Draw the tree as an HTML page of its own.
+
+        Parameters
+        ----------
+        X, y, prices, unit
+            As in `to_svg`.
+
+        Returns
+        -------
+        html : str
+            It loads nothing from elsewhere.
+        """
+        return self._tree_display(X, y, prices, unit).to_html()
+
+    def _tree_display(
+        self, X: Any, y: Any, prices: ArrayLike | None, unit: str
+    ) -> TreeDisplay:
+        from sensortree.display import TreeDisplay
+
+        _ = self._policy  # an unfitted model says that it is unfitted
+        return TreeDisplay.from_estimator(self, X, y, prices=prices, unit=unit)
+
+    def _with_tree(self, html: str) -> str:
+        """Part of an HTML page, for notebooks, with the tree behind it."""
+        from sensortree.display.notebook import tree_in_notebook
+
+        try:
+            return tree_in_notebook(self, html)
+        except Exception:  # looking at a model must never be an error
+            return html
+
+
+def _one_row(x: Any) -> Any:
+    """Bring a row to a table: an array, a frame, or a pandas Series with its names."""
+    if Table.holds(x):
+        table = x
+    elif hasattr(x, "to_frame") and hasattr(x, "index"):  # a pandas Series
+        table = x.to_frame().T.infer_objects()
+    else:
+        table = np.asarray(x)
+        table = table.reshape(1, -1) if table.ndim == 1 else table
+    if len(table) != 1:
+        raise DataError(
+            f"explain takes one row, got {len(table)}; ask for rows one by one."
+        )
+    return table

@@ -1,0 +1,159 @@
+"""Alternating minimisation: improve one decision function at a time, on the true risk.
+
+With all other decision functions fixed, an example that reaches node j ends at one leaf
+if it goes negative there and at another if it goes positive. What going positive gains,
+in risk, makes a weighted two-class problem. Its logistic regression gives a direction;
+where many examples come by, the threshold of the least true risk along it is found by
+sorting. A step is kept only if the risk falls, so the risk never rises and the search ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.linalg import solve as solve_dense
+from scipy.special import expit
+
+from sensortree.program.routing import RoutingProblem
+from sensortree.types import Array
+
+Coef = list[Array]
+Improvement = Callable[[Array, Array, Array, float], Array]
+
+MAX_SWEEPS = 20
+NEWTON_STEPS = 15
+# A fall of the risk by less than this share of the spread of leaf risks is rounding.
+LEAST_FALL = 1e-9
+# Rows from which a node's threshold is found by counting.
+CUT_ROWS = 1000
+# Ridge that keeps a separable regression finite, as a share of its total weight.
+LEAST_RIDGE = 1e-6
+
+
+def alternate(
+    problem: RoutingProblem,
+    coef: Sequence[Array],
+    l2: float,
+    improve: Improvement,
+    max_sweeps: int = MAX_SWEEPS,
+) -> Coef:
+    """Improve decision functions node by node, from the leaves up, while the risk falls.
+
+    Parameters
+    ----------
+    problem : RoutingProblem
+    coef : sequence of n_nodes arrays of shape (D_j,)
+        Where to start.
+    l2 : float
+        Ridge penalty of the weighted logistic regressions.
+    improve : {best_direction, best_cut}
+        How a node's coefficients are found from its features, gains and coefficients.
+    max_sweeps : int, default=20
+        How often each node is visited at most.
+
+    Returns
+    -------
+    coef : list of n_nodes arrays of shape (D_j,)
+        Their true risk is at most that of the start.
+    """
+    coef = [np.array(theta, dtype=float) for theta in coef]
+    if not coef:
+        return coef
+    margins = problem.margins(coef)
+    enough = LEAST_FALL * np.ptp(problem.leaf_risk) * problem.weight.sum()
+    for _ in range(max_sweeps):
+        fallen = 0.0
+        passed = problem.tree.passed(margins)
+        below = np.empty(margins.shape)  # risk of each example, put at each node
+        for node in reversed(range(problem.tree.n_nodes)):
+            if_negative, if_positive = (
+                problem.leaf_risk[:, ~child[node]]
+                if child[node] < 0
+                else below[:, child[node]]
+                for child in problem.tree.children
+            )
+            rows = np.flatnonzero(passed[:, node])
+            phi = problem.features[node]
+            gain = problem.weight[rows] * (if_negative - if_positive)[rows]
+            theta = improve(phi[rows], gain, coef[node], l2)
+            moved = phi @ theta
+            fall = gain @ (moved[rows] > 0) - gain @ (margins[rows, node] > 0)
+            if fall > enough:
+                coef[node], margins[:, node] = theta, moved
+                fallen += fall
+            below[:, node] = np.where(margins[:, node] > 0, if_positive, if_negative)
+        if fallen <= enough:
+            break
+    return coef
+
+
+def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
+    """Logistic regression of the sign of a gain, weighted by its size.
+
+    Minimises  sum_i |gain_i| log(1 + exp(-sign(gain_i) φ_i·θ)) + (l2/2) |θ|²  by Newton's
+    method, from θ = 0 or the given θ, whichever is better.
+    """
+    matters = gain != 0
+    phi, weight, sign = phi[matters], np.abs(gain[matters]), np.sign(gain[matters])
+    ridge = max(l2, LEAST_RIDGE * float(weight.sum()))
+    if not ridge:  # no example cares
+        return np.zeros_like(theta)
+
+    def objective(theta: Array, margin: Array) -> float:
+        loss = weight @ np.logaddexp(0.0, -sign * margin)
+        return float(loss + 0.5 * ridge * (theta @ theta))
+
+    margin = phi @ theta
+    value = objective(theta, margin)
+    if value > objective(0 * theta, 0 * margin):
+        theta, margin = 0 * theta, 0 * margin
+        value = objective(theta, margin)
+    for _ in range(NEWTON_STEPS):
+        pull = weight * expit(-sign * margin)
+        gradient = ridge * theta - phi.T @ (sign * pull)
+        curvature = pull * expit(sign * margin)
+        hessian = phi.T @ (curvature[:, None] * phi)
+        hessian.flat[:: len(theta) + 1] += ridge
+        step = solve_dense(hessian, -gradient, assume_a="pos", check_finite=False)
+        slope = float(gradient @ step)
+        if slope > -1e-8 * value:
+            break
+        along, length = phi @ step, 1.0
+        while length > 1e-4:
+            moved = objective(theta + length * step, margin + length * along)
+            if moved <= value + 1e-4 * length * slope:
+                break
+            length /= 2
+        else:
+            break
+        theta, margin, value = theta + length * step, margin + length * along, moved
+    return np.asarray(theta)
+
+
+def best_cut(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
+    """Logistic regression, then the threshold of the least true risk, if rows are many.
+
+    On few rows a threshold found by counting follows the noise.
+    """
+    theta = best_direction(phi, gain, theta, l2)
+    if len(gain) < CUT_ROWS:
+        return theta
+    return best_threshold(theta, phi @ theta, gain)
+
+
+def best_threshold(theta: Array, score: Array, gain: Array) -> Array:
+    """Shift the intercept, the last of θ, to where the positive side gains most.
+
+    If one side is best for every example, all coefficients but the intercept are 0.
+    """
+    order = np.argsort(-score, kind="stable")
+    ordered = score[order]
+    gained = np.r_[0.0, np.cumsum(gain[order])]
+    cuts = np.r_[True, ordered[1:] < ordered[:-1], True][: len(gained)]
+    best = int(np.argmax(np.where(cuts, gained, -np.inf)))
+    if best in (0, len(score)):
+        return np.asarray(np.r_[np.zeros(len(theta) - 1), 1.0 if best else -1.0])
+    shifted: Array = theta.copy()
+    shifted[-1] -= 0.5 * (ordered[best - 1] + ordered[best])
+    return shifted

@@ -1,0 +1,152 @@
+"""Risk of a tree, exactly and bounded by a surrogate: pure array functions.
+
+Each function returns one value per example; the caller sums or averages. Shapes:
+``leaf_risk``, ``savings`` (n_samples, n_leaves); ``decisions`` (n_samples, n_nodes);
+``positive_paths`` (P), ``negative_paths`` (N) (n_leaves, n_nodes).
+
+The paper drops the constant R_max - sum_k π_k from its linear program; every function
+here restores it, so that risks and surrogates can be compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensortree.types import Array
+
+Paths = NDArray[np.bool_]
+
+
+def leaf_risk(error: ArrayLike, leaf_cost: ArrayLike, cost_weight: float) -> Array:
+    """Leaf risk (R_k): loss at each leaf plus the weighted price of its sensors.
+
+    Parameters
+    ----------
+    error : array-like of shape (n_samples, n_leaves)
+        1 where the leaf's classifier is wrong, 0 where it is right; or a loss in money.
+    leaf_cost : array-like of shape (n_leaves,) or (n_samples, n_leaves)
+        Price of the sensors known at each leaf.
+    cost_weight : float
+        Error per unit of cost (α in the paper).
+
+    Examples
+    --------
+    >>> leaf_risk([[1, 0]], leaf_cost=[0.0, 3.0], cost_weight=0.1)
+    array([[1. , 0.3]])
+    """
+    return np.asarray(error, float) + cost_weight * np.asarray(leaf_cost, float)
+
+
+def max_risk(costs: ArrayLike, cost_weight: float, loss: float = 1.0) -> float:
+    """Maximal risk (R_max): all sensors are bought and the answer is wrong.
+
+    Examples
+    --------
+    >>> max_risk([1.0, 3.0], cost_weight=0.1)
+    1.4
+    """
+    return loss + cost_weight * float(np.sum(costs))
+
+
+def savings(leaf_risk: ArrayLike, max_risk: ArrayLike) -> Array:
+    """Savings (π; eq.savings): what stopping at a leaf keeps, against the worst case.
+
+    Parameters
+    ----------
+    leaf_risk : array-like of shape (n_samples, n_leaves)
+    max_risk : float or array-like of shape (n_samples,)
+        At least as large as each leaf risk, or savings would be negative.
+
+    Examples
+    --------
+    >>> savings([[1.0, 0.3]], max_risk=1.4)
+    array([[0.4, 1.1]])
+    """
+    kept = np.reshape(np.asarray(max_risk, float), (-1, 1)) - np.asarray(leaf_risk)
+    # Rounding may leave -1e-17 where the worst case is met exactly.
+    return np.asarray(np.maximum(kept, 0.0))
+
+
+def savings_lost(
+    savings: Array, positive_paths: Paths, negative_paths: Paths
+) -> tuple[Array, Array]:
+    """Savings lost by each decision: those of the leaves it makes unreachable.
+
+    Returns
+    -------
+    lost_if_negative : ndarray of shape (n_samples, n_nodes)
+        Sum of π over C_j^p, the leaves on the node's positive side.
+    lost_if_positive : ndarray of shape (n_samples, n_nodes)
+        Sum of π over C_j^n.
+    """
+    return savings @ positive_paths, savings @ negative_paths
+
+
+def hinge(margin: ArrayLike) -> Array:
+    """Hinge (φ): max(0, 1 + z), which bounds 1[z > 0]; φ(-z) bounds 1[z <= 0]."""
+    return np.maximum(0.0, 1.0 + np.asarray(margin, float))
+
+
+def product_form(
+    leaf_risk: Array, decisions: Array, positive_paths: Paths, negative_paths: Paths
+) -> Array:
+    """Risk as a sum over leaves of products of indicators (eq.erm_prod_ind)."""
+    taken = decisions[:, None, :] > 0
+    agrees = np.where(positive_paths, taken, True) & np.where(
+        negative_paths, ~taken, True
+    )
+    reached = agrees.prod(axis=2)
+    return np.asarray((leaf_risk * reached).sum(axis=1))
+
+
+def max_form(
+    savings: Array,
+    max_risk: ArrayLike,
+    decisions: Array,
+    positive_paths: Paths,
+    negative_paths: Paths,
+) -> Array:
+    """Risk as one maximum over paths of sums of indicators (eq.erm_tree)."""
+    taken = (decisions > 0).astype(float)
+    paths = (positive_paths, negative_paths)
+    return _constant(savings, max_risk) + _largest_path(
+        savings, taken, 1 - taken, *paths
+    )
+
+
+def surrogate_risk(
+    savings: Array,
+    max_risk: ArrayLike,
+    decisions: Array,
+    positive_paths: Paths,
+    negative_paths: Paths,
+) -> Array:
+    """Surrogate (R_φ): the max form with a hinge for each indicator; convex in g."""
+    paths = (positive_paths, negative_paths)
+    above, below = hinge(decisions), hinge(-np.asarray(decisions))
+    return _constant(savings, max_risk) + _largest_path(savings, above, below, *paths)
+
+
+def _constant(savings: Array, max_risk: ArrayLike) -> Array:
+    """R_max - sum_k π_k, which the paper's linear program leaves out."""
+    return np.asarray(np.asarray(max_risk, float) - savings.sum(axis=1))
+
+
+def _largest_path(
+    savings: Array,
+    if_positive: Array,
+    if_negative: Array,
+    positive_paths: Paths,
+    negative_paths: Paths,
+) -> Array:
+    """max_k w_p,k · if_positive + w_n,k · if_negative, with the paper's weights w."""
+    lost_if_negative, lost_if_positive = savings_lost(
+        savings, positive_paths, negative_paths
+    )
+    on_positive: Any = lost_if_positive * if_positive
+    on_negative: Any = lost_if_negative * if_negative
+    paths = on_positive @ positive_paths.T + on_negative @ negative_paths.T
+    return np.asarray(paths.max(axis=1))

@@ -1,0 +1,83 @@
+"""`Market`: what may be bought after what, and at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Market:
+    """What may be bought after what, and at what price.
+
+    Attributes
+    ----------
+    sensors : SensorSet
+    prices : ndarray of shape (n_rows, n_sensors) or None
+        Prices of each example, where some have prices of their own.
+    max_cost : float or None
+        No example may spend more.
+    """
+
+    sensors: SensorSet
+    prices: Array | None = None
+    max_cost: float | None = None
+
+    def cost(self, subset: Iterable[str], known: Iterable[str] = ()) -> Any:
+        """Price of a subset: a number, or one for each example."""
+        return self.sensors.cost_of(subset, known, self.prices)
+
+    def extension(self, known: frozenset[str], name: str) -> frozenset[str] | None:
+        """What is known after buying one more; None if nobody may, or can afford it."""
+        extended = self.sensors.extension(known, name)
+        return extended if extended is not None and self.allows(extended) else None
+
+    def allows(self, subset: frozenset[str]) -> bool:
+        """Whether some example may know this and can afford it."""
+        if not self.sensors.admissible(subset):
+            return False
+        return self.max_cost is None or bool(np.min(self.cost(subset)) <= self.max_cost)
+
+    def free(self) -> frozenset[str]:
+        """Sensors that cost nothing, with all that must come before them."""
+        known: frozenset[str] = frozenset()
+        for name in self.sensors.names:
+            extended = self.sensors.extension(known, name)
+            if extended is not None and not np.any(self.cost(extended)):
+                known = extended
+        return known
+
+    def discounted(self) -> Array:
+        """Price of each sensor, all discounts given: (n_sensors,), or for each row."""
+        prices = self.sensors.costs if self.prices is None else self.prices
+        surcharges = [terms.surcharge for terms in self.sensors.terms]
+        return np.asarray(prices - np.array(surcharges), dtype=np.float64)
+
+    def least_price(self) -> float:
+        """Least that a sensor which is not free may cost anybody, all discounts given."""
+        free = self.free()
+        paid = [name not in free for name in self.sensors.names]
+        return float(np.min(self.discounted()[..., paid], initial=np.inf))
+
+    def next_ones(self, known: frozenset[str]) -> list[str]:
+        """Sensors that may be bought next, prerequisites known, in declared order."""
+        return [
+            name
+            for name in self.sensors.names
+            if name not in known
+            and self.sensors.closure(name) <= known | {name}
+            and self.allows(known | {name})
+        ]
+
+    def affordable(self, costs: Array) -> NDArray[np.bool_]:
+        """Which costs are within the cap."""
+        if self.max_cost is None:
+            return np.ones(np.shape(costs), dtype=bool)
+        return np.asarray(np.asarray(costs) <= self.max_cost)

@@ -1,0 +1,243 @@
+"""`SensorReader`: turns a sensor's columns into numbers, for the rows that bought it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import DataError
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.table import Table, one_row
+from sensortree.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class SensorReader:
+    """The sensors of a fitted model, ready to read any table with the same columns.
+
+    Attributes
+    ----------
+    sensors : SensorSet
+    transformers : mapping of sensor name to fitted transformer
+    widths : tuple of int
+        Number of values in one reading of each sensor.
+    allow_nan : bool
+        Whether a reading may hold NaN (a missing value).
+    frame : str or None
+        The library of the frame that the transformers were fitted on; None for an array.
+    """
+
+    sensors: SensorSet
+    transformers: Mapping[str, Any]
+    widths: tuple[int, ...]
+    allow_nan: bool
+    frame: str | None = None
+
+    def prices(self, table: Table) -> Array | None:
+        """Prices of each row, (n_rows, n_sensors); None if all rows pay the same."""
+        return read_prices(table, self.sensors)
+
+    def read(self, table: Table, sensor: int, rows: NDArray[np.intp]) -> Array:
+        """Read one sensor for some rows, shape (n_rows, width)."""
+        values = self.transform(table.take(rows, self.sensors.columns[sensor]), sensor)
+        self.check(values, sensor, rows)
+        return values
+
+    def read_one(self, sensor: int, values: Sequence[Any]) -> Array:
+        """Read one sensor of one row from the values of its columns, shape (1, width)."""
+        name = self.sensors.names[sensor]
+        if name not in self.transformers:
+            try:
+                reading = np.array([values], dtype=np.float64)
+            except (TypeError, ValueError):
+                _numbers([values], self.sensors, sensor)  # says what is wrong
+                raise
+        else:
+            names = [self.sensors.column_names[c] for c in self.sensors.columns[sensor]]
+            reading = self.transform(one_row(names, values, self.frame), sensor)
+        self.check(reading, sensor, np.zeros(1, dtype=np.intp))
+        return reading
+
+    def transform(self, columns: Any, sensor: int) -> Array:
+        """Turn a sensor's columns into numbers."""
+        name = self.sensors.names[sensor]
+        if name in self.transformers:
+            columns = self.transformers[name].transform(columns)
+        return _numbers(columns, self.sensors, sensor)
+
+    def check(self, values: Array, sensor: int, rows: NDArray[np.intp]) -> None:
+        """Refuse infinities, and NaN where the leaf classifiers cannot take them."""
+        if math.isfinite(np.add.reduce(values, axis=None)):
+            return  # the sum of finite numbers, or else look at each
+        bad = np.isinf(values) if self.allow_nan else ~np.isfinite(values)
+        if not bad.any():
+            return
+        row, column = np.argwhere(bad)[0]
+        found = "NaN" if np.isnan(values[row, column]) else "infinity"
+        name = self.sensors.names[sensor]
+        remedy = (
+            "give the sensor a transformer, such as SimpleImputer(), or use a "
+            "classifier that accepts NaN, such as HistGradientBoostingClassifier()."
+            if found == "NaN"
+            else "replace it by a finite number, or by NaN if it is missing."
+        )
+        raise DataError(
+            f"{found} in row {rows[row]} of sensor {name!r}"
+            f"{_of_column(self.sensors, sensor, int(column), values.shape[1])}; {remedy}"
+        )
+
+
+def fit_reader(
+    sensors: SensorSet,
+    transformers: Mapping[str, Any],
+    table: Table,
+    rows: NDArray[np.intp],
+    y: NDArray[Any],
+    sample_weight: Array | None,
+    allow_nan: bool,
+) -> tuple[SensorReader, list[Array]]:
+    """Fit the transformers, and read every sensor for the training rows.
+
+    Returns
+    -------
+    reader : SensorReader
+    blocks : list of n_sensors arrays of shape (n_rows, width)
+    """
+    for name, transformer in transformers.items():
+        columns = table.take(rows, sensors.columns[sensors.index(name)])
+        accepts_weights = (
+            "sample_weight" in inspect.signature(transformer.fit).parameters
+        )
+        if sample_weight is not None and accepts_weights:
+            transformer.fit(columns, y, sample_weight=sample_weight)
+        else:
+            transformer.fit(columns, y)
+    frame = table.library
+    reader = SensorReader(sensors, transformers, (0,) * len(sensors), allow_nan, frame)
+    blocks = []
+    for sensor, columns in enumerate(sensors.columns):
+        block = reader.transform(table.take(rows, columns), sensor)
+        _check_not_empty(block, sensors, sensor)
+        reader.check(block, sensor, rows)
+        blocks.append(block)
+    widths = tuple(block.shape[1] for block in blocks)
+    return SensorReader(sensors, transformers, widths, allow_nan, frame), blocks
+
+
+def together(
+    blocks: Sequence[Array],
+    sensors: SensorSet,
+    subset: Iterable[str],
+    rows: NDArray[np.intp],
+) -> Array:
+    """Put the readings of a subset side by side, in the declared order, for some rows."""
+    chosen = [blocks[sensors.index(name)][rows] for name in sensors.in_order(subset)]
+    return np.hstack(chosen) if chosen else np.empty((len(rows), 0))
+
+
+def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:
+    """Bring what a sensor read to a float array."""
+    if hasattr(columns, "toarray"):
+        columns = columns.toarray()
+    try:
+        values = np.asarray(columns, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        name = sensors.names[sensor]
+        raise DataError(
+            f"sensor {name!r} reads values that are not numbers ({error}); give it a "
+            f"transformer, such as OneHotEncoder()."
+        ) from error
+    return values.reshape(len(values), -1)
+
+
+def _check_not_empty(values: Array, sensors: SensorSet, sensor: int) -> None:
+    if values.shape[1] and np.isnan(values).all():
+        raise DataError(
+            f"sensor {sensors.names[sensor]!r} holds nothing but NaN; leave it out, since "
+            f"there is nothing to learn from it."
+        )
+
+
+def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
+    columns = sensors.columns[sensor]
+    if width != len(columns):
+        return " after its transformer"
+    return f", column {sensors.column_names[columns[column]]!r}"
+
+
+def read_prices(table: Table, sensors: SensorSet) -> Array | None:
+    """Prices of each row from price columns, or as given with the table.
+
+    Returns
+    -------
+    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
+    """
+    if not sensors.varying.size:
+        return None
+    prices = np.tile(sensors.costs, (table.shape[0], 1))
+    for sensor in map(int, sensors.varying):
+        terms = sensors.terms[sensor]
+        if terms.price_column is not None:
+            column = table.take(slice(None), [terms.price_column])
+            prices[:, sensor] = _price_numbers(column, sensors, sensor)
+            prices[:, sensor] += terms.surcharge
+        elif table.prices is None:
+            raise DataError(
+                f"the price of sensor {sensors.names[sensor]!r} is different for every "
+                f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
+            )
+        else:
+            given = table.prices[:, sensor]
+            prices[:, sensor] = np.where(np.isnan(given), prices[:, sensor], given)
+    return prices
+
+
+def _price_numbers(column: Any, sensors: SensorSet, sensor: int) -> Array:
+    """Prices of one sensor as numbers, finite and at least 0."""
+    terms = sensors.terms[sensor]
+    assert terms.price_column is not None
+    where = f"column {sensors.column_names[terms.price_column]!r}"
+    try:
+        values = np.asarray(column, dtype=np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
+            f"are numbers ({error})."
+        ) from error
+    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if bad.size:
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
+            f"{values[bad[0]]}; a price is finite and at least 0."
+        )
+    return values
+
+
+def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
+    """Prices that were given beside X, (n_rows, n_sensors); NaN for a sensor's own."""
+    try:
+        values = np.asarray(prices, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"prices must be an array of numbers ({error}).") from error
+    if values.shape != (n_rows, len(sensors)):
+        raise DataError(
+            f"prices has shape {values.shape}, expected ({n_rows}, {len(sensors)}): one "
+            f"row per example, one column per sensor in the order "
+            f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
+        )
+    least = np.array([terms.surcharge for terms in sensors.terms])
+    bad = np.argwhere(np.isinf(values) | (values < least))
+    if bad.size:
+        row, sensor = bad[0]
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
+            f"{values[row, sensor]}; a price is finite and at least "
+            f"{least[sensor]:g}{', its surcharge' if least[sensor] else ''}."
+        )
+    return values

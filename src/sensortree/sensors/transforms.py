@@ -1,0 +1,439 @@
+"""Fitted transformers as plain arrays: what is left of them when training is over.
+
+Each gives, to the last bit, the numbers that the scikit-learn transformer gave that it was
+made from, for an array or for a pandas, polars or pyarrow frame, without scikit-learn.
+Each has `n_columns`, the number of columns that it takes, and `width`, the number that it
+gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import DataError
+from sensortree.sensors.table import Table
+from sensortree.types import Array
+
+
+class Transform(Protocol):
+    """Whatever turns columns into other columns."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Number of columns that come out."""
+        ...
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Columns of some rows, (n_rows, width)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Passthrough:
+    """Columns as they are.
+
+    Attributes
+    ----------
+    n_columns : int
+    """
+
+    n_columns: int
+
+    @property
+    def width(self) -> int:
+        """As many columns as go in."""
+        return self.n_columns
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Columns as they are, (n_rows, width)."""
+        columns = _columns(X, self.n_columns)
+        if any(column.dtype.kind not in "biuf" for column in columns):
+            return _beside([column.astype(object) for column in columns], X)
+        return _beside(columns, X)
+
+
+@dataclass(frozen=True, eq=False)
+class Imputer:
+    """Fills missing numbers; `SimpleImputer`.
+
+    Attributes
+    ----------
+    fill : ndarray of shape (n_columns,)
+        What a missing value becomes.
+    kept : ndarray of bool of shape (n_columns,)
+        Columns that had a value in training; the others are left out.
+    indicators : ndarray of int
+        Columns that get another, at the end, that says where a value was missing.
+    """
+
+    fill: NDArray[Any]
+    kept: NDArray[np.bool_]
+    indicators: NDArray[np.intp]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(self.fill)
+
+    @property
+    def width(self) -> int:
+        """Number of columns that come out."""
+        return int(self.kept.sum()) + len(self.indicators)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Columns without missing values, (n_rows, width)."""
+        words = self.fill.dtype == object
+        values = _objects(X, self.n_columns) if words else _floats(X, self.n_columns)
+        missing = values != values  # true of NaN only
+        missing = np.asarray(missing, dtype=bool)
+        filled = np.where(missing, self.fill.astype(values.dtype), values)
+        return np.hstack([filled[:, self.kept], missing[:, self.indicators]])
+
+
+@dataclass(frozen=True, eq=False)
+class Standardiser:
+    """Subtracts the mean, then divides by the scale; `StandardScaler`.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (n_columns,)
+    """
+
+    center: Array
+    scale: Array
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(self.center)
+
+    @property
+    def width(self) -> int:
+        """As many columns as go in."""
+        return len(self.center)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Standardised columns, (n_rows, width)."""
+        values = _floats(X, self.n_columns)
+        values -= self.center.astype(values.dtype)
+        values /= self.scale.astype(values.dtype)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Ranger:
+    """Multiplies by a factor, then adds an offset; `MinMaxScaler`.
+
+    Attributes
+    ----------
+    factor, offset : ndarray of shape (n_columns,)
+    bounds : tuple of two floats, or None
+        Results outside are brought to the nearer bound.
+    """
+
+    factor: Array
+    offset: Array
+    bounds: tuple[float, float] | None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(self.factor)
+
+    @property
+    def width(self) -> int:
+        """As many columns as go in."""
+        return len(self.factor)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Columns in their range, (n_rows, width)."""
+        values = _floats(X, self.n_columns)
+        values *= self.factor
+        values += self.offset
+        if self.bounds is not None:
+            low, high = (values.dtype.type(bound) for bound in self.bounds)
+            np.clip(values, low, high, out=values)
+        return values
+
+
+class Categories:
+    """Categories of one column, each with its position.
+
+    Parameters
+    ----------
+    values : tuple
+        Strings, numbers or None; NaN at most once.
+    """
+
+    def __init__(self, values: tuple[Any, ...]):
+        self.values = values
+        self._position = {v: i for i, v in enumerate(values) if v == v}
+        self._missing = next((i for i, v in enumerate(values) if v != v), -1)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def positions(self, column: NDArray[Any]) -> NDArray[np.intp]:
+        """Position of each value, (n_rows,); -1 of one that is not a category."""
+        find, missing = self._position.get, self._missing
+        try:
+            found = [find(v, -1) if v == v else missing for v in column.tolist()]
+        except TypeError as error:
+            raise DataError(
+                f"a column of categories holds a value that is neither text nor a number "
+                f"({error})."
+            ) from error
+        return np.array(found, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class OneHot:
+    """One column per category, 1 where it is; `OneHotEncoder`.
+
+    Attributes
+    ----------
+    categories : tuple of tuples
+        Categories of each column.
+    dropped : tuple of int or None
+        Category of each column that gets no column of its own.
+    ignore_unknown : bool
+        Whether a value that is no category is all zeros; it is an error otherwise.
+    """
+
+    categories: tuple[tuple[Any, ...], ...]
+    dropped: tuple[int | None, ...]
+    ignore_unknown: bool
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(self.categories)
+
+    @property
+    def width(self) -> int:
+        """Number of columns that come out."""
+        return sum(self._widths)
+
+    @cached_property
+    def _tables(self) -> list[Categories]:
+        return [Categories(values) for values in self.categories]
+
+    @property
+    def _widths(self) -> list[int]:
+        return [
+            len(values) - (drop is not None)
+            for values, drop in zip(self.categories, self.dropped, strict=True)
+        ]
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Zeros and ones, (n_rows, width)."""
+        columns = _columns(X, self.n_columns)
+        result = np.zeros((len(X), self.width))
+        start = 0
+        for i, (table, drop) in enumerate(zip(self._tables, self.dropped, strict=True)):
+            at = table.positions(columns[i])
+            if not self.ignore_unknown:
+                _check_known(at, columns[i], table, i)
+            shown = at >= 0
+            if drop is not None:
+                shown &= at != drop
+                at = at - (at > drop)
+            result[np.flatnonzero(shown), start + at[shown]] = 1.0
+            start += self._widths[i]
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinal:
+    """The position of each value among its column's categories; `OrdinalEncoder`.
+
+    Attributes
+    ----------
+    categories : tuple of tuples
+        Categories of each column.
+    missing_value : float
+        What NaN or None among the categories becomes.
+    unknown_value : float or None
+        What a value becomes that is no category; None makes it an error.
+    """
+
+    categories: tuple[tuple[Any, ...], ...]
+    missing_value: float
+    unknown_value: float | None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(self.categories)
+
+    @property
+    def width(self) -> int:
+        """As many columns as go in."""
+        return len(self.categories)
+
+    @cached_property
+    def _tables(self) -> list[Categories]:
+        return [Categories(values) for values in self.categories]
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Positions as numbers, (n_rows, width)."""
+        columns = _columns(X, self.n_columns)
+        result = np.empty((len(X), self.width))
+        for i, table in enumerate(self._tables):
+            at = table.positions(columns[i])
+            if self.unknown_value is None:
+                _check_known(at, columns[i], table, i)
+            result[:, i] = at
+            for position, value in enumerate(table.values):
+                if value is None or value != value:
+                    result[at == position, i] = self.missing_value
+            if self.unknown_value is not None:
+                result[at < 0, i] = self.unknown_value
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Several transforms, each of some of the columns; `ColumnTransformer`.
+
+    Attributes
+    ----------
+    n_columns : int
+    parts : tuple of (tuple of int, Transform)
+        Positions of the columns that a transform is given, and the transform.
+    """
+
+    n_columns: int
+    parts: tuple[tuple[tuple[int, ...], Transform], ...]
+
+    @property
+    def width(self) -> int:
+        """Number of columns that come out."""
+        return sum(part.width for _, part in self.parts)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Columns of all parts, in their order, (n_rows, width)."""
+        _check_count(X, self.n_columns)
+        table, rows = Table(X), np.arange(len(X))
+        made = [part.transform(table.take(rows, at)) for at, part in self.parts]
+        return np.hstack(made) if made else np.zeros((len(X), 0))
+
+
+@dataclass(frozen=True, eq=False)
+class InTurn:
+    """One transform after another; `Pipeline`.
+
+    Attributes
+    ----------
+    steps : tuple of Transform
+        At least one.
+    """
+
+    steps: tuple[Transform, ...]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return self.steps[0].n_columns
+
+    @property
+    def width(self) -> int:
+        """Number of columns that come out."""
+        return self.steps[-1].width
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """What the last step gives, (n_rows, width)."""
+        for step in self.steps:
+            X = step.transform(X)
+        return np.asarray(X)
+
+
+PLAIN = (
+    Passthrough,
+    Imputer,
+    Standardiser,
+    Ranger,
+    OneHot,
+    Ordinal,
+    SideBySide,
+    InTurn,
+)
+
+
+def _check_count(X: Any, n_columns: int) -> None:
+    if X.shape[1] != n_columns:
+        raise DataError(
+            f"a sensor's transformer was given {X.shape[1]} columns, expected {n_columns}."
+        )
+
+
+def _columns(X: Any, n_columns: int) -> list[NDArray[Any]]:
+    """Columns of an array or a frame, each as an array of its own type."""
+    _check_count(X, n_columns)
+    if isinstance(X, np.ndarray):
+        return [X[:, i] for i in range(n_columns)]
+    pandas = nw.dependencies.is_pandas_dataframe(X)
+    frame = None if pandas else nw.from_native(X, eager_only=True)
+    columns = []
+    for i in range(n_columns):
+        if frame is None:  # by position, since names may repeat
+            column = nw.from_native(X.iloc[:, i], series_only=True)
+        else:
+            column = frame[:, i]
+        numeric = column.dtype.is_numeric()
+        native = column.to_native()
+        columns.append(column.to_numpy() if numeric else np.asarray(native))
+    return columns
+
+
+def _floats(X: Any, n_columns: int) -> NDArray[Any]:
+    """A new array of numbers, of the floating type that X has, or else float64."""
+    columns = _columns(X, n_columns)
+    try:
+        columns = [
+            c.astype(float) if c.dtype.kind not in "biuf" else c for c in columns
+        ]
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"a sensor's transformer of numbers was given something else ({error})."
+        ) from error
+    common = np.result_type(*columns) if columns else np.dtype(float)
+    # scikit-learn keeps the floating type of arrays and of pandas frames only.
+    typed = isinstance(X, np.ndarray) or nw.dependencies.is_pandas_dataframe(X)
+    kept = common if typed and common.kind == "f" else np.dtype(float)
+    return _beside([column.astype(kept) for column in columns], X)
+
+
+def _objects(X: Any, n_columns: int) -> NDArray[Any]:
+    """A new array of objects."""
+    return _beside([column.astype(object) for column in _columns(X, n_columns)], X)
+
+
+def _beside(columns: list[NDArray[Any]], X: Any) -> NDArray[Any]:
+    return np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
+
+
+def _check_known(
+    at: NDArray[np.intp], column: NDArray[Any], table: Categories, number: int
+) -> None:
+    """Refuse a value that is no category of its column."""
+    if (at >= 0).all():
+        return
+    value = column[np.flatnonzero(at < 0)[0]]
+    shown = ", ".join(map(repr, table.values[:8]))
+    raise DataError(
+        f"Found unknown categories [{value!r}] in column {number} of a sensor; training "
+        f"had {shown}{', ...' if len(table) > 8 else ''}: give the encoder "
+        f"handle_unknown='ignore', or correct the value."
+    )

@@ -1,0 +1,134 @@
+"""Trees that are given rather than learned: exhaustive, cascade, the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sensortree.exceptions import TreeError
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.tree import Leaf, Node, SensorTree
+
+MAX_LEAVES = 400
+
+
+def exhaustive_tree(
+    sensors: Sequence[str],
+    root: Iterable[str] = (),
+    next_ones: Callable[[frozenset[str]], Sequence[str]] | None = None,
+) -> SensorTree:
+    """Build the tree of every order in which sensors can be bought.
+
+    At each vertex the options are to stop, or to buy one of the remaining sensors; a
+    choice among several is a chain of nodes that know the same.
+
+    Parameters
+    ----------
+    sensors : sequence of str
+        All sensors; options are listed in this order.
+    root : iterable of str, default=()
+        Sensors known at the root.
+    next_ones : callable, default=None
+        Given what is known, lists the sensors that may be bought next; all others by
+        default.
+
+    Examples
+    --------
+    >>> from sensortree import exhaustive_tree
+    >>> print(exhaustive_tree(["a", "b", "c"], root=["a"]))
+    node 0 knows a
+    ├─ g0 ≤ 0: leaf 0 stops with a
+    └─ g0 > 0: node 1
+       ├─ g1 ≤ 0, buy b: node 2
+       │  ├─ g2 ≤ 0: leaf 1 stops with a, b
+       │  └─ g2 > 0, buy c: leaf 2 stops with a, b, c
+       └─ g1 > 0, buy c: node 3
+          ├─ g3 ≤ 0: leaf 3 stops with a, c
+          └─ g3 > 0, buy b: leaf 4 stops with a, b, c
+    """
+    known = frozenset(root)
+    options = next_ones or (lambda known: [s for s in sensors if s not in known])
+    room = MAX_LEAVES
+
+    def below(known: frozenset[str]) -> Leaf | Node:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            others = len(set(sensors) - frozenset(root))
+            counted = f"{exhaustive_leaves(others)} leaves, " if not next_ones else ""
+            raise TreeError(
+                f"the exhaustive tree over {others} sensors has {counted}more than "
+                f"{MAX_LEAVES}{'' if counted else ' leaves'}; use structure='cascade', "
+                f"give a tree, group columns into fewer sensors, or name more "
+                f"root_sensors."
+            )
+        vertex: Leaf | Node | None = None
+        for sensor in reversed(options(known)):
+            bought = below(known | {sensor})
+            vertex = bought if vertex is None else Node(known, bought, vertex)
+        return Leaf(known) if vertex is None else Node(known, Leaf(known), vertex)
+
+    return SensorTree(below(known))
+
+
+def exhaustive_leaves(n_sensors: int) -> int:
+    """Count the leaves of the exhaustive tree over sensors not known at its root."""
+    n_leaves = 1
+    for remaining in range(1, n_sensors + 1):
+        n_leaves = 1 + remaining * n_leaves
+    return n_leaves
+
+
+def cascade_tree(order: Sequence[str], root: Iterable[str] | None = None) -> SensorTree:
+    """Build the chain that buys sensors in a given order and may stop after each.
+
+    Parameters
+    ----------
+    order : sequence of str
+    root : iterable of str, default=None
+        Sensors known at the root; None means the first of the order.
+
+    Examples
+    --------
+    >>> from sensortree import cascade_tree
+    >>> print(cascade_tree(["a", "b", "c"]))
+    node 0 knows a
+    ├─ g0 ≤ 0: leaf 0 stops with a
+    └─ g0 > 0, buy b: node 1
+       ├─ g1 ≤ 0: leaf 1 stops with a, b
+       └─ g1 > 0, buy c: leaf 2 stops with a, b, c
+    """
+    if len(set(order)) < len(order):
+        raise TreeError(
+            f"the order {list(order)!r} of a cascade lists a sensor twice; list each once."
+        )
+    known = frozenset(order[:1] if root is None else root)
+    stages = [known]
+    for sensor in order:
+        if sensor not in known:
+            known |= {sensor}
+            stages.append(known)
+    return chain_tree(stages)
+
+
+def chain_tree(stages: Sequence[frozenset[str]]) -> SensorTree:
+    """Build the chain that knows ever more and may stop at each stage."""
+    vertex: Leaf | Node = Leaf(stages[-1])
+    for stage in reversed(stages[:-1]):
+        vertex = Node(stage, Leaf(stage), vertex)
+    return SensorTree(vertex)
+
+
+def check_tree_fits(tree: SensorTree, sensors: SensorSet) -> None:
+    """Raise `TreeError` unless a user's tree speaks of exactly these sensors."""
+    unknown = sorted(tree.sensors - set(sensors.names))
+    if unknown:
+        raise TreeError(
+            f"the tree names sensor {unknown[0]!r}, which is not declared; the sensors "
+            f"are {', '.join(map(repr, sensors.names))}."
+        )
+    forgotten = [name for name in sensors.names if name not in tree.sensors]
+    if forgotten:
+        raise TreeError(
+            f"the tree forgets sensor {forgotten[0]!r}: no leaf knows it; add it to the "
+            f"tree, or remove it and its columns from sensors and X."
+        )
