@@ -30,7 +30,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from structures import n_leaves_of, rows_of
 
 from sensortree import SensorTreeClassifier
+from sensortree.estimators.validation import read_rows
+from sensortree.learning.prepare import prepare
 from sensortree.progress import TextProgress
+from sensortree.structure.search import run_search
 
 RESULTS = FOLDER / "search.jsonl"
 COST_WEIGHTS = {
@@ -79,10 +82,11 @@ def ratio_line(n_exact: int | str) -> dict[str, Any]:
     model = SensorTreeClassifier(
         n_exact=n_exact, n_leaves=RATIO_LEAVES, cost_weight=COST_WEIGHTS["forest"]
     )
-    leaves = model._judges(model._read(X[:SAMPLE], y[:SAMPLE], None, None))
+    settings = model._settings()
+    rows = read_rows(model, settings, X[:SAMPLE], y[:SAMPLE], None, None)
+    prepared = prepare(rows, settings, TextProgress(verbose=False))
     started = time.process_time()
-    search = model._search(leaves, TextProgress(verbose=False))
-    _, report = search.run("greedy", model.cost_weight, None)
+    _, report = run_search(prepared.search, "greedy", model.cost_weight, None)
     return {
         "seconds": time.process_time() - started,
         "loss": report.steps[-1]["loss"],

@@ -26,7 +26,7 @@ from sensortree import (
     TreeError,
     exhaustive_tree,
 )
-from sensortree.estimators import sensor_tree
+from sensortree.learning import joint
 from sensortree.program import SurrogateProblem, solve
 
 RNG = np.random.default_rng(0)
@@ -505,7 +505,7 @@ def test_a_failed_fit_leaves_a_fitted_model_as_it_was(X, y, interrupt, monkeypat
         def stop(*args, **kwargs):
             raise interrupt
 
-        monkeypatch.setattr(sensor_tree, "solve", stop)
+        monkeypatch.setattr(joint, "solve", stop)
     with pytest.raises(interrupt or ValueError):
         model.fit(X, y)
     assert vars(model) == state

@@ -24,9 +24,10 @@ from sensortree import (
     SensorTreeClassifier,
     exhaustive_tree,
 )
+from sensortree.learning.pose import fit_decision_features
 from sensortree.leaves.fitting import trusted_posterior
 from sensortree.leaves.rows import assign_folds, folds_of_splits
-from sensortree.policy.decisions import PARTS, Posterior, fit_decision_features
+from sensortree.policy.decisions import PARTS, Posterior
 from sensortree.program.refinement import (
     alternate,
     best_cut,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -9,9 +11,11 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LinearRegression
 
 from sensortree import ASTCClassifier, CSTCClassifier, Sensor, SensorError
+from sensortree.estimators import astc, cstc
 from sensortree.estimators.astc import IncrementalRegression, add_sensors
-from sensortree.estimators.cstc import HardTree, prune_nodes, start
-from sensortree.estimators.linear_tree import LinearData, linear_data
+from sensortree.estimators.cstc import HardTree, prune_nodes, split_rows, start
+from sensortree.estimators.validation import read_rows
+from sensortree.learning.linear_tree import LinearData, linear_data
 from sensortree.learning.soft_tree import (
     SoftTree,
     SoftTreeProblem,
@@ -25,7 +29,7 @@ from sensortree.learning.soft_tree import (
 
 def linear(X, y, sensors=None, costs=None, weight=None) -> LinearData:
     model = ASTCClassifier(sensors, costs=costs)
-    return linear_data(model._read(X, y, weight, None), None)
+    return linear_data(read_rows(model, model._settings(), X, y, weight, None), None)
 
 
 def explained(data: LinearData, columns, weight) -> float:
@@ -110,7 +114,7 @@ def test_one_level_without_a_price_is_least_squares(method, load):
         model = ASTCClassifier(budget=30, depth=1)
     else:
         model = CSTCClassifier(cost_weight=0, l1=0, depth=1)
-        rows = model._split_rows(data)[0]  # the others are held out
+        rows = split_rows(data, model.n_folds)[0]  # the others are held out
     given = data.readings[rows], data.target[rows], data.weight[rows]
     plain = LinearRegression().fit(*given)
     scores = plain.predict(X)
@@ -134,7 +138,11 @@ def test_the_policy_answers_as_the_tree_of_regressions_does(method, load):
     X, y = load(return_X_y=True)
     model = method.fit(X[::2], y[::2])
     data = linear(X[::2], y[::2])
-    root = method._grow(data)
+    home = astc if isinstance(method, ASTCClassifier) else cstc
+    asked = inspect.signature(home.grow_tree).parameters
+    root, _ = home.grow_tree(
+        data, **{k: v for k, v in vars(method).items() if k in asked}
+    )
     scores = np.array([follow(root, x) for x in (X - data.center) / data.scale])
     said = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
     np.testing.assert_array_equal(model.predict(X), said)

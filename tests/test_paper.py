@@ -1,7 +1,7 @@
 """Every theorem, corollary, proposition, figure and identity of the paper, as claims.
 
 The paper is cited by its LaTeX labels. Algorithm 1 and the clustering of its subsets are
-not here yet: structures are given, not learned.
+in `test_structure.py`.
 """
 
 from __future__ import annotations

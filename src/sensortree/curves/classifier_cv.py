@@ -181,7 +181,7 @@ class SensorTreeClassifierCV(
         -------
         self
         """
-        progress = Progress(self, self._most_steps())
+        progress = Progress(self, self.verbose, self._most_steps())
         with all_or_nothing(self):
             self._check_targets()
             folds = self._folds(X, y, sample_weight, prices, progress)
@@ -228,7 +228,7 @@ class SensorTreeClassifierCV(
         models = [clone(self).set_params(budget=budget) for budget in budgets]
         for model in models:
             model._check_targets()
-        progress = Progress(self, self._most_steps(len(models)))
+        progress = Progress(self, self.verbose, self._most_steps(len(models)))
         folds = self._folds(X, y, sample_weight, prices, progress)
         for model in models:
             model._fit(folds)
@@ -250,8 +250,9 @@ class SensorTreeClassifierCV(
         """Pick a point of the curve on held-out folds, and learn from all rows."""
         model, curve, chosen = self._within_budget(folds, self._curve(folds))
         folds.progress.step("fit on all rows")
-        learned = {k: v for k, v in vars(model).items() if k.endswith("_")}
-        vars(self).update(learned)
+        for name, value in vars(model).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
         self.curve_, self.chosen_ = curve, chosen
         self.cost_weight_ = chosen.cost_weight
         if not chosen.met:
@@ -332,7 +333,7 @@ class SensorTreeClassifierCV(
             known = np.flatnonzero(np.isin(curve.cost_weight, overspent))
             chosen = choose(curve, self.budget, self.max_error, known.tolist())
             weight = chosen.cost_weight
-            model = folds.all_rows.fit(self._plain().set_params(cost_weight=weight))
+            model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
             if self.budget is None or not chosen.met:
                 break
             spent = mean_training_cost(model)
@@ -364,6 +365,9 @@ class SensorTreeClassifierCV(
         warnings.warn(
             f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=5
         )
+
+    def _leaf_classifier(self) -> Any:
+        return self._plain()._leaf_classifier()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -380,7 +380,8 @@ def _told_curve(
 ) -> TradeoffCurve:
     """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
     most = POINTS if weights is None else len(weights) + 1  # buying nothing is one more
-    progress = Progress(model, most + 1)  # buying everything
+    verbose = model._settings().verbose
+    progress = Progress(model, verbose, most + 1)  # buying everything
     folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
     progress.end()

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
+from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
-from sensortree.learning.fits import PathOfFits
+from sensortree.learning.prepare import Prepared, Winners, prepare
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import fit_leaf_classifiers
 from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
 from sensortree.progress import TextProgress
 from sensortree.sensors.table import Table
@@ -91,7 +92,7 @@ class FoldClassifiers(LeafClassifiers):
         if not self.out or 2 * len(rows) < len(self.data.y):
             return super().take(rows)
         sample = self.data.take(rows)
-        return SampleJudges(
+        return SampleClassifiers(
             sample, self.classifier, self.n_jobs, leaves=self, rows=rows
         )
 
@@ -120,7 +121,7 @@ class FoldClassifiers(LeafClassifiers):
 
 
 @dataclass(frozen=True, eq=False)
-class SampleJudges(LeafClassifiers):
+class SampleClassifiers(LeafClassifiers):
     """What classifiers on more rows say of some of them."""
 
     leaves: LeafClassifiers = field(kw_only=True)
@@ -166,14 +167,17 @@ class HeldOutFolds:
     ):
         self.progress = progress
         self.estimator = clone(estimator)
-        self.estimator.verbose = False  # lines of fits would drown those of points
+        if "verbose" in self.estimator.get_params():
+            # lines of fits would drown those of points
+            self.estimator.set_params(verbose=False)
         self.estimator._check_parameters()
         own = self.estimator.cv
         if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
             self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
         reader = clone(self.estimator)
         reader.cv = cv
-        self.data = reader._read(X, y, sample_weight, prices)
+        self.settings = reader._settings()
+        self.data = read_rows(reader, self.settings, X, y, sample_weight, prices)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
             raise DataError(
@@ -184,15 +188,13 @@ class HeldOutFolds:
         self.given = X, y, sample_weight, prices
         held_out = [self.data.take(self._rows(f, held=True)) for f in self.numbers]
         self.tests = [
-            (_safe_indexing(X, part.rows), _taken(prices, part.rows), part)
+            (rows_of(X, part.rows), _taken(prices, part.rows), part)
             for part in held_out
         ]
         self.weight = np.array([part.weight.sum() for part in held_out])
         self._reader = reader
         self._shared: SharedClassifiers | None = None
-        self._paths = list(self._open(reader))
-        for path in self._paths:
-            path.search.learns_winners = True
+        self._folds = list(self._open())
         self._measured: dict[float, Measured] = {}
         self._everything: Measured | None = None
 
@@ -214,16 +216,20 @@ class HeldOutFolds:
             and FEWEST_TO_SHARE <= len(self.numbers) <= MOST_TO_SHARE
         )
 
-    def _open(self, reader: Any) -> Iterator[PathOfFits]:
-        """A path of fits on the rows outside each fold."""
+    def _open(self) -> Iterator[tuple[Any, Prepared]]:
+        """The rows outside each fold, prepared, and the estimator that has read them."""
         if not self._shares():
             X, y, sample_weight, prices = self.given
             for fold in self.numbers:
                 rows = np.sort(self.data.rows[self._rows(fold, held=False)])
                 parts = (_taken(part, rows) for part in (y, sample_weight, prices))
-                yield self.estimator._open_path(_safe_indexing(X, rows), *parts)
+                reader = clone(self.estimator)
+                settings = reader._settings()
+                read = read_rows(reader, settings, rows_of(X, rows), *parts)
+                prepared = prepare(read, settings, TextProgress(verbose=False))
+                yield reader, replace(prepared, winners=Winners())
             return
-        everybody = reader._judges(self.data)
+        everybody = prepare(self.data, self.settings, self.progress).leaves
         shared = SharedClassifiers(self.data, everybody.classifier, everybody.n_jobs)
         self._shared = shared
         for fold in self.numbers:
@@ -237,21 +243,24 @@ class HeldOutFolds:
                 shared=shared,
                 out=frozenset({fold}),
             )
-            yield PathOfFits(reader, leaves)
+            quiet = TextProgress(verbose=False)
+            yield self._reader, Prepared(leaves, self.settings, quiet, Winners())
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
-        for path in self._paths:
-            path.search.learns_winners = False
+        for _, prepared in self._folds:
+            assert prepared.winners is not None
+            prepared.winners.settled = True
 
     @cached_property
-    def all_rows(self) -> PathOfFits:
-        """A path of fits on all rows; classifiers that folds have fitted judge there.
+    def all_rows(self) -> Prepared:
+        """All rows, prepared; classifiers that folds have fitted judge there.
 
         They judge the folds of this object, so the estimator's own `cv` has no say.
         """
+        quiet = TextProgress(verbose=False)
         if self._shared is None or self.estimator.cv is None:
-            return PathOfFits(self._reader, self._reader._judges(self.data))
+            return prepare(self.data, self.settings, quiet)
         leaves = FoldClassifiers(
             self.data,
             self._shared.classifier,
@@ -259,7 +268,11 @@ class HeldOutFolds:
             shared=self._shared,
             out=frozenset(),
         )
-        return PathOfFits(self._reader, leaves)
+        return Prepared(leaves, self.settings, quiet)
+
+    def fit_on_all_rows(self, model: Any) -> Any:
+        """Fit a copy of the estimator with another cost weight on all rows."""
+        return model._fit_prepared(self.all_rows, self._reader)
 
     def measure(self, value: float, **parameters: Any) -> Measured:
         """Fit without each fold in turn; mean loss and cost on the fold.
@@ -270,10 +283,11 @@ class HeldOutFolds:
             return self._measured[value]
         found = []
         settings = {self.estimator._traced_by: value, **parameters}
-        for path, (X, prices, part) in zip(self._paths, self.tests, strict=True):
+        folds = zip(self._folds, self.tests, strict=True)
+        for (reader, prepared), (X, prices, part) in folds:
             model = clone(self.estimator).set_params(**settings)
             model._check_parameters()
-            path.fit(model)
+            model._fit_prepared(prepared, reader)
             answer = model.predict(X, prices)
             cost = model.acquisition_cost(X, prices)
             loss = self._loss(answer, part)
@@ -300,7 +314,7 @@ class HeldOutFolds:
         """
         if "structure" not in self.estimator.get_params():
             return None
-        tree = SensorTree(Leaf(self.data.sensors.names))
+        tree = SensorTree(Leaf(frozenset(self.data.sensors.names)))
         try:
             self._everything = self._everything or self.measure(
                 0.0, structure=tree, root_sensors="auto"

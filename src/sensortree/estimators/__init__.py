@@ -5,9 +5,10 @@ from sensortree.estimators.astc import ASTCClassifier
 from sensortree.estimators.cascade import CascadeClassifier
 from sensortree.estimators.cstc import CSTCClassifier
 from sensortree.estimators.myopic import MyopicClassifier
-from sensortree.estimators.sensor_tree import DecisionReport, SensorTreeClassifier
+from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.static import StaticSubsetClassifier
-from sensortree.structure.search import StructureReport
+from sensortree.learning.joint import DecisionReport
+from sensortree.structure.report import StructureReport
 
 __all__ = [
     "ASTCClassifier",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,11 +12,12 @@ from sklearn.utils import check_random_state
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
     Interval,
-    automatic_ridge,
 )
+from sensortree.learning.fit import Fitted, fit_policy
+from sensortree.learning.learned import Learned, ridge_of
+from sensortree.learning.prepare import Prepared
 from sensortree.program.refinement import alternate, best_direction
 from sensortree.program.routing import RoutingProblem
-from sensortree.types import Array
 
 MAX_SWEEPS = 10
 
@@ -114,15 +116,30 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fit_decisions(
-        self, problem: RoutingProblem, observed: RoutingProblem
-    ) -> list[Array]:
-        """Alternate from random normal coefficients; keep the least training risk."""
-        rng = check_random_state(self.random_state)
-        l2 = automatic_ridge(problem) if self.l2 == "auto" else float(self.l2)
-        ends = []
-        for _ in range(self.n_starts):
-            start = [rng.normal(size=n) for n in problem.n_features]
-            ends.append(alternate(problem, start, l2, best_direction, MAX_SWEEPS))
-        self.training_risks_ = np.array([problem.risk(coef) for coef in ends])
-        return ends[int(np.argmin(self.training_risks_))]
+    def _learn(self, prepared: Prepared) -> Fitted:
+        learn = partial(
+            learn_by_alternating,
+            l2=self.l2,
+            n_starts=self.n_starts,
+            random_state=self.random_state,
+        )
+        return fit_policy(prepared, self._settings(), learn)
+
+
+def learn_by_alternating(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    *,
+    l2: float | str,
+    n_starts: int,
+    random_state: Any,
+) -> Learned:
+    """Alternate from random normal coefficients; keep the least training risk."""
+    rng = check_random_state(random_state)
+    ridge = ridge_of(l2, problem)
+    ends = []
+    for _ in range(n_starts):
+        start = [rng.normal(size=n) for n in problem.n_features]
+        ends.append(alternate(problem, start, ridge, best_direction, MAX_SWEEPS))
+    risks = np.array([problem.risk(coef) for coef in ends])
+    return Learned(ends[int(np.argmin(risks))], {"training_risks": risks})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,14 +13,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.estimators.linear_tree import (
+from sensortree.learning.fit import Fitted
+from sensortree.learning.linear_tree import (
     LinearData,
-    LinearTreeClassifier,
     LinearVertex,
+    fit_linear_tree,
     halving_threshold,
     least_squares,
     main_direction,
 )
+from sensortree.learning.prepare import Prepared
 from sensortree.sensors.market import Market
 from sensortree.types import Array, Rows
 
@@ -32,7 +35,7 @@ EXPLAINED = 1e-9
 LEAST_GAIN = 1e-9
 
 
-class ASTCClassifier(LinearTreeClassifier):
+class ASTCClassifier(BaseSensorTreeClassifier):
     """Grow a tree of linear classifiers greedily, with a budget for each node (ASTC).
 
     *Approximately Submodular Tree of Classifiers* (Kusner, Chen, Zhou, Xu, Weinberger and
@@ -84,7 +87,6 @@ class ASTCClassifier(LinearTreeClassifier):
     """
 
     # Traced by the budget; rows that cannot afford their way go where errors are fewest.
-    cost_weight: float = 0.0
     _traced_by = "budget"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -113,37 +115,47 @@ class ASTCClassifier(LinearTreeClassifier):
         self.loss = loss
         self.max_cost = max_cost
 
-    def _grow(self, data: LinearData) -> LinearVertex:
-        """Grow the tree from the root down."""
+    def _learn(self, prepared: Prepared) -> Fitted:
+        grow = partial(
+            grow_tree,
+            budget=float(self.budget),
+            depth=int(self.depth),
+            soft=self.soft,
+        )
+        return fit_linear_tree(prepared, self._settings(), grow)
 
-        def below(
-            rows: Rows, weight: Array, inherited: Subset, depth: int
-        ) -> LinearVertex:
-            known = add_sensors(data, rows, weight, inherited, float(self.budget))
-            columns = data.columns_of(known)
-            coef, intercept = least_squares(data, rows, weight, columns)
-            leaf = LinearVertex(coef, intercept)
-            if depth == 1:
-                return leaf
-            direction = coef @ main_direction(leaf.scores(data.X[rows]), weight)
-            score = data.X[rows] @ direction
-            threshold = halving_threshold(score, weight)
-            if threshold is None:
-                return leaf
-            children = [
-                below(rows[kept], share[kept], known, depth - 1)
-                for share in self._shares(score - threshold, weight)
-                for kept in [share > 0]
-            ]
-            return LinearVertex(coef, intercept, direction, threshold, *children)
 
-        everyone = np.arange(len(data.y))
-        return below(everyone, data.weight, frozenset(), int(self.depth))
+def grow_tree(
+    data: LinearData, *, budget: float, depth: int, soft: bool
+) -> tuple[LinearVertex, dict[str, Any]]:
+    """Grow the tree from the root down; there is no evidence beside it."""
 
-    def _shares(self, margin: Array, weight: Array) -> tuple[Array, Array]:
-        """Weights of a node's examples at its negative and its positive child."""
-        up = expit(margin) if self.soft else (margin > 0).astype(float)
-        return weight * (1.0 - up), weight * up
+    def below(rows: Rows, weight: Array, inherited: Subset, depth: int) -> LinearVertex:
+        known = add_sensors(data, rows, weight, inherited, budget)
+        columns = data.columns_of(known)
+        coef, intercept = least_squares(data, rows, weight, columns)
+        leaf = LinearVertex(coef, intercept)
+        if depth == 1:
+            return leaf
+        direction = coef @ main_direction(leaf.scores(data.X[rows]), weight)
+        score = data.X[rows] @ direction
+        threshold = halving_threshold(score, weight)
+        if threshold is None:
+            return leaf
+        children = [
+            below(rows[kept], share[kept], known, depth - 1)
+            for share in shares(score - threshold, weight, soft)
+            for kept in [share > 0]
+        ]
+        return LinearVertex(coef, intercept, direction, threshold, *children)
+
+    return below(np.arange(len(data.y)), data.weight, frozenset(), depth), {}
+
+
+def shares(margin: Array, weight: Array, soft: bool) -> tuple[Array, Array]:
+    """Weights of a node's examples at its negative and its positive child."""
+    up = expit(margin) if soft else (margin > 0).astype(float)
+    return weight * (1.0 - up), weight * up
 
 
 def add_sensors(

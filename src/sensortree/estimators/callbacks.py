@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
+from sensortree.leaves.sklearn_private import begin_callbacks
 from sensortree.progress import TextProgress
 
 __all__ = [
@@ -24,13 +25,14 @@ class Progress(TextProgress):
     Parameters
     ----------
     estimator : estimator with scikit-learn's callback support
+    verbose : bool
     at_most : int, default=None
     """
 
-    def __init__(self, estimator: Any, at_most: int | None = None):
-        super().__init__(estimator.verbose, at_most)
+    def __init__(self, estimator: Any, verbose: bool, at_most: int | None = None):
+        super().__init__(verbose, at_most)
         self.estimator = estimator
-        self.context = estimator._init_callback_context(max_subtasks=at_most)
+        self.context = begin_callbacks(estimator, at_most)
         self.context.call_on_fit_task_begin(estimator=estimator)
 
     def step(self, name: str, detail: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,15 +13,15 @@ from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
     Interval,
     StrOptions,
-    automatic_ridge,
 )
-from sensortree.estimators.presets import OrderedCascade
+from sensortree.learning.fit import Fitted, fit_policy
+from sensortree.learning.learned import Learned, ridge_of
+from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, solve
 from sensortree.program.routing import RoutingProblem
-from sensortree.types import Array
 
 
-class CascadeClassifier(OrderedCascade, BaseSensorTreeClassifier):
+class CascadeClassifier(BaseSensorTreeClassifier):
     """Buy sensors in one order and learn where to stop, by one linear program.
 
     The special case of `SensorTreeClassifier` that was published first (Wang,
@@ -110,17 +111,29 @@ class CascadeClassifier(OrderedCascade, BaseSensorTreeClassifier):
         self.l2 = l2
         self.n_jobs = n_jobs
 
-    def _fit_decisions(
-        self, problem: RoutingProblem, observed: RoutingProblem
-    ) -> list[Array]:
-        """Minimise the surrogate over the decision functions of all stages at once."""
-        l2 = automatic_ridge(problem) if self.l2 == "auto" else float(self.l2)
-        solution = solve(
-            problem.surrogate(problem.worst(self.savings)),
-            self.solver,
-            self.tol,
-            l2,
+    def _learn(self, prepared: Prepared) -> Fitted:
+        learn = partial(
+            learn_cascade,
+            savings=self.savings,
+            solver=self.solver,
+            tol=self.tol,
+            l2=self.l2,
             n_jobs=effective_n_jobs(self.n_jobs),
         )
-        self.certificate_ = solution.certificate
-        return list(solution.coef)
+        return fit_policy(prepared, self._settings(), learn)
+
+
+def learn_cascade(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    *,
+    savings: str,
+    solver: str,
+    tol: float,
+    l2: float | str,
+    n_jobs: int,
+) -> Learned:
+    """Minimise the surrogate over the decision functions of all stages at once."""
+    surrogate = problem.surrogate(problem.worst(savings))
+    solution = solve(surrogate, solver, tol, ridge_of(l2, problem), n_jobs=n_jobs)
+    return Learned(list(solution.coef), {"certificate": solution.certificate})

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.estimators.linear_tree import (
+from sensortree.exceptions import FewRowsWarning, SensorError
+from sensortree.learning.fit import Fitted
+from sensortree.learning.linear_tree import (
     LinearData,
-    LinearTreeClassifier,
     LinearVertex,
     answers,
+    fit_linear_tree,
     halving_threshold,
     least_squares,
     main_direction,
 )
-from sensortree.exceptions import FewRowsWarning, SensorError
+from sensortree.learning.prepare import Prepared
 from sensortree.learning.soft_tree import (
     SoftTree,
     SoftTreeProblem,
@@ -35,7 +38,7 @@ Place = tuple[int, int]
 STARTING_STEPS = 3
 
 
-class CSTCClassifier(LinearTreeClassifier):
+class CSTCClassifier(BaseSensorTreeClassifier):
     """Learn a tree of linear classifiers jointly, with soft routing (CSTC).
 
     *Cost-Sensitive Tree of Classifiers* (Xu, Kusner, Weinberger and Chen, ICML 2013; JMLR
@@ -145,41 +148,67 @@ class CSTCClassifier(LinearTreeClassifier):
         self.loss = loss
         self.max_cost = max_cost
 
-    def _grow(self, data: LinearData) -> LinearVertex:
-        """Start, descend, prune, fit what answers once more."""
-        _check_no_alternatives(data)
-        train, held_out = self._split_rows(data)
-        problem = SoftTreeProblem(
-            np.hstack([data.X[train], np.ones((len(train), 1))]),
-            data.target[train],
-            data.weight[train] / data.weight[train].sum(),
-            data.owner,
-            data.market.sensors.costs,
-            int(self.depth),
-            float(self.cost_weight),
-            float(self.l1),
-            float(self.steepness),
+    def _learn(self, prepared: Prepared) -> Fitted:
+        grow = partial(
+            grow_tree,
+            cost_weight=float(self.cost_weight),
+            l1=float(self.l1),
+            depth=int(self.depth),
+            steepness=float(self.steepness),
+            n_folds=int(self.n_folds),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
         )
-        tree, self.objectives_ = descend(
-            problem, start(problem), float(self.tol), int(self.max_iter)
-        )
-        self.n_iter_ = len(self.objectives_) - 1
-        hard = HardTree(data, tree)
-        alive = prune_nodes(hard, held_out)
-        self.pruned_ = sorted(set(range(problem.n_nodes)) - alive)
-        fits = refit(hard, alive, train, held_out)
-        return as_vertices(hard, alive, fits)
+        return fit_linear_tree(prepared, self._settings(), grow)
 
-    def _split_rows(self, data: LinearData) -> tuple[Rows, Rows]:
-        """Rows to learn from, and rows held out; the same if none can be."""
-        with warnings.catch_warnings():
-            # A class of one row is learned from and not held out; that is all.
-            warnings.simplefilter("ignore", FewRowsWarning)
-            fold = assign_folds(data.readings, data.y, int(self.n_folds), data.classes)
-        train, held_out = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
-        if not len(train) or not len(held_out):
-            return np.arange(len(fold)), np.arange(len(fold))
-        return train, held_out
+
+def grow_tree(
+    data: LinearData,
+    *,
+    cost_weight: float,
+    l1: float,
+    depth: int,
+    steepness: float,
+    n_folds: int,
+    tol: float,
+    max_iter: int,
+) -> tuple[LinearVertex, dict[str, Any]]:
+    """Start, descend, prune, fit what answers once more."""
+    _check_no_alternatives(data)
+    train, held_out = split_rows(data, n_folds)
+    problem = SoftTreeProblem(
+        np.hstack([data.X[train], np.ones((len(train), 1))]),
+        data.target[train],
+        data.weight[train] / data.weight[train].sum(),
+        data.owner,
+        data.market.sensors.costs,
+        depth,
+        cost_weight,
+        l1,
+        steepness,
+    )
+    tree, objectives = descend(problem, start(problem), tol, max_iter)
+    hard = HardTree(data, tree)
+    alive = prune_nodes(hard, held_out)
+    fits = refit(hard, alive, train, held_out)
+    evidence = {
+        "objectives": objectives,
+        "n_iter": len(objectives) - 1,
+        "pruned": sorted(set(range(problem.n_nodes)) - alive),
+    }
+    return as_vertices(hard, alive, fits), evidence
+
+
+def split_rows(data: LinearData, n_folds: int) -> tuple[Rows, Rows]:
+    """Rows to learn from, and rows held out; the same if none can be."""
+    with warnings.catch_warnings():
+        # A class of one row is learned from and not held out; that is all.
+        warnings.simplefilter("ignore", FewRowsWarning)
+        fold = assign_folds(data.readings, data.y, n_folds, data.classes)
+    train, held_out = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
+    if not len(train) or not len(held_out):
+        return np.arange(len(fold)), np.arange(len(fold))
+    return train, held_out
 
 
 def _check_no_alternatives(data: LinearData) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,15 +14,14 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
-from sensortree.estimators.presets import OrderedCascade
-from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.policy.decisions import DecisionFeatures
+from sensortree.learning.fit import Fitted, fit_policy
+from sensortree.learning.learned import Learned
+from sensortree.learning.prepare import Prepared
 from sensortree.program.routing import RoutingProblem
-from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
 
-class MyopicClassifier(OrderedCascade, BaseSensorTreeClassifier):
+class MyopicClassifier(BaseSensorTreeClassifier):
     """Stop when the classifier is confident, else buy the next sensor.
 
     The baseline of the papers on sensor cascades. At each stage, the share `reject` of
@@ -60,8 +60,7 @@ class MyopicClassifier(OrderedCascade, BaseSensorTreeClassifier):
     """
 
     # Prices are not looked at.
-    cost_weight: float = 0.0
-    decision_features: Any = "posterior"
+    _fixed: ClassVar[dict[str, Any]] = {"decision_features": "posterior"}
     _traced_by = "reject"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -100,35 +99,38 @@ class MyopicClassifier(OrderedCascade, BaseSensorTreeClassifier):
         self.cv = cv
         self.n_jobs = n_jobs
 
-    def _pose(
-        self, tree: SensorTree, leaves: LeafClassifiers
-    ) -> tuple[list[DecisionFeatures], RoutingProblem, RoutingProblem]:
-        self.classes_ = leaves.data.classes
-        return super()._pose(tree, leaves)
+    def _learn(self, prepared: Prepared) -> Fitted:
+        learn = partial(
+            learn_by_confidence,
+            reject=float(self.reject),
+            by_margin=self.confidence == "margin",
+        )
+        return fit_policy(prepared, self._settings(), learn)
 
-    def _fit_decisions(
-        self, problem: RoutingProblem, observed: RoutingProblem
-    ) -> list[Array]:
-        """Put each stage's threshold where the share `reject` lies below it."""
-        n_classes = len(self.classes_)
-        # `Posterior` leaves out the first probability, and the lead for two classes.
-        lead = int(self.confidence == "margin" and n_classes > 2)
-        column = n_classes - 1 + lead
-        coef = []
-        here = np.ones(len(problem.weight), dtype=bool)
-        for features in problem.features:
-            confidence = features[:, column]
-            threshold = least_sure(
-                confidence[here], problem.weight[here], float(self.reject)
-            )
-            theta = np.zeros(features.shape[1])
-            if np.isfinite(threshold):
-                theta[column], theta[-1] = -1.0, threshold
-            else:
-                theta[-1] = np.sign(threshold)
-            coef.append(theta)
-            here = here & (features @ theta > 0)
-        return coef
+
+def learn_by_confidence(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    *,
+    reject: float,
+    by_margin: bool,
+) -> Learned:
+    """Put each stage's threshold where the share `reject` lies below it."""
+    # `Posterior` leaves out the first probability, and the lead for two classes.
+    lead = int(by_margin and problem.n_classes > 2)
+    column = problem.n_classes - 1 + lead
+    coef = []
+    here = np.ones(len(problem.weight), dtype=bool)
+    for features in problem.features:
+        threshold = least_sure(features[here, column], problem.weight[here], reject)
+        theta = np.zeros(features.shape[1])
+        if np.isfinite(threshold):
+            theta[column], theta[-1] = -1.0, threshold
+        else:
+            theta[-1] = np.sign(threshold)
+        coef.append(theta)
+        here = here & (features @ theta > 0)
+    return Learned(coef)
 
 
 def least_sure(confidence: Array, weight: Array, share: float) -> float:

@@ -10,7 +10,6 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sensortree.leaves.fitting import resolve_classifier
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import check_price_array
@@ -18,16 +17,17 @@ from sensortree.sensors.table import Table
 
 
 def _leaves_have_probabilities(model: PolicyPredictor) -> bool:
-    classifier = resolve_classifier(model.classifier, model.calibration)
-    return hasattr(classifier, "predict_proba")
+    return hasattr(model._leaf_classifier(), "predict_proba")
 
 
 class PolicyPredictor(PolicyAnswers):
     """Methods that ask the fitted policy, after X was checked."""
 
-    classifier: Any
-    calibration: str | None
     policy_: Policy
+
+    def _leaf_classifier(self) -> Any:
+        """The classifier that leaves are fitted with."""
+        raise NotImplementedError  # the estimator's
 
     @property
     def _policy(self) -> Policy:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from joblib import effective_n_jobs
 
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
     Interval,
     StrOptions,
-    automatic_ridge,
 )
-from sensortree.program import SOLVERS, solve
-from sensortree.program.refinement import alternate, best_cut
-from sensortree.program.routing import RoutingProblem
-from sensortree.types import Array
+from sensortree.learning.fit import Fitted, fit_policy
+from sensortree.learning.joint import DecisionReport, learn_jointly
+from sensortree.learning.prepare import Prepared
+from sensortree.program import SOLVERS, Certificate
 
 
 class SensorTreeClassifier(BaseSensorTreeClassifier):
@@ -157,8 +155,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sensortree import SensorTreeClassifier
+    >>>     >>> from sensortree import SensorTreeClassifier
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
     >>> model = SensorTreeClassifier(
@@ -172,6 +169,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     >>> bool(model.acquisition_cost(X).mean() < 5)
     True
     """
+
+    certificate_: Certificate
+    decision_report_: DecisionReport
+    fallback_leaf_: int | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
@@ -268,93 +269,16 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         }
         return cls(sensors, **{**published, **parameters})
 
-    def _fit_decisions(
-        self, problem: RoutingProblem, observed: RoutingProblem
-    ) -> list[Array]:
-        """Minimise the surrogate over all decision functions at once, then refine."""
-        l2 = self._ridge(problem)
-        solution = solve(
-            problem.surrogate(problem.worst(self.savings)),
-            self.solver,
-            self.tol,
-            l2,
-            self.l1,
+    def _learn(self, prepared: Prepared) -> Fitted:
+        learn = partial(
+            learn_jointly,
+            savings=self.savings,
+            solver=self.solver,
+            tol=self.tol,
+            l2=self.l2,
+            l1=self.l1,
+            refine=self.refine,
+            fallback=self.fallback,
             n_jobs=effective_n_jobs(self.n_jobs),
         )
-        self.certificate_ = solution.certificate
-        learned = {"linear program": solution.coef}
-        if self.refine:
-            single = problem.constant_coef(int(np.argmin(problem.constant_risk())))
-            ends = [
-                alternate(problem, start, l2, best_cut)
-                for start in (solution.coef, single)
-            ]
-            learned["refined"] = min(ends, key=problem.risk)
-        kept = list(learned)[-1]
-        leaf = int(np.argmin(observed.constant_risk()))
-        learned["one leaf"] = observed.constant_coef(leaf)
-        risk = {name: observed.risk(coef) for name, coef in learned.items()}
-        if self.fallback and risk["one leaf"] < risk[kept]:
-            kept = "one leaf"
-        self.fallback_leaf_ = leaf if kept == "one leaf" else None
-        names = tuple(sorted(problem.tree.leaves[leaf].sensors))
-        stops = names if kept == "one leaf" else None
-        self.decision_report_ = DecisionReport(
-            kept, risk, stops, l2, problem.risk(learned[kept])
-        )
-        return learned[kept]
-
-    def _ridge(self, problem: RoutingProblem) -> float:
-        """Give the ridge penalty that `l2` stands for, in the unit of the risk."""
-        if self.l2 != "auto":
-            return float(self.l2)
-        return automatic_ridge(problem) if SOLVERS[self.solver].ridge else 0.0
-
-
-@dataclass(frozen=True)
-class DecisionReport:
-    """How the decisions of a fit came about, with true (not surrogate) training risks.
-
-    Attributes
-    ----------
-    kept : {"linear program", "refined", "one leaf"}
-        Which decisions the fitted model makes.
-    risk : dict of str to float
-        Mean training risk of each: error, out of fold if ``cv`` is set, plus weighted
-        cost.
-    fallback_sensors : tuple of str or None
-        The sensors that every example buys, if that was kept.
-    l2 : float
-        The ridge penalty that was used.
-    learned_risk : float
-        Mean training risk of what was kept, by the errors it was learned from: with
-        ``errors="smoothed"`` these are not 0 or 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sensortree import SensorTreeClassifier
-    >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> print(SensorTreeClassifier(cost_weight=0.9).fit(X, X[:, 0] > 0).decision_report_)
-    decisions of the linear program, refined: training risk 0.4750
-    linear program 0.4750, refined 0.4750, one leaf 0.4750 (l2 = 43.9)
-    """
-
-    kept: str
-    risk: dict[str, float]
-    fallback_sensors: tuple[str, ...] | None
-    l2: float
-    learned_risk: float
-
-    def __str__(self) -> str:
-        stops = self.fallback_sensors or ()
-        said = {
-            "linear program": "decisions of the linear program",
-            "refined": "decisions of the linear program, refined",
-            "one leaf": f"every example stops with {', '.join(stops) or 'nothing'}",
-        }[self.kept]
-        risks = ", ".join(f"{name} {risk:.4f}" for name, risk in self.risk.items())
-        return (
-            f"{said}: training risk {self.risk[self.kept]:.4f}\n{risks} "
-            f"(l2 = {self.l2:.3g})"
-        )
+        return fit_policy(prepared, self._settings(), learn)

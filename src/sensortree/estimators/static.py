@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar
@@ -10,23 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.estimators.presets import FixedSettings
-from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.fitting import is_linear
+from sensortree.learning.fit import Fitted, fit_policy
+from sensortree.learning.learned import Learned, Learner
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings
 from sensortree.program.routing import RoutingProblem
-from sensortree.sensors.market import Market
-from sensortree.structure import LeastSquaresScreen
-from sensortree.structure.search import StructureReport, StructureSearch
+from sensortree.structure import Search, forward_steps
+from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.losses import SubsetLosses
+from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array
-
-Subset = frozenset[str]
-EPS = float(np.finfo(float).eps)
-# Sensors that may be added in a row without saving any error.
-PATIENCE = 3
 
 
-class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
+class StaticSubsetClassifier(BaseSensorTreeClassifier):
     """Buy the same sensors for every example: the best subset that greed finds.
 
     What decisions must beat. Sensors are added one after another, each time the one that
@@ -97,123 +93,56 @@ class StaticSubsetClassifier(FixedSettings, BaseSensorTreeClassifier):
         self.cv = cv
         self.n_jobs = n_jobs
 
-    def _choose_structure(
-        self, leaves: LeafClassifiers, search: StructureSearch
-    ) -> tuple[SensorTree, StructureReport]:
-        """Add sensors while the budget lasts; keep the subset of the least risk."""
-        way = self._forward(leaves)
-        risk = [error + self.cost_weight * cost for _, error, cost in way]
-        kept = way[int(np.argmin(risk))][0]
-        order = leaves.data.sensors.in_order
-        steps = [
-            {
-                "added": ", ".join(order(subset - before)),
-                "subset": order(subset),
-                "loss": error,
-            }
-            for (before, _, _), (subset, error, _) in pairwise(way)
-        ]
-        report = StructureReport(
-            "static",
-            [list(order(kept))],
-            steps,
-            "no more was within the budget, or saved error",
-        )
-        return SensorTree(Leaf(kept)), report
-
-    def _forward(self, leaves: LeafClassifiers) -> list[tuple[Subset, float, float]]:
-        """Subsets on the way with their error and mean price, from the free sensors on."""
-        data = leaves.data
-        market = data.market(self.max_cost)
+    def _learn(self, prepared: Prepared) -> Fitted:
         budget = np.inf if self.budget is None else float(self.budget)
-        screen = self._screen(leaves)
-        known = market.free()
-        error = self._errors([known], leaves)[0]
-        way = [(known, error, mean_cost(market, known))]
-        least, useful = error, 0
-        while len(way) - 1 - useful < PATIENCE:
-            options = affordable(market, known, budget)
-            if not options:
-                break
-            n_exact = len(options) if self.n_exact == "all" else int(self.n_exact)
-            if len(options) > n_exact:
-                values = rates(screen(options), error, market, options, known)
-                best = np.argsort(values, kind="stable")[:n_exact]
-                options = [options[k] for k in sorted(best)]
-            errors = self._errors(options, leaves)
-            values = rates(errors, error, market, options, known)
-            best_one = int(np.argmin(values))
-            known, error = options[best_one], errors[best_one]
-            way.append((known, error, mean_cost(market, known)))
-            if error < least:
-                least, useful = error, len(way) - 1
-        return way
-
-    def _errors(
-        self, subsets: Sequence[Subset], leaves: LeafClassifiers
-    ) -> list[float]:
-        """Mean loss of the subsets' classifiers, out of fold."""
-        leaves.judge(subsets)
-        return [_mean_loss(leaves, leaves.posteriors[subset]) for subset in subsets]
-
-    def _screen(self, leaves: LeafClassifiers) -> Any:
-        """Give a function that estimates the mean losses of subsets cheaply."""
-        data = leaves.data
-        if not is_linear(leaves.classifier):
-            return lambda subsets: [
-                _mean_loss(leaves, said) for said in leaves.screen(subsets).values()
-            ]
-        squares: list[LeastSquaresScreen] = []
-
-        def said(subset: Subset) -> Array:
-            if not squares:
-                squares.append(
-                    LeastSquaresScreen(data.blocks, data.y, data.weight, data.fold)
-                )
-            return squares[0].scores(sorted(map(data.sensors.index, subset)))
-
-        return lambda subsets: [_mean_loss(leaves, said(s)) for s in subsets]
-
-    def _fit_decisions(
-        self, problem: RoutingProblem, observed: RoutingProblem
-    ) -> list[Array]:
-        """There is nothing to decide."""
-        return []
+        choose = partial(choose_static_subset, budget=budget)
+        return fit_policy(prepared, self._settings(), decide_nothing, choose)
 
 
-def mean_cost(market: Market, subset: Subset, known: Subset = frozenset()) -> float:
-    """Mean price of a subset when another is known."""
-    return float(np.mean(market.cost(subset, known)))
+def decide_nothing(problem: RoutingProblem, observed: RoutingProblem) -> Learned:
+    """A single leaf has no decisions."""
+    return Learned([])
 
 
-def affordable(market: Market, known: Subset, budget: float) -> list[Subset]:
-    """Subsets with one more sensor, and what it needs, that are within the budget."""
-    extended = [
-        market.extension(known, name)
-        for name in market.sensors.names
-        if name not in known
+def choose_static_subset(
+    prepared: Prepared, settings: Settings, learn: Learner, *, budget: float
+) -> tuple[SensorTree, StructureReport]:
+    """Add sensors while the budget lasts; keep the subset of the least risk."""
+    subsets = SubsetLosses(prepared.leaves, settings.max_cost)
+
+    def extend(known: Subset, sensor: int) -> Subset | None:
+        more = subsets.extend(known, sensor)
+        within = more is not None and subsets.mean_cost(more) <= budget * (1 + 1e-12)
+        return more if within else None
+
+    n_sensors = len(subsets.names)
+    search = Search(
+        n_sensors,
+        subsets.exact,
+        subsets.screen,
+        None if settings.n_exact == "all" else int(settings.n_exact),
+        subsets.data.weight,
+        extend=extend,
+    )
+    start = subsets.numbered(subsets.market.free())
+    steps = forward_steps(search, subsets.mean_cost, n_sensors, start)
+    way = [start, *(step.subset for step in steps)]
+    errors = [float(search.mean(search.exact([start]))[0])]
+    errors += [step.loss for step in steps]
+    risk = [
+        error + settings.cost_weight * subsets.mean_cost(subset)
+        for subset, error in zip(way, errors, strict=True)
     ]
-    return [
-        more
-        for more in dict.fromkeys(extended)
-        if more is not None and mean_cost(market, more) <= budget * (1 + 1e-12)
+    kept = subsets.named(way[int(np.argmin(risk))])
+    order = subsets.data.sensors.in_order
+    shown = [
+        {
+            "added": ", ".join(order(subsets.named(after - before))),
+            "subset": order(subsets.named(after)),
+            "loss": error,
+        }
+        for (before, after), error in zip(pairwise(way), errors[1:], strict=True)
     ]
-
-
-def rates(
-    errors: Sequence[float],
-    error: float,
-    market: Market,
-    options: Sequence[Subset],
-    known: Subset,
-) -> Array:
-    """Error saved per unit of cost, as negative numbers; what is lost is not priced."""
-    changes = np.asarray(errors) - error
-    prices = [max(mean_cost(market, more, known), EPS) for more in options]
-    return np.where(changes < 0, changes / np.array(prices), changes)
-
-
-def _mean_loss(leaves: LeafClassifiers, posterior: Array) -> float:
-    data = leaves.data
-    losses = data.loss.of(data.y, data.loss.answer(posterior))
-    return float(data.weight @ losses / data.weight.sum())
+    stopped = "no more was within the budget, or saved error"
+    report = StructureReport("static", [list(order(kept))], shown, stopped)
+    return SensorTree(Leaf(kept)), report

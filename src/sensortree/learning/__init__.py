@@ -1,12 +1,14 @@
-"""Rows to policy, as functions.
+"""Rows to policy, as functions that set nothing.
 
 ::
 
-    settings     what a fit is asked for, checked
-    pose         tree and rows → the routing problem
+    settings     what a fit is asked for
+    prepare      training rows with all that several fits on them share
     choose       which tree: given, built, or of the least validated risk
     improvement  a tree's neighbours, tried one after another
-    decide       the ways to learn decisions: each gives coefficients and evidence
-    fit          pose, choose, decide, assemble: rows → policy
+    pose         a tree and rows → the routing problem
+    learned      coefficients of the decisions, with the evidence for them
+    joint        learn them all at once, by the linear program, then refine
+    fit          choose, pose, learn, assemble: rows → policy
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """

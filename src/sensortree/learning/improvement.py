@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.learning.settings import Settings
 from sensortree.structure import (
     Vertex,
     best_purchase,
@@ -26,9 +26,10 @@ from sensortree.structure import (
     without_leaf,
     without_sensor,
 )
-from sensortree.structure.search import StructureReport, StructureSearch
+from sensortree.structure.report import StructureReport
+from sensortree.structure.search import StructureSearch
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array
+from sensortree.types import Array, Rows
 
 Known = frozenset[str]
 
@@ -38,20 +39,6 @@ TRIED = 2
 BUSY = 3
 # Standard errors of the mean difference by which a move must be better.
 CLEARLY = 1.0
-
-
-class Model(Protocol):
-    """What is asked of the estimator whose structure is improved."""
-
-    improve: int
-    n_leaves: int
-    cost_weight: float
-
-    def _validated_risk(self, tree: SensorTree, leaves: LeafClassifiers) -> Array: ...
-
-    def _routed(
-        self, tree: SensorTree, leaves: LeafClassifiers
-    ) -> NDArray[np.intp]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,30 +57,42 @@ class Standing:
 
 
 def improve_structure(
-    model: Model,
     tree: SensorTree,
     report: StructureReport,
     fixed: Known,
-    leaves: LeafClassifiers,
     search: StructureSearch,
+    settings: Settings,
+    validated_risk: Callable[[SensorTree], Array],
+    routed: Callable[[SensorTree], Rows],
 ) -> tuple[SensorTree, StructureReport]:
     """Go to the best neighbour while one is clearly better, `improve` times at most.
 
-    Sensors in `fixed` stay known at the root.
+    Parameters
+    ----------
+    tree, report
+        What was found so far.
+    fixed : frozenset of str
+        Sensors that stay known at the root.
+    search : StructureSearch
+    settings : Settings
+    validated_risk : callable of tree
+        Risks on rows that decisions were not learned from.
+    routed : callable of tree
+        The leaf that each training row reaches.
     """
     moves: list[dict[str, Any]] = []
-    if not model.improve:
+    if not settings.improve:
         return tree, report
-    risks = model._validated_risk(tree, leaves)
-    for _ in range(model.improve):
-        leaf = model._routed(tree, leaves)[search.rows]
+    risks = validated_risk(tree)
+    for _ in range(settings.improve):
+        standing = Standing(tree, routed(tree)[search.rows])
         found: dict[str, tuple[SensorTree, Array]] = {}
-        for name, neighbour in neighbours(model, Standing(tree, leaf), fixed, search):
+        for name, neighbour in neighbours(settings, standing, fixed, search):
             if search.out_of_time():
                 break
-            if not search.allows_tree(neighbour):
+            if not _is_allowed(neighbour, search):
                 continue
-            found[name] = neighbour, model._validated_risk(neighbour, leaves)
+            found[name] = neighbour, validated_risk(neighbour)
         if not found:
             break
         best = min(found, key=lambda name: found[name][1].mean())
@@ -104,48 +103,57 @@ def improve_structure(
         tree, risks = found[best]
         moves.append({"move": best, "before": before, "after": float(risks.mean())})
     if moves:
-        order = leaves.data.sensors.in_order
+        order = search.subsets.data.sensors.in_order
         report = replace(report, subsets=[list(order(i.sensors)) for i in tree.leaves])
     return tree, replace(report, moves=moves)
 
 
+def _is_allowed(tree: SensorTree, search: StructureSearch) -> bool:
+    """Whether all that some vertex of a tree knows may be known."""
+    known = {leaf.sensors for leaf in tree.leaves}
+    known |= {node.sensors for node in tree.nodes}
+    return all(map(search.subsets.market.allows, known))
+
+
 def neighbours(
-    model: Model, standing: Standing, fixed: Known, search: StructureSearch
+    settings: Settings, standing: Standing, fixed: Known, search: StructureSearch
 ) -> Iterator[tuple[str, SensorTree]]:
     """The most promising trees that one move leads to, with the move in words."""
     tree = standing.tree
     if tree.n_leaves > 1:
         for leaf in sorted(standing.busiest[::-1][:TRIED]):
-            known = search.data.sensors.in_order(tree.leaves[leaf].sensors)
+            known = search.subsets.data.sensors.in_order(tree.leaves[leaf].sensors)
             yield f"drop the leaf {', '.join(known)}", without_leaf(tree, leaf)
     for leaf in standing.busiest[:BUSY]:
-        split = _split(model, standing, leaf, search)
+        split = _split(settings, standing, leaf, search)
         if split is not None:
             yield split
-    bought = [s for s in search.names if s in tree.sensors - tree.root.sensors]
+    bought = [s for s in search.subsets.names if s in tree.sensors - tree.root.sensors]
     drops = {s: partial(_less, s) for s in bought}
-    for sensor in _most_promising(drops, model, standing, search):
+    for sensor in _most_promising(drops, settings, standing, search):
         yield f"drop {sensor}", without_sensor(tree, sensor)
-    used = [s for s in search.names if s in tree.sensors - fixed]
-    others = [s for s in search.names if s not in tree.sensors]
+    used = [s for s in search.subsets.names if s in tree.sensors - fixed]
+    others = [s for s in search.subsets.names if s not in tree.sensors]
     pairs = [*combinations(used, 2), *((one, new) for one in used for new in others)]
     exchanges = {p: partial(_exchanged, p) for p in pairs}
-    for one, other in _most_promising(exchanges, model, standing, search):
+    for one, other in _most_promising(exchanges, settings, standing, search):
         yield f"exchange {one} and {other}", with_exchange(tree, one, other)
 
 
 def _split(
-    model: Model, standing: Standing, leaf: int, search: StructureSearch
+    settings: Settings, standing: Standing, leaf: int, search: StructureSearch
 ) -> tuple[str, SensorTree] | None:
     """Let a leaf buy what is worth most to the rows that reach it, if that pays."""
     known = standing.tree.leaves[leaf].sensors
-    vertex = Vertex(search.numbered(known), np.flatnonzero(standing.leaf == leaf))
-    purchase = best_purchase(search.evidence(), model.cost_weight, vertex)
-    room = model.n_leaves - standing.tree.n_leaves
+    vertex = Vertex(
+        search.subsets.numbered(known), np.flatnonzero(standing.leaf == leaf)
+    )
+    purchase = best_purchase(search.evidence(), settings.cost_weight, vertex)
+    room = settings.n_leaves - standing.tree.n_leaves
     if purchase is None or len(purchase.options) > room:
         return None
-    in_order = search.data.sensors.in_order
-    bought = [search.named(option) - known for option in purchase.options]
+    in_order = search.subsets.data.sensors.in_order
+    bought = [search.subsets.named(option) - known for option in purchase.options]
     words = " or ".join(", ".join(in_order(more)) for more in bought)
     name = f"after {', '.join(in_order(known))} buy {words}"
     return name, with_split(standing.tree, leaf, bought)
@@ -161,7 +169,7 @@ def _exchanged(pair: tuple[str, str], known: Known) -> Known:
 
 def _most_promising(
     changes: Mapping[Any, Callable[[Known], Known]],
-    model: Model,
+    settings: Settings,
     standing: Standing,
     search: StructureSearch,
 ) -> list[Any]:
@@ -175,9 +183,11 @@ def _most_promising(
             known = standing.tree.leaves[leaf].sensors
             if (changed := change(known)) != known:
                 rows = standing.leaf == leaf
-                after = search.screened_risk(changed, model.cost_weight)[rows]
-                before = search.screened_risk(known, model.cost_weight)[rows]
-                total += float(search.data.weight[rows] @ (after - before))
+                after = search.subsets.screened_risk(changed, settings.cost_weight)[
+                    rows
+                ]
+                before = search.subsets.screened_risk(known, settings.cost_weight)[rows]
+                total += float(search.subsets.data.weight[rows] @ (after - before))
         return total
 
     values = {}

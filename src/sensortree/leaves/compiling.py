@@ -1,4 +1,4 @@
-"""`compile_transformer`: a fitted scikit-learn transformer as plain arrays."""
+"""Fitted scikit-learn classifiers and transformers as plain arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -16,6 +19,15 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.sklearn_private import (
+    boosted_baseline,
+    boosted_rounds,
+    groups_rare_categories,
+    imputer_dtypes,
+    input_positions,
+)
+from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
 from sensortree.sensors.transforms import (
     PLAIN,
     Imputer,
@@ -27,6 +39,49 @@ from sensortree.sensors.transforms import (
     SideBySide,
     Standardiser,
 )
+
+
+def compile_classifier(classifier: Any) -> Any:
+    """Give a fitted classifier as plain arrays; one of another kind as it is."""
+    if isinstance(classifier, DummyClassifier):
+        return ConstantScorer(np.asarray(classifier.class_prior_, dtype=np.float64))
+    if isinstance(classifier, QuadraticLogisticRegression):
+        return classifier.to_scorer()
+    if type(classifier) is LogisticRegression:
+        width = classifier.coef_.shape[1]
+        return LogisticScorer(
+            np.zeros(width),
+            np.ones(width),
+            1,
+            classifier.coef_.T,
+            classifier.intercept_,
+        )
+    if type(classifier) is HistGradientBoostingClassifier:
+        return _compile_boosted(classifier)
+    return classifier
+
+
+def _compile_boosted(classifier: HistGradientBoostingClassifier) -> Any:
+    """Arrays of all trees one after another; as it is if some column is categorical."""
+    if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
+        return classifier
+    rounds = boosted_rounds(classifier)
+    sizes = [len(nodes) for trees in rounds for nodes in trees]
+    starts = np.cumsum([0, *sizes])[:-1]
+    nodes = np.concatenate([nodes for trees in rounds for nodes in trees])
+    offset, own = np.repeat(starts, sizes), np.arange(len(nodes))
+    leaf = nodes["is_leaf"].astype(bool)
+    return BoostedScorer(
+        np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
+        np.where(leaf, own, nodes["left"] + offset).astype(np.int32),
+        np.where(leaf, own, nodes["right"] + offset).astype(np.int32),
+        np.where(leaf, 0.0, nodes["num_threshold"]),
+        np.where(leaf, nodes["value"], 0.0),
+        nodes["missing_go_to_left"].astype(bool) & ~leaf,
+        starts.reshape(len(rounds), -1).astype(np.int32),
+        boosted_baseline(classifier),
+        classifier,
+    )
 
 
 def compile_transformer(fitted: Any) -> Any:
@@ -47,18 +102,19 @@ def _compiled(fitted: Any, n_columns: int | None) -> Any:
 
 def _imputer(fitted: Any) -> Imputer | None:
     nan = isinstance(fitted.missing_values, float) and np.isnan(fitted.missing_values)
-    if not nan or fitted._fit_dtype.kind not in "iufO":
+    read, filled = imputer_dtypes(fitted)
+    if not nan or read.kind not in "iufO":
         return None
     statistics = fitted.statistics_
     kept = np.ones(len(statistics), dtype=bool)
     if not fitted.keep_empty_features:
         kept = np.asarray(statistics == statistics, dtype=bool)
-    if fitted._fit_dtype.kind == "O":
+    if read.kind == "O":
         fill = statistics.astype(object)
         if not all(isinstance(v, (str, int, float, bool)) for v in fill.tolist()):
             return None
     else:
-        fill = np.where(kept, statistics, 0).astype(fitted._fill_dtype).astype(float)
+        fill = np.where(kept, statistics, 0).astype(filled).astype(float)
     marked = fitted.indicator_.features_ if fitted.add_indicator else []
     return Imputer(fill, kept, np.asarray(marked, dtype=np.intp))
 
@@ -84,7 +140,7 @@ def _categories(fitted: Any) -> tuple[tuple[Any, ...], ...] | None:
     """Categories as plain values; None if some are neither text nor numbers."""
     lists = tuple(tuple(values.tolist()) for values in fitted.categories_)
     plain = (str, int, float, bool, type(None))
-    grouped = getattr(fitted, "_infrequent_enabled", False)
+    grouped = groups_rare_categories(fitted)
     known = all(isinstance(value, plain) for values in lists for value in values)
     return lists if known and not grouped else None
 
@@ -125,7 +181,7 @@ def _side_by_side(fitted: Any) -> SideBySide | None:
         return None
     parts = []
     for name, transformer, _ in fitted.transformers_:
-        at = tuple(map(int, fitted._transformer_to_input_indices[name]))
+        at = input_positions(fitted, name)
         if not at or (isinstance(transformer, str) and transformer == "drop"):
             continue
         part = _compiled(transformer, len(at))

@@ -24,12 +24,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sensortree.exceptions import ParameterError
 from sensortree.leaves.logistic import QuadraticLogisticRegression
-from sensortree.policy.classifiers import (
-    BoostedScorer,
-    ConstantScorer,
-    LogisticScorer,
-    posterior,
-)
+from sensortree.policy.classifiers import posterior
 from sensortree.types import Array
 
 # How often a batch of fits is handed to a cluster that loses workers.
@@ -317,47 +312,4 @@ def _weight_parameters(classifier: Any, sample_weight: Array | None) -> dict[str
     raise ParameterError(
         f"{classifier!r} cannot be fitted with sample weights; use a classifier that can, "
         f"or fit without weights."
-    )
-
-
-def compile_classifier(classifier: Any) -> Any:
-    """Give a fitted classifier as plain arrays; one of another kind as it is."""
-    if isinstance(classifier, DummyClassifier):
-        return ConstantScorer(np.asarray(classifier.class_prior_, dtype=np.float64))
-    if isinstance(classifier, QuadraticLogisticRegression):
-        return classifier.to_scorer()
-    if type(classifier) is LogisticRegression:
-        width = classifier.coef_.shape[1]
-        return LogisticScorer(
-            np.zeros(width),
-            np.ones(width),
-            1,
-            classifier.coef_.T,
-            classifier.intercept_,
-        )
-    if type(classifier) is HistGradientBoostingClassifier:
-        return _compile_boosted(classifier)
-    return classifier
-
-
-def _compile_boosted(classifier: HistGradientBoostingClassifier) -> Any:
-    """Arrays of all trees one after another; as it is if some column is categorical."""
-    if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
-        return classifier
-    rounds = [[tree.nodes for tree in trees] for trees in classifier._predictors]
-    sizes = [len(nodes) for trees in rounds for nodes in trees]
-    starts = np.cumsum([0, *sizes])[:-1]
-    nodes = np.concatenate([nodes for trees in rounds for nodes in trees])
-    offset, own = np.repeat(starts, sizes), np.arange(len(nodes))
-    leaf = nodes["is_leaf"].astype(bool)
-    return BoostedScorer(
-        np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
-        np.where(leaf, own, nodes["left"] + offset).astype(np.int32),
-        np.where(leaf, own, nodes["right"] + offset).astype(np.int32),
-        np.where(leaf, 0.0, nodes["num_threshold"]),
-        np.where(leaf, nodes["value"], 0.0),
-        nodes["missing_go_to_left"].astype(bool) & ~leaf,
-        starts.reshape(len(rounds), -1).astype(np.int32),
-        np.asarray(classifier._baseline_prediction, dtype=np.float64).ravel(),
-        classifier,
     )

@@ -34,9 +34,8 @@ def write_transformer(
         from sensortree.leaves.compiling import compile_transformer
 
         transformer = compile_transformer(transformer)
-    for kind, (of_type, write, _) in KINDS.items():
-        if type(transformer) is of_type:
-            return {"kind": kind, **write(transformer, what, foreign)}
+    if isinstance(transformer, PLAIN):
+        return _write_plain(transformer)
     return write_foreign(transformer, what, foreign)
 
 
@@ -44,34 +43,49 @@ def read_transformer(
     fields: Fields, n_columns: int, trusted: Sequence[str] | None
 ) -> Any:
     """A transform that takes so many columns."""
+    if fields.text("kind") != "skops":
+        return _read_plain(fields, n_columns)
+    transformer = read_foreign(fields, trusted)
+    if not hasattr(transformer, "transform"):
+        raise ModelFileError(f"{fields.where} is not a transformer.")
+    fields.end()
+    return transformer
+
+
+def _write_plain(transformer: Any) -> dict[str, Any]:
+    """A plain transform by its kind."""
+    for kind, (of_type, write, _) in KINDS.items():
+        if type(transformer) is of_type:
+            return {"kind": kind, **write(transformer)}
+    raise AssertionError(f"{type(transformer).__name__} has no kind")
+
+
+def _read_plain(fields: Fields, n_columns: int) -> Any:
+    """A plain transform by its kind; a part of another one is never foreign."""
     kind = fields.text("kind")
     if kind == "skops":
-        transformer = read_foreign(fields, trusted)
-        if not hasattr(transformer, "transform"):
-            raise ModelFileError(f"{fields.where} is not a transformer.")
-        fields.end()
-        return transformer
+        raise ModelFileError(f"{fields.where} must be a plain kind of transformer.")
     if kind not in KINDS:
         raise ModelFileError(
             f"{fields.place('kind')} is {kind[:80]!r}, which is no kind of transformer; "
             f"the kinds are {', '.join(KINDS)} and skops."
         )
-    transformer = KINDS[kind][2](fields, n_columns, trusted)
+    transformer = KINDS[kind][2](fields, n_columns)
     fields.end()
     if transformer.width > MAX_WIDTH:
         raise ModelFileError(f"{fields.where} gives more than {MAX_WIDTH:,} columns.")
     return transformer
 
 
-def _write_passthrough(t: Passthrough, what: str, foreign: str | None) -> Any:
+def _write_passthrough(t: Passthrough) -> Any:
     return {"n_columns": t.n_columns}
 
 
-def _read_passthrough(f: Fields, n: int, trusted: Sequence[str] | None) -> Passthrough:
+def _read_passthrough(f: Fields, n: int) -> Passthrough:
     return Passthrough(f.integer("n_columns", n, n + 1))
 
 
-def _write_imputer(t: Imputer, what: str, foreign: str | None) -> Any:
+def _write_imputer(t: Imputer) -> Any:
     words = t.fill.dtype == object
     return {
         "words": bool(words),
@@ -81,7 +95,7 @@ def _write_imputer(t: Imputer, what: str, foreign: str | None) -> Any:
     }
 
 
-def _read_imputer(f: Fields, n: int, trusted: Sequence[str] | None) -> Imputer:
+def _read_imputer(f: Fields, n: int) -> Imputer:
     if f.flag("words"):
         where = f.place("fill")
         fill = np.empty(n, dtype=object)
@@ -95,17 +109,15 @@ def _read_imputer(f: Fields, n: int, trusted: Sequence[str] | None) -> Imputer:
     return Imputer(fill, kept, np.array(f.positions("indicators", n), dtype=np.intp))
 
 
-def _write_standardiser(t: Standardiser, what: str, foreign: str | None) -> Any:
+def _write_standardiser(t: Standardiser) -> Any:
     return {"center": numbers(t.center), "scale": numbers(t.scale)}
 
 
-def _read_standardiser(
-    f: Fields, n: int, trusted: Sequence[str] | None
-) -> Standardiser:
+def _read_standardiser(f: Fields, n: int) -> Standardiser:
     return Standardiser(f.numbers("center", (n,)), f.scales("scale", (n,)))
 
 
-def _write_ranger(t: Ranger, what: str, foreign: str | None) -> Any:
+def _write_ranger(t: Ranger) -> Any:
     return {
         "factor": numbers(t.factor),
         "offset": numbers(t.offset),
@@ -113,7 +125,7 @@ def _write_ranger(t: Ranger, what: str, foreign: str | None) -> Any:
     }
 
 
-def _read_ranger(f: Fields, n: int, trusted: Sequence[str] | None) -> Ranger:
+def _read_ranger(f: Fields, n: int) -> Ranger:
     factor, offset = f.numbers("factor", (n,)), f.numbers("offset", (n,))
     if not f.has("bounds"):
         f.take("bounds")
@@ -136,7 +148,7 @@ def _read_categories(f: Fields, n: int) -> tuple[tuple[Any, ...], ...]:
     return tuple(found)
 
 
-def _write_one_hot(t: OneHot, what: str, foreign: str | None) -> Any:
+def _write_one_hot(t: OneHot) -> Any:
     return {
         "categories": _write_categories(t.categories),
         "dropped": list(t.dropped),
@@ -144,7 +156,7 @@ def _write_one_hot(t: OneHot, what: str, foreign: str | None) -> Any:
     }
 
 
-def _read_one_hot(f: Fields, n: int, trusted: Sequence[str] | None) -> OneHot:
+def _read_one_hot(f: Fields, n: int) -> OneHot:
     categories = _read_categories(f, n)
     dropped = f.items("dropped", n)
     for drop, values in zip(dropped, categories, strict=True):
@@ -153,7 +165,7 @@ def _read_one_hot(f: Fields, n: int, trusted: Sequence[str] | None) -> OneHot:
     return OneHot(categories, tuple(dropped), f.flag("ignore_unknown"))
 
 
-def _write_ordinal(t: Ordinal, what: str, foreign: str | None) -> Any:
+def _write_ordinal(t: Ordinal) -> Any:
     return {
         "categories": _write_categories(t.categories),
         "missing_value": number(t.missing_value),
@@ -161,7 +173,7 @@ def _write_ordinal(t: Ordinal, what: str, foreign: str | None) -> Any:
     }
 
 
-def _read_ordinal(f: Fields, n: int, trusted: Sequence[str] | None) -> Ordinal:
+def _read_ordinal(f: Fields, n: int) -> Ordinal:
     categories = _read_categories(f, n)
     missing, unknown = (
         scalar(f.take(key), f.place(key)) for key in ("missing_value", "unknown_value")
@@ -174,44 +186,35 @@ def _read_ordinal(f: Fields, n: int, trusted: Sequence[str] | None) -> Ordinal:
     )
 
 
-def _write_side_by_side(t: SideBySide, what: str, foreign: str | None) -> Any:
+def _write_side_by_side(t: SideBySide) -> Any:
     parts = [
-        {"columns": list(at), "transformer": write_transformer(part, what, foreign)}
-        for at, part in t.parts
+        {"columns": list(at), "transformer": _write_plain(part)} for at, part in t.parts
     ]
     return {"n_columns": t.n_columns, "parts": parts}
 
 
-def _read_side_by_side(f: Fields, n: int, trusted: Sequence[str] | None) -> SideBySide:
+def _read_side_by_side(f: Fields, n: int) -> SideBySide:
     parts = []
     for part in f.children("parts"):
         at = tuple(part.integers("columns", 0, n))
-        transform = _read_plain(part.child("transformer"), len(at), trusted)
+        transform = _read_plain(part.child("transformer"), len(at))
         parts.append((at, transform))
         part.end()
     return SideBySide(f.integer("n_columns", n, n + 1), tuple(parts))
 
 
-def _write_in_turn(t: InTurn, what: str, foreign: str | None) -> Any:
-    return {"steps": [write_transformer(step, what, foreign) for step in t.steps]}
+def _write_in_turn(t: InTurn) -> Any:
+    return {"steps": [_write_plain(step) for step in t.steps]}
 
 
-def _read_in_turn(f: Fields, n: int, trusted: Sequence[str] | None) -> InTurn:
+def _read_in_turn(f: Fields, n: int) -> InTurn:
     steps: list[Any] = []
     for step in f.children("steps"):
-        steps.append(_read_plain(step, n, trusted))
+        steps.append(_read_plain(step, n))
         n = steps[-1].width
     if not steps:
         raise ModelFileError(f"{f.where} has no steps.")
     return InTurn(tuple(steps))
-
-
-def _read_plain(fields: Fields, n: int, trusted: Sequence[str] | None) -> Any:
-    """A part of another transform, which is never foreign."""
-    part = read_transformer(fields, n, trusted)
-    if not isinstance(part, PLAIN):
-        raise ModelFileError(f"{fields.where} must be a plain kind of transformer.")
-    return part
 
 
 KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {

@@ -138,7 +138,7 @@ class DecisionFeatures:
 
     def columns(self, readings: Array, posterior: Array | None, prices: Array) -> Array:
         """Columns of some rows as they are, (n_rows, width)."""
-        return _columns(self.parts, readings, posterior, prices)
+        return feature_columns(self.parts, readings, posterior, prices)
 
     def __call__(
         self, readings: Array, posterior: Array | None, prices: Array
@@ -203,28 +203,7 @@ class DecisionFunction:
         return np.asarray(value)
 
 
-def fit_decision_features(
-    parts: tuple[Part, ...],
-    readings: Array,
-    posterior: Array | None,
-    prices: Array,
-    sample_weight: Array,
-) -> DecisionFeatures:
-    """Learn centre, scale and missingness from training rows, NaN left out."""
-    columns = _columns(parts, readings, posterior, prices)
-    missing = np.isnan(columns)
-    weight = np.where(missing, 0.0, sample_weight[:, None])
-    total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
-    known = np.where(missing, 0.0, columns)
-    center = (weight * known).sum(axis=0) / total
-    spread = (weight * (known - center) ** 2).sum(axis=0) / total
-    # What rounding leaves of a constant column is no spread.
-    varies = np.sqrt(spread) > 1e-12 * np.abs(center)
-    scale = np.where(varies, np.sqrt(spread), 1.0)
-    return DecisionFeatures(parts, center, scale, np.asarray(missing.any(axis=0)))
-
-
-def _columns(
+def feature_columns(
     parts: tuple[Part, ...], readings: Array, posterior: Array | None, prices: Array
 ) -> Array:
     """Columns of the parts, then the prices of the examples that have their own."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sensortree.program.risk import savings, savings_lost
 from sensortree.program.surrogate import SurrogateProblem
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array
+from sensortree.types import Array, Mask, Rows
 
 Coef = list[Array]
 
@@ -30,6 +30,8 @@ class RoutingProblem:
     weight : ndarray of shape (n_samples,)
     max_risk : float
         The paper's R_max: all sensors bought and the worst loss.
+    n_classes : int, default=2
+        How many probabilities a posterior among the features has.
     """
 
     tree: SensorTree
@@ -37,6 +39,7 @@ class RoutingProblem:
     leaf_risk: Array
     weight: Array
     max_risk: float
+    n_classes: int = 2
 
     @property
     def n_features(self) -> tuple[int, ...]:
@@ -56,7 +59,14 @@ class RoutingProblem:
             self.leaf_risk[rows],
             self.weight[rows],
             self.max_risk,
+            self.n_classes,
         )
+
+    def on_subtree(self, tree: SensorTree, nodes: Rows, leaves: Mask) -> RoutingProblem:
+        """Give the same problem on a tree of which some nodes and leaves are left."""
+        features = tuple(self.features[j] for j in nodes)
+        kept = self.leaf_risk[:, leaves]
+        return replace(self, tree=tree, features=features, leaf_risk=kept)
 
     def margins(self, coef: Sequence[Array]) -> Array:
         """Values of every decision function, (n_samples, n_nodes)."""

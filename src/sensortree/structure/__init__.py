@@ -4,6 +4,7 @@ from sensortree.structure.algorithm1 import (
     Growth,
     Search,
     forward_chain,
+    forward_steps,
     greedy_subsets,
 )
 from sensortree.structure.built import (
@@ -40,6 +41,7 @@ __all__ = [
     "exhaustive_leaves",
     "exhaustive_tree",
     "forward_chain",
+    "forward_steps",
     "greedy_subsets",
     "grow_tree",
     "prune",

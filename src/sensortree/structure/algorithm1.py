@@ -158,13 +158,12 @@ def greedy_subsets(
     return subsets, steps
 
 
-def forward_chain(
+def forward_steps(
     search: Search, price: Price, n_stages: int, start: Subset
 ) -> list[Growth]:
     """Add sensors one by one: each time the one that saves most error per unit of cost.
 
-    Where several in a row have saved none, those are left out, and sensors are added in
-    blocks that save error together.
+    It ends when several in a row have saved none.
 
     Parameters
     ----------
@@ -179,7 +178,7 @@ def forward_chain(
     Returns
     -------
     steps : list of Growth
-        The loss is the mean error of the stage. Of a block, the first sensor is named.
+        The loss is the mean error of the stage.
     """
     steps: list[Growth] = []
     subset = start
@@ -195,9 +194,23 @@ def forward_chain(
         steps.append(Growth(subset, sensor, error))
         if error < least:
             least, useful = error, len(steps)
-    steps = steps[:useful]
+    return steps
+
+
+def forward_chain(
+    search: Search, price: Price, n_stages: int, start: Subset
+) -> list[Growth]:
+    """Add sensors one by one, and where that saves nothing any more, in blocks.
+
+    Steps at the end that have saved nothing are left out. Takes and gives what
+    `forward_steps` does; of a block, the first sensor is named.
+    """
+    steps = forward_steps(search, price, n_stages, start)
+    error = float(search.mean(search.exact([start]))[0])
+    losses = [error, *(step.loss for step in steps)]
+    steps = steps[: int(np.argmin(losses))]
     end = steps[-1].subset if steps else start
-    return steps + _blocks(search, price, n_stages - useful, end)
+    return steps + _blocks(search, price, n_stages - len(steps), end)
 
 
 def _rate(search: Search, price: Price, known: Subset, error: float) -> Value:
@@ -225,9 +238,8 @@ def _blocks(
     )
     while len(steps) < n_stages and len(ranked) >= size and not search.out_of_time():
         grown = subset
-        for sensor in ranked[
-            :size
-        ]:  # with what they need, as far as they may be bought
+        for sensor in ranked[:size]:
+            # with what they need, as far as they may be bought
             grown = search.extend(grown, sensor) or grown
         after = search.exact([grown])[:, 0]
         saved = search.mean(risk - after)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve
 
+from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.types import Array, Rows
 
@@ -214,9 +215,7 @@ def cross_fitted_ridge(
     features: Array, targets: Array, weight: Array, fold: Rows
 ) -> Array:
     """Predict every target by ridge regression fitted without the row's fold."""
-    center = np.average(features, axis=0, weights=weight)
-    spread = np.sqrt(np.average((features - center) ** 2, axis=0, weights=weight))
-    scale = np.where(spread > 1e-9, spread, 1.0)
+    center, scale = moments(features, weight)
     phi = np.hstack([(features - center) / scale, np.ones((len(features), 1))])
     predicted = np.empty(targets.shape)
     for held_out in np.unique(fold):

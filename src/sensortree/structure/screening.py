@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from sensortree.leaves.standardising import moments
 from sensortree.types import Array, Rows
 
 # Columns up to which all products of two are in the basis; beyond it only squares are.
@@ -84,14 +85,9 @@ class LeastSquaresScreen:
 
 
 def _standardised(columns: Array, weight: Array) -> Array:
-    missing = np.isnan(columns)
-    share = np.where(missing, 0.0, weight[:, None])
-    share = share / np.maximum(share.sum(axis=0), np.finfo(float).tiny)
-    known = np.where(missing, 0.0, columns)
-    center = (share * known).sum(axis=0)
-    spread = np.sqrt((share * (known - center) ** 2).sum(axis=0))
-    scale = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
-    return np.where(missing, 0.0, (columns - center) / scale)
+    """Columns of mean 0 and variance 1; a missing value counts as the mean."""
+    center, scale = moments(columns, weight)
+    return np.where(np.isnan(columns), 0.0, (columns - center) / scale)
 
 
 def _products(n_columns: int) -> tuple[Rows, Rows]:

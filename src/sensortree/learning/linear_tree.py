@@ -6,7 +6,7 @@ regression of the class on the sensors known there; a score sends examples on.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,18 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from sensortree.estimators.base import BaseSensorTreeClassifier
-from sensortree.estimators.presets import FixedSettings
-from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.learning.fit import Fitted
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings
 from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.standardising import moments
 from sensortree.policy.classifiers import ConstantScorer, LogisticScorer, probabilities
 from sensortree.policy.decisions import DecisionFeatures, DecisionFunction, Raw
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
-from sensortree.program.routing import RoutingProblem
-from sensortree.progress import TextProgress
 from sensortree.sensors.market import Market
-from sensortree.structure.search import StructureSearch, built
+from sensortree.structure.report import report_of_built
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
 
@@ -82,11 +81,9 @@ def linear_data(data: TrainingRows, max_cost: float | None) -> LinearData:
     """Give distinct training rows, standardised."""
     rows, weight = data.distinct()
     readings = np.hstack([block[rows] for block in data.blocks])
-    center = np.average(readings, axis=0, weights=weight)
-    spread = np.average((readings - center) ** 2, axis=0, weights=weight)
-    # What rounding leaves of a constant column is no spread.
-    varies = np.sqrt(spread) > 1e-12 * np.abs(center)
-    scale = np.where(varies, np.sqrt(spread), 1.0)
+    center, scale = moments(readings, weight)
+    # What rounding leaves of a constant column is no reading.
+    varies = (np.abs(readings - center) > 1e-12 * np.abs(center)).any(axis=0)
     y, n_classes = data.y[rows], len(data.classes)
     target = np.eye(n_classes)[y] if n_classes > 2 else 2.0 * y[:, None] - 1.0
     widths = [block.shape[1] for block in data.blocks]
@@ -198,36 +195,23 @@ def halving_threshold(score: Array, weight: Array) -> float | None:
     return float(0.5 * (score[cut] + score[cut + 1]))
 
 
-class LinearTreeClassifier(FixedSettings, BaseSensorTreeClassifier):
-    """Classifiers that learn structure and answers together; a method fills `_grow`."""
+def fit_linear_tree(
+    prepared: Prepared,
+    settings: Settings,
+    grow: Callable[[LinearData], tuple[LinearVertex, Mapping[str, Any]]],
+) -> Fitted:
+    """Learn structure, decisions and answers together; then say it as a policy.
 
-    # Linear rules say how likely a class is and take no NaN, as this classifier does.
-    classifier: Any = "logistic2"
-    cv: Any = None
-
-    @abstractmethod
-    def _grow(self, data: LinearData) -> LinearVertex:
-        """Learn the tree of linear classifiers; give its root."""
-
-    def _fit(
-        self, leaves: LeafClassifiers, search: StructureSearch, progress: TextProgress
-    ) -> None:
-        """Learn the tree, then say it as a policy."""
-        data = leaves.data
-        linear = linear_data(data, self.max_cost)
-        root = self._grow(linear)
-        progress.step("tree")
-        max_cost = None if self.max_cost is None else float(self.max_cost)
-        self.policy_ = as_policy(root, linear, data, self.cost_weight, max_cost)
-        self.classes_ = data.classes
-        self.sensors_ = data.sensors
-        self.tree_ = self.policy_.tree
-        self.structure_report_ = built("learned", self.tree_, data.sensors)
-
-    def _fit_decisions(
-        self, problem: RoutingProblem, observed: RoutingProblem
-    ) -> list[Array]:
-        raise NotImplementedError  # decisions come with the tree
+    `grow` gives the root of a tree of linear classifiers, and the evidence for it.
+    """
+    data = prepared.leaves.data
+    linear = linear_data(data, settings.max_cost)
+    root, evidence = grow(linear)
+    prepared.progress.step("tree")
+    max_cost = None if settings.max_cost is None else float(settings.max_cost)
+    policy = as_policy(root, linear, data, settings.cost_weight, max_cost)
+    report = report_of_built("learned", policy.tree, data.sensors)
+    return Fitted(policy, report, evidence)
 
 
 def as_policy(

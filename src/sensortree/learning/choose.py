@@ -1,0 +1,251 @@
+"""Choose the tree: given by the user, built, or learned and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import ParameterError, SensorError
+from sensortree.learning.improvement import improve_structure
+from sensortree.learning.learned import Learner
+from sensortree.learning.pose import pose
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.sensors.market import Market
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.structure import (
+    cascade_tree,
+    check_tree_fits,
+    exhaustive_leaves,
+    exhaustive_tree,
+)
+from sensortree.structure.report import StructureReport, report_of_built
+from sensortree.structure.search import find_root, run_search
+from sensortree.tree.paths import check_tree_is_allowed
+from sensortree.tree.tree import Leaf, SensorTree
+from sensortree.types import Array
+
+# structure="auto" is exhaustive up to this many leaves.
+EXHAUSTIVE = 16
+# Rows up to which structures are compared on all folds.
+FEW_ROWS = 3000
+
+
+def choose_structure(
+    prepared: Prepared, settings: Settings, learn: Learner
+) -> tuple[SensorTree, StructureReport]:
+    """Give the tree that `structure` and `root_sensors` stand for."""
+    data = prepared.leaves.data
+    market = data.market(settings.max_cost)
+    if settings.learns_structure:
+        named = named_root(settings, market)
+        tree, report = learn_structure(prepared, settings, learn)
+        fixed = market.free() if named is None else named
+        return improve_structure(
+            tree,
+            report,
+            fixed,
+            prepared.search,
+            settings,
+            lambda tree: validated_risk(tree, prepared.leaves, settings, learn),
+            lambda tree: routed(tree, prepared.leaves, settings, learn),
+        )
+    if isinstance(settings.structure, str):
+        tree = build_structure(settings, market)
+        return tree, report_of_built(settings.structure, tree, data.sensors)
+    tree = given_structure(settings, data.sensors)
+    check_tree_is_allowed(tree, market)
+    return tree, report_of_built("given", tree, data.sensors)
+
+
+def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
+    """Give the user's own tree, once it fits the sensors."""
+    given = isinstance(settings.structure, SensorTree)
+    tree = settings.structure if given else SensorTree.from_dict(settings.structure)
+    check_tree_fits(tree, sensors)
+    if settings.root_sensors != "auto":
+        raise ParameterError(
+            "root_sensors is for trees that are built; the structure given is a tree, "
+            "whose root says what is known there: leave root_sensors at 'auto'."
+        )
+    return tree
+
+
+def build_structure(settings: Settings, market: Market) -> SensorTree:
+    """Build the exhaustive tree, or a cascade: the cheapest first, or in a given order."""
+    if settings.order is not None:
+        check_order(settings.order, market.sensors.names)
+        tree = cascade_tree(list(settings.order), named_root(settings, market))
+        check_tree_is_allowed(tree, market)
+        return tree
+    root = cheap_root(settings, market)
+    if settings.structure == "exhaustive":
+        return exhaustive_tree(market.sensors.names, root, market.next_ones)
+    return cascade_tree(cheapest_order(market, root), root)
+
+
+def check_order(order: Sequence[str], names: Sequence[str]) -> None:
+    """Raise `ParameterError` unless the order lists each sensor once."""
+    for name in order:
+        if name not in names:
+            raise ParameterError(
+                f"order names {name!r}, which is not a sensor; the sensors are "
+                f"{', '.join(map(repr, names))}."
+            )
+    forgotten = [name for name in names if name not in order]
+    if forgotten:
+        raise ParameterError(
+            f"order forgets sensor {forgotten[0]!r}; list every sensor, the first to buy "
+            f"first."
+        )
+
+
+def cheap_root(settings: Settings, market: Market) -> frozenset[str]:
+    """Sensors named by the user, or else the free ones, or else the cheapest."""
+    named = named_root(settings, market)
+    if named is not None:
+        return named
+    free = market.free()
+    return free or frozenset(cheapest_order(market, frozenset())[:1])
+
+
+def named_root(settings: Settings, market: Market) -> frozenset[str] | None:
+    """Sensors that the user wants known at the root; None for "auto"."""
+    if isinstance(settings.root_sensors, str):
+        return None
+    sensors = market.sensors
+    for name in settings.root_sensors:
+        if name not in sensors.names:
+            raise SensorError(
+                f"root_sensors names {name!r}, which is not a sensor; the sensors are "
+                f"{', '.join(map(repr, sensors.names))}."
+            )
+    root = frozenset(settings.root_sensors)
+    if not sensors.admissible(root):
+        raise SensorError(
+            f"root_sensors {sorted(root)} may not be known together, by the sensors' "
+            f"'after' and 'one_of'; name what they need, and no two alternatives."
+        )
+    if not market.allows(root):
+        raise ParameterError(
+            f"root_sensors cost {float(np.min(market.cost(root))):g}, above "
+            f"max_cost={settings.max_cost:g}; name fewer, or raise max_cost."
+        )
+    return root
+
+
+def learn_structure(
+    prepared: Prepared, settings: Settings, learn: Learner
+) -> tuple[SensorTree, StructureReport]:
+    """Run the search asked for, or several, of which the least validated risk wins."""
+    leaves, cost_weight = prepared.leaves, settings.cost_weight
+    sensors = leaves.data.sensors
+    market = leaves.data.market(settings.max_cost)
+    named = named_root(settings, market)
+    root = None if named is None else frozenset(map(sensors.index, named))
+    worth_most = leaves.data.loss.largest
+    if named is None and cost_weight * market.least_price() >= worth_most:
+        return only_leaf(settings.structure, market)
+    search = prepared.search
+    if settings.structure != "auto":
+        return run_search(search, settings.structure, cost_weight, root)
+    if exhaustive_leaves(len(sensors) - (len(named) if named else 1)) <= EXHAUSTIVE:
+        start = find_root(search, cost_weight) if root is None else root
+        known = [sensors.names[j] for j in start]
+        tree = exhaustive_tree(sensors.names, known, market.next_ones)
+        return tree, report_of_built("exhaustive", tree, sensors)
+    winners = prepared.winners
+    expected = None if winners is None else winners.expected(cost_weight)
+    found: dict[str, tuple[SensorTree, StructureReport]] = {}
+    for name in ("chain", "grown"):
+        if expected in (None, name):
+            found[name] = run_search(search, name, cost_weight, root)
+    if len(sensors) <= settings.n_leaves and expected in (None, "cascade"):
+        cheap = cheap_root(settings, market)
+        cascade = cascade_tree(cheapest_order(market, cheap), cheap)
+        found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
+    if expected in found:
+        return found[expected]
+    winner, validated = least_validated(
+        {
+            name: validated_risk(tree, leaves, settings, learn)
+            for name, (tree, _) in found.items()
+        }
+    )
+    if winners is not None:
+        winners.add(cost_weight, winner)
+    tree, report = found[winner]
+    return tree, replace(report, validated=validated)
+
+
+def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:
+    """The candidate of the least mean risk, and all of their means.
+
+    An order that was not learned, "cascade", is left only for what is clearly better.
+    """
+    validated = {name: float(risk.mean()) for name, risk in risks.items()}
+    winner = min(validated, key=validated.__getitem__)
+    if "cascade" in risks and winner != "cascade":
+        lead = risks["cascade"] - risks[winner]
+        if lead.mean() < lead.std() / np.sqrt(len(lead)):
+            winner = "cascade"
+    return winner, validated
+
+
+def validated_risk(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> Array:
+    """Observed risks, times weight, on rows that decisions were not learned from.
+
+    Each fold in turn is held out; of many rows, two folds together once.
+    """
+    posed = pose(tree, leaves, settings)
+    problem, observed = posed.problem, posed.observed
+    rows, _ = leaves.data.distinct()
+    fold = leaves.data.fold[rows]
+    folds = np.unique(fold[fold >= 0])
+    few = len(rows) <= FEW_ROWS
+    parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
+    risks = []
+    for held_out in parts:
+        train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        if not (len(train) and len(test)):
+            continue
+        learned = learn(problem.take(train), observed.take(train))
+        risks.append(observed.take(test).risks(learned.coef))
+    if not risks:  # nothing is held out: what was learned from must do
+        risks = [observed.risks(learn(problem, observed).coef)]
+    return np.concatenate(risks)
+
+
+def routed(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> NDArray[np.intp]:
+    """The leaf that each training row reaches when decisions are learned from all."""
+    posed = pose(tree, leaves, settings)
+    coef = learn(posed.problem, posed.observed).coef
+    leaf = tree.route(posed.problem.margins(coef))
+    first, _ = leaves.data.distinct()
+    return np.repeat(leaf, np.diff(np.r_[first, len(leaves.data.y)]))
+
+
+def only_leaf(name: str, market: Market) -> tuple[SensorTree, StructureReport]:
+    """The tree that buys nothing, where no sensor can save as much as it costs."""
+    tree = SensorTree(Leaf(market.free()))
+    report = report_of_built(name, tree, market.sensors)
+    return tree, replace(report, stopped="no sensor can be worth its price")
+
+
+def cheapest_order(market: Market, known: frozenset[str]) -> list[str]:
+    """Sensors by increasing cost, as far as they may be bought one after another."""
+    order: list[str] = []
+    while names := market.next_ones(known):
+        order.append(
+            min(names, key=lambda n: market.sensors.costs[market.sensors.index(n)])
+        )
+        known |= {order[-1]}
+    return order

@@ -1,0 +1,124 @@
+"""Fit: training rows → policy, as the paper's abstract tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sensortree.learning.choose import choose_structure
+from sensortree.learning.learned import Learned, Learner
+from sensortree.learning.pose import Posed, answers, pose
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.compiling import compile_classifier
+from sensortree.policy.decisions import DecisionFunction
+from sensortree.policy.flow import measure_flow
+from sensortree.policy.policy import Policy
+from sensortree.structure import prune
+from sensortree.structure.report import StructureReport
+from sensortree.tree.tree import Leaf, Node, SensorTree
+
+Chooser = Callable[[Prepared, Settings, Learner], tuple[SensorTree, StructureReport]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit gives.
+
+    Attributes
+    ----------
+    policy : Policy
+    structure_report : StructureReport
+    evidence : mapping of str to object
+        What else the method shows of it, by the name of the attribute.
+    """
+
+    policy: Policy
+    structure_report: StructureReport
+    evidence: Mapping[str, Any]
+
+
+def fit_policy(
+    prepared: Prepared,
+    settings: Settings,
+    learn: Learner,
+    choose: Chooser = choose_structure,
+) -> Fitted:
+    """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
+    leaves, progress = prepared.leaves, prepared.progress
+    tree, report = choose(prepared, settings, learn)
+    posed = pose(tree, leaves, settings)
+    progress.step("leaf classifiers")
+    learned = learn(posed.problem, posed.observed)
+    progress.step("decisions")
+    if settings.learns_structure:
+        n_leaves = tree.n_leaves
+        posed, learned = without_unreached_leaves(posed, learned)
+        pruned = n_leaves - posed.problem.tree.n_leaves
+        report = replace(report, pruned=pruned)
+    policy = assemble(leaves, posed, learned, settings)
+    return Fitted(policy, report, learned.evidence)
+
+
+def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
+    """Take leaves out that no training example reaches, and nodes with one way left."""
+    problem = posed.problem
+    tree = problem.tree
+    visits = np.bincount(
+        tree.route(problem.margins(learned.coef)), minlength=tree.n_leaves
+    )
+    pruned, nodes = prune(tree, visits)
+    evidence = dict(learned.evidence)
+    if evidence.get("fallback_leaf") is not None:
+        evidence["fallback_leaf"] = 0  # the only leaf that is left
+    return (
+        Posed(
+            [posed.features[j] for j in nodes],
+            problem.on_subtree(pruned, nodes, visits > 0),
+            posed.observed.on_subtree(pruned, nodes, visits > 0),
+        ),
+        Learned([learned.coef[j] for j in nodes], evidence),
+    )
+
+
+def assemble(
+    leaves: LeafClassifiers, posed: Posed, learned: Learned, settings: Settings
+) -> Policy:
+    """Put tree, decisions and leaf classifiers together, with where examples went."""
+    data, tree = leaves.data, posed.problem.tree
+    rows, weight = data.distinct()
+    needed = judged_subsets(tree)
+    leaves.judge(needed)
+    y = data.y[rows]
+    flow = measure_flow(
+        tree,
+        posed.problem.margins(learned.coef),
+        data.loss.of(y[:, None], answers(tree.leaves, leaves)[rows]),
+        data.loss.of(y[:, None], answers(tree.nodes, leaves)[rows]),
+        y,
+        len(data.classes),
+        weight,
+    )
+    fitted = leaves.fit(needed)
+    return Policy(
+        data.reader,
+        tree,
+        tuple(map(DecisionFunction, posed.features, learned.coef)),
+        {subset: compile_classifier(fitted[subset]) for subset in fitted},
+        data.classes,
+        flow,
+        data.loss,
+        float(settings.cost_weight),
+        None if settings.max_cost is None else float(settings.max_cost),
+    )
+
+
+def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:
+    """Subsets that need a classifier: of leaves, of nodes, and of nothing at all."""
+    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
+    known = [vertex.sensors for vertex in vertices]
+    return list(dict.fromkeys([*known, frozenset()]))

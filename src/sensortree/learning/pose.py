@@ -1,0 +1,152 @@
+"""Pose the routing problem: what each decision of a tree sees, and what it risks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sensortree.learning.settings import Settings
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import trusted_posterior
+from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.standardising import moments
+from sensortree.policy.decisions import (
+    PARTS,
+    DecisionFeatures,
+    Part,
+    Raw,
+    Transformed,
+    feature_columns,
+)
+from sensortree.program.risk import leaf_risk, max_risk
+from sensortree.program.routing import RoutingProblem
+from sensortree.tree.paths import leaf_costs
+from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A routing problem on distinct training rows, and what its numbers stand for.
+
+    Attributes
+    ----------
+    features : list of n_nodes DecisionFeatures
+        What each decision function looks at.
+    problem : RoutingProblem
+        To learn from: its errors may be smoothed.
+    observed : RoutingProblem
+        The same with the errors that were made.
+    """
+
+    features: list[DecisionFeatures]
+    problem: RoutingProblem
+    observed: RoutingProblem
+
+
+def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
+    """Say what each node sees, on distinct rows, and what each leaf would cost."""
+    leaves.judge(believed_subsets(tree, settings))
+    risk, observed = leaf_risks(tree, leaves, settings)
+    data, posteriors = leaves.data, leaves.posteriors
+    rows, weight = data.distinct()
+    prices = data.varying_prices()[rows]
+    features, values = {}, {}
+    for subset in dict.fromkeys(node.sensors for node in tree.nodes):
+        readings = data.features(subset)[rows]
+        likely = posteriors[subset][rows] if subset in posteriors else None
+        parts = decision_parts(settings, readings, data.y[rows])
+        features[subset] = fit_decision_features(
+            parts, readings, likely, prices, weight
+        )
+        values[subset] = features[subset](readings, likely, prices)
+    problem = RoutingProblem(
+        tree,
+        tuple(values[node.sensors] for node in tree.nodes),
+        risk[rows],
+        weight,
+        worst_risk(data, settings),
+        len(data.classes),
+    )
+    bases = [features[node.sensors] for node in tree.nodes]
+    return Posed(bases, problem, problem.with_risk(observed[rows]))
+
+
+def believed_subsets(tree: SensorTree, settings: Settings) -> list[frozenset[str]]:
+    """Subsets whose classifiers say how likely an error is: of this tree only.
+
+    Of all that the tree may buy too, which knows most; what else was judged on the way
+    must not matter.
+    """
+    vertices: list[Leaf | Node] = [*tree.leaves]
+    vertices += tree.nodes if settings.decides_by_posterior else ()
+    subsets = [vertex.sensors for vertex in vertices]
+    if settings.errors == "smoothed":
+        subsets.append(tree.sensors)
+    return list(dict.fromkeys(subsets))
+
+
+def leaf_risks(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
+) -> tuple[Array, Array]:
+    """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
+    data, cost_weight = leaves.data, settings.cost_weight
+    market = data.market(settings.max_cost)
+    costs = leaf_costs(tree, data.sensors, data.prices)
+    given = answers(tree.leaves, leaves)
+    observed = leaf_risk(data.loss.of(data.y[:, None], given), costs, cost_weight)
+    risk = observed
+    if settings.errors == "smoothed" and (data.fold >= 0).any():
+        believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
+        belief = trusted_posterior(believed, data.y, data.weight)
+        if belief is not None:
+            expected = leaf_risk(data.loss.expected(belief, given), costs, cost_weight)
+            risk = 0.5 * (observed + expected)
+    # No decision may lead where an example cannot pay.
+    ruled_out = ~market.affordable(costs)
+    worst = worst_risk(data, settings)
+    return np.where(ruled_out, worst, risk), np.where(ruled_out, worst, observed)
+
+
+def worst_risk(data: TrainingRows, settings: Settings) -> float:
+    """R_max: everything bought at the highest prices, and the worst answer."""
+    costs = data.sensors.costs if data.prices is None else data.prices
+    highest = float(np.max(costs.sum(axis=-1)))
+    return max_risk(highest, settings.cost_weight, data.loss.largest)
+
+
+def answers(
+    vertices: Sequence[Leaf | Node], leaves: LeafClassifiers
+) -> NDArray[np.intp]:
+    """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
+    data = leaves.data
+    given = [data.loss.answer(leaves.posteriors[v.sensors]) for v in vertices]
+    return np.stack(given, axis=1) if given else np.empty((len(data.y), 0), np.intp)
+
+
+def decision_parts(
+    settings: Settings, readings: Array, y: NDArray[np.intp]
+) -> tuple[Part, ...]:
+    """Parts of the decision features; a transformer is fitted on its own copy."""
+    if not readings.shape[1]:  # nothing is known, and the prior is the same for all
+        return (Raw(),)
+    if isinstance(settings.decision_features, str):
+        return PARTS[settings.decision_features]
+    return (Transformed(clone(settings.decision_features).fit(readings, y)),)
+
+
+def fit_decision_features(
+    parts: tuple[Part, ...],
+    readings: Array,
+    posterior: Array | None,
+    prices: Array,
+    weight: Array,
+) -> DecisionFeatures:
+    """Learn centre, scale and missingness from training rows, NaN left out."""
+    columns = feature_columns(parts, readings, posterior, prices)
+    missing = np.asarray(np.isnan(columns).any(axis=0))
+    return DecisionFeatures(parts, *moments(columns, weight), missing)

@@ -1,0 +1,68 @@
+"""Everything of scikit-learn that is private and that we use, in one place.
+
+Attributes are read by name, without a default: when scikit-learn renames one, we fail
+loudly rather than answer differently.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing as rows_of
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+
+from sensortree.types import Array
+
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "StrOptions",
+    "begin_callbacks",
+    "boosted_baseline",
+    "boosted_rounds",
+    "check_sample_weight",
+    "groups_rare_categories",
+    "imputer_dtypes",
+    "input_positions",
+    "rows_of",
+    "validate_parameter_constraints",
+]
+
+
+def boosted_rounds(classifier: Any) -> list[list[Any]]:
+    """Node arrays of every tree of a HistGradientBoostingClassifier, by round."""
+    return [[tree.nodes for tree in trees] for trees in classifier._predictors]
+
+
+def boosted_baseline(classifier: Any) -> Array:
+    """What a HistGradientBoostingClassifier scores before its first tree, by class."""
+    return np.asarray(classifier._baseline_prediction, dtype=np.float64).ravel()
+
+
+def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:
+    """Types that a SimpleImputer was fitted on, and fills in."""
+    return imputer._fit_dtype, imputer._fill_dtype
+
+
+def groups_rare_categories(encoder: Any) -> bool:
+    """Whether a fitted encoder puts rare categories together."""
+    return bool(encoder._infrequent_enabled)
+
+
+def input_positions(transformer: Any, name: str) -> tuple[int, ...]:
+    """Columns that one part of a fitted ColumnTransformer reads."""
+    return tuple(map(int, transformer._transformer_to_input_indices[name]))
+
+
+def begin_callbacks(estimator: Any, max_subtasks: int | None) -> Any:
+    """The context that tells an estimator's callbacks of the steps of a fit."""
+    return estimator._init_callback_context(max_subtasks=max_subtasks)

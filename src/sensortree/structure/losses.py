@@ -1,0 +1,128 @@
+"""`SubsetLosses`: what any subset of sensors would lose and cost, each worked out once.
+
+Searches speak of sensors by number, so that ties go to the lowest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import is_linear
+from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.screening import LeastSquaresScreen
+from sensortree.types import Array
+
+
+class SubsetLosses:
+    """Losses and prices of sensor subsets on the rows that a search looks at.
+
+    Parameters
+    ----------
+    leaves : LeafClassifiers
+        Classifiers of subsets on these rows.
+    max_cost : float or None
+        No example may spend more.
+    """
+
+    def __init__(self, leaves: LeafClassifiers, max_cost: float | None):
+        self.leaves = leaves
+        self.data = leaves.data
+        self.names = self.data.sensors.names
+        self.market = self.data.market(max_cost)
+        self._screen: LeastSquaresScreen | None = None
+        self._screened: dict[Subset, Array] = {}
+        self._light: dict[Subset, Array] = {}
+        self._costs: dict[tuple[Subset, Subset], Any] = {}
+
+    def named(self, subset: Iterable[int]) -> frozenset[str]:
+        """Names of sensors given by their numbers."""
+        return frozenset(self.names[j] for j in subset)
+
+    def numbered(self, known: Iterable[str]) -> Subset:
+        """Numbers of sensors given by their names."""
+        return frozenset(map(self.data.sensors.index, known))
+
+    def cost(self, subset: Subset, known: Subset = frozenset()) -> Any:
+        """Price of a subset when another is known: a number, or one for each row."""
+        if (subset, known) not in self._costs:
+            named = self.named(subset), self.named(known)
+            self._costs[subset, known] = self.market.cost(*named)
+        return self._costs[subset, known]
+
+    def mean_cost(self, subset: Subset, known: Subset = frozenset()) -> float:
+        """Mean price of a subset when another is known."""
+        return float(np.mean(self.cost(subset, known)))
+
+    def extend(self, subset: Subset, sensor: int) -> Subset | None:
+        """What is known after buying one more sensor; None if it may not be bought."""
+        extended = self.market.extension(self.named(subset), self.names[sensor])
+        return None if extended is None else self.numbered(extended)
+
+    def allows(self, subset: Subset) -> bool:
+        """Whether a subset may be known."""
+        return self.market.allows(self.named(subset))
+
+    @property
+    def n_screened(self) -> int:
+        """Subsets that were screened so far."""
+        return len(self._screened) + len(self._light)
+
+    def exact(self, subsets: Sequence[Subset]) -> Array:
+        """Losses of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
+        named = [self.named(subset) for subset in subsets]
+        self.leaves.judge(named)
+        losses = [self._losses(self.leaves.posteriors[s]) for s in named]
+        return np.column_stack(losses)
+
+    def screen(self, subsets: Sequence[Subset]) -> Array:
+        """Losses estimated cheaply, (n_rows, n_subsets).
+
+        By least squares where that is a fair stand-in for the classifier, else by light
+        copies of it.
+        """
+        if is_linear(self.leaves.classifier):
+            return np.column_stack([self.screened(subset) for subset in subsets])
+        new = {self.named(s): s for s in subsets if s not in self._light}
+        for named, posterior in self.leaves.screen(new).items():
+            self._light[new[named]] = self._losses(posterior)
+        return np.column_stack([self._light[subset] for subset in subsets])
+
+    def screened(self, subset: Subset) -> Array:
+        """Losses of the least-squares screen, (n_rows,)."""
+        if subset not in self._screened:
+            self._screened[subset] = self._losses(self.scores(subset))
+        return self._screened[subset]
+
+    def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
+        """Risk of each row by the least-squares screen, (n_rows,)."""
+        subset = self.numbered(known)
+        return np.asarray(self.screened(subset) + cost_weight * self.cost(subset))
+
+    def scores(self, subset: Subset) -> Array:
+        """Class scores of the least-squares screen, out of fold, (n_rows, n_classes)."""
+        if self._screen is None:
+            data = self.data
+            self._screen = LeastSquaresScreen(
+                data.blocks, data.y, data.weight, data.fold
+            )
+        return self._screen.scores(sorted(subset))
+
+    def features(self, subset: Subset) -> Array:
+        """Class scores, how far the largest leads, and the readings; NaN is the mean."""
+        scores = self.scores(subset)
+        ordered = np.sort(scores, axis=1)
+        readings = [self.data.blocks[j] for j in sorted(subset)]
+        columns = np.hstack(
+            [scores, ordered[:, -1:], ordered[:, -1:] - ordered[:, -2:-1], *readings]
+        )
+        mean = np.nan_to_num(np.nanmean(columns, axis=0))
+        return np.where(np.isnan(columns), mean, columns)
+
+    def _losses(self, posterior: Array) -> Array:
+        """What the answers to these class probabilities, or scores, cost, (n_rows,)."""
+        loss = self.data.loss
+        return loss.of(self.data.y, loss.answer(posterior))

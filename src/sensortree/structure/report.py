@@ -1,0 +1,82 @@
+"""`StructureReport`: how the structure of a tree was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.tree import SensorTree
+
+
+@dataclass(frozen=True)
+class StructureReport:
+    """How the structure of a tree was found.
+
+    Attributes
+    ----------
+    structure : str
+        The search whose tree was taken.
+    subsets : list of list of str
+        Sensors of each leaf, before pruning.
+    steps : list of dict
+        What was added in each step, to which sensors, and the search's loss after it.
+    stopped : str
+        Why the search ended.
+    n_classifiers, n_screened : int
+        Subsets whose classifier was trained during the search, and subsets that were
+        screened: by least squares for logistic leaves, else by a light copy of the
+        classifier.
+    n_rows : int
+        Rows that the search looked at.
+    validated : dict of str to float
+        Risk of each candidate on rows that its decisions were not learned from, where
+        several were compared.
+    pruned : int
+        Leaves that no training example reached, and that were taken out.
+    moves : list of dict
+        With ``improve``, the moves that were made, with the validated risk before and
+        after each.
+    """
+
+    structure: str
+    subsets: list[list[str]]
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str = "the tree is given"
+    n_classifiers: int = 0
+    n_screened: int = 0
+    n_rows: int = 0
+    validated: dict[str, float] = field(default_factory=dict)
+    pruned: int = 0
+    moves: list[dict[str, Any]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
+        if self.pruned:
+            lines[0] += f", {self.pruned} of them pruned since no example reached them"
+        if self.validated:
+            ranked = sorted(self.validated.items(), key=lambda item: item[1])
+            shown = ", ".join(f"{name} {risk:.4f}" for name, risk in ranked)
+            lines.append(f"validated risk: {shown}")
+        lines += [
+            f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "
+            f"loss {step['loss']:.4f}"
+            for number, step in enumerate(self.steps, 1)
+        ]
+        lines += [
+            f"improved: {move['move']}; validated risk {move['before']:.4f} -> "
+            f"{move['after']:.4f}"
+            for move in self.moves
+        ]
+        if self.n_rows:
+            lines.append(
+                f"searched on {self.n_rows} rows: {self.n_screened} subsets screened, "
+                f"{self.n_classifiers} with their classifier; {self.stopped}"
+            )
+        return "\n".join(lines)
+
+
+def report_of_built(name: str, tree: SensorTree, sensors: SensorSet) -> StructureReport:
+    """Report of a tree that was not searched for."""
+    leaves = [list(sensors.in_order(leaf.sensors)) for leaf in tree.leaves]
+    return StructureReport(name, leaves)
