@@ -2,10 +2,11 @@
 
 The data's way through the package::
 
-    sensors ─► structure ─► leaf classifiers ─► risk, savings ─► program, solver
-                                                                      │ certificate
-    pictures ◄─ estimators ◄────────────── policy ◄─ decisions ◄──────┘
-                    acquisition, model file ─┘
+    sensors ─► structure ─► leaves ─► learning ─► program
+                                         │           │ certificate
+    curves ◄── estimators ◄──────────────┤◄──────────┘
+                                         ▼
+    display ◄─────────────────────── policy ──► persistence, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 """
