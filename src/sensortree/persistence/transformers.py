@@ -43,8 +43,9 @@ def read_transformer(
     fields: Fields, n_columns: int, trusted: Sequence[str] | None
 ) -> Any:
     """A transform that takes so many columns."""
-    if fields.text("kind") != "skops":
-        return _read_plain(fields, n_columns)
+    kind = fields.text("kind")
+    if kind != "skops":
+        return _read_kind(kind, fields, n_columns)
     transformer = read_foreign(fields, trusted)
     if not hasattr(transformer, "transform"):
         raise ModelFileError(f"{fields.where} is not a transformer.")
@@ -61,10 +62,15 @@ def _write_plain(transformer: Any) -> dict[str, Any]:
 
 
 def _read_plain(fields: Fields, n_columns: int) -> Any:
-    """A plain transform by its kind; a part of another one is never foreign."""
+    """A part of another transform, which is never foreign."""
     kind = fields.text("kind")
     if kind == "skops":
         raise ModelFileError(f"{fields.where} must be a plain kind of transformer.")
+    return _read_kind(kind, fields, n_columns)
+
+
+def _read_kind(kind: str, fields: Fields, n_columns: int) -> Any:
+    """A plain transform of a kind."""
     if kind not in KINDS:
         raise ModelFileError(
             f"{fields.place('kind')} is {kind[:80]!r}, which is no kind of transformer; "
