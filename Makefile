@@ -52,7 +52,7 @@ links: $(VENV)/all.stamp  ## ask every address elsewhere that the site names; ne
 	$(BIN)/python -m sphinx -b linkcheck -D plot_gallery=0 docs docs/_build/links
 
 reproduce: $(VENV)/all.stamp  ## the paper's tables and figures into docs/results; QUICK=1: minutes
-	$(BIN)/python experiments/reproduce.py --n-jobs 2 $(if $(QUICK),--quick) $(if $(OUTPUT),--output $(OUTPUT))
+	$(BIN)/python -m experiments.run paper --n-jobs 2 $(if $(QUICK),--quick) $(if $(OUTPUT),--output $(OUTPUT))
 
 wheel: $(VENV)/all.stamp  ## the wheel, alone in an empty environment, fits a toy
 	rm -rf dist $(VENV)/wheel-test

@@ -1,8 +1,8 @@
 """How fast a policy is asked: per step, and for whole tables. One command, one table.
 
-    python benchmarks/acquisition.py                 letter, degree-2 logistic leaves
-    python benchmarks/acquisition.py --boosted       the same with boosted leaves
-    python benchmarks/acquisition.py --output FILE   also as JSON lines
+    python -m benchmarks.acquisition                 letter, degree-2 logistic leaves
+    python -m benchmarks.acquisition --boosted       the same with boosted leaves
+    python -m benchmarks.acquisition --output FILE   also as JSON lines
 
 A step is one turn of a session: ask, then tell; the decision at the end is a turn too. It
 is compared with calling a scikit-learn pipeline at every step, on the columns known so far,
@@ -15,8 +15,6 @@ one thread each; the best of several repeats is taken, since others may use the 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import platform
 import sys
 import time
@@ -25,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import lightgbm
-import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -34,6 +31,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
+from experiments.data import load
+from experiments.results import append
 from sensortree import SensorTreeClassifier
 
 REPEATS, ROWS = 7, 300
@@ -52,20 +51,15 @@ def main() -> int:
             f"{line['what']:58s} {line['microseconds']:12.1f} us  {line['ratio']:7.2f}"
         )
     if arguments.output:
-        with arguments.output.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
+        append(arguments.output, lines)
     return 0
 
 
 def letter() -> tuple[Any, Any, Any, dict[str, list[int]]]:
     """Training rows and classes, test rows, sensors of the letter data."""
-    folder = Path(os.environ.get("SENSORTREE_DATA", "../shared/data"))
-    with np.load(folder / "letter.npz") as arrays:
-        X, y, split = arrays["X"].astype(float), arrays["y"], arrays["split"]
-        owner, names = arrays["sensor_of_feature"], arrays["sensor_names"].tolist()
-    sensors = {n: np.flatnonzero(owner == i).tolist() for i, n in enumerate(names)}
-    train = np.flatnonzero(split == 0)[:6_000]
-    return X[train], y[train], X[split == 1], sensors
+    data = load("letter")
+    X, y, test, _ = data.rows()
+    return X[:6_000], y[:6_000], test, data.sensors
 
 
 def measure(classifier: str) -> list[dict[str, Any]]:

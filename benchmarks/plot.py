@@ -1,18 +1,19 @@
-"""Draw what `solver.py --output` wrote: ratios, and growth with size.
+"""Draw what `solver --output` wrote: the table, ratios, and growth with size.
 
-python benchmarks/plot.py docs/results/solver.jsonl docs/images/solver.svg
+python -m benchmarks.plot docs/results/solver.jsonl docs/images/solver.svg
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
+from typing import Any
 
-import matplotlib
+from matplotlib.figure import Figure
 
-matplotlib.use("svg")
-import matplotlib.pyplot as plt
+from experiments.figures import save
+from experiments.results import Line, read
+from experiments.tables import markdown, of
 
 COLOURS = {
     "structured": "#0072b2",
@@ -24,87 +25,95 @@ COLOURS = {
 
 
 def main(source: str, target: str) -> None:
-    """Read the lines, draw two panels, save."""
-    lines = Path(source).read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    draw_comparison(left, [row for row in rows if row["kind"] == "compare"])
-    draw_growth(right, [row for row in rows if row["kind"] == "growth in N"])
-    matplotlib.rcParams["svg.hashsalt"] = "sensortree"
-    figure.savefig(target, metadata={"Date": None})
-    Path(source).with_suffix(".md").write_text(table(rows), encoding="utf-8")
+    """Write the table beside the lines, and the picture."""
+    lines = read(Path(source))
+    Path(source).with_suffix(".md").write_text(table(lines), encoding="utf-8")
+    save(picture(lines), Path(target))
 
 
-def table(rows: list[dict]) -> str:
+def picture(lines: list[Line]) -> Figure:
+    """Seconds of each solver, and growth with the number of examples."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    draw_comparison(left, of(lines, kind="compare"))
+    draw_growth(right, of(lines, kind="growth in N"))
+    return figure
+
+
+def table(lines: list[Line]) -> str:
     """The comparison and the exponents, in Markdown."""
-    machine = next(row["machine"] for row in rows if row["kind"] == "machine")
-    lines = [
-        f"Machine: {machine}.",
-        "",
-        "| N | K | p | solver | LP rows | seconds | iterations | gap | memory, MiB | "
-        "times slower |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+    (machine,) = {line["machine"] for line in of(lines, kind="machine")}
+    heads = ["N", "K", "p", "solver", "LP rows", "seconds", "iterations", "gap"]
+    rows = [
+        [
+            f"{line['N']:,}",
+            f"{line['K']}",
+            f"{line['p']}",
+            line["solver"],
+            f"{line['rows']:,}",
+            *measured(line),
+        ]
+        for line in of(lines, kind="compare")
     ]
-    lines += [
-        f"| {row['N']:,} | {row['K']} | {row['p']} | {row['solver']} | {row['rows']:,} | "
-        f"{measured(row)} |"
-        for row in rows
-        if row["kind"] == "compare"
-    ]
-    exponents = {
-        row["kind"][-1]: (row["of_seconds"], row["of_seconds_per_iteration"])
-        for row in rows
-        if row["kind"].startswith("exponent")
-    }
     shown = "; ".join(
-        f"{name}: {total:.2f} ({each:.2f} per iteration)"
-        for name, (total, each) in exponents.items()
+        f"{line['kind'][-1]}: {line['of_seconds']:.2f} "
+        f"({line['of_seconds_per_iteration']:.2f} per iteration)"
+        for line in lines
+        if line["kind"].startswith("exponent")
     )
-    lines += ["", f"Exponents of the structured solver's seconds in size: {shown}."]
-    return "\n".join(lines) + "\n"
+    return "\n".join(
+        [
+            f"Machine: {machine}.\n",
+            markdown([[*heads, "memory, MiB", "times slower"], *rows]),
+            f"Exponents of the structured solver's seconds in size: {shown}.\n",
+        ]
+    )
 
 
-def measured(row: dict) -> str:
+def measured(line: Line) -> list[str]:
     """What was measured of a solver, or why it was not."""
-    if row["seconds"] is None:
-        return f"{row['ended']} | | | |"
-    return (
-        f"{row['seconds']:.3g} | {row['iterations']:,} | {row['gap']:.0e} | "
-        f"{row['memory_mib']:.0f} | {row['times_slower']:.3g}"
-    )
+    if line.get("seconds") is None:
+        return [line["ended"], "", "", "", ""]
+    return [
+        f"{line['seconds']:.3g}",
+        f"{line['iterations']:,}",
+        f"{line['gap']:.0e}",
+        f"{line['memory_mib']:.0f}",
+        f"{line['times_slower']:.3g}",
+    ]
 
 
-def draw_comparison(ax: plt.Axes, rows: list[dict]) -> None:
+def draw_comparison(axes: Any, lines: list[Line]) -> None:
     """Seconds of each solver on each problem."""
-    sizes = sorted({(row["N"], row["K"]) for row in rows})
+    sizes = sorted({(line["N"], line["K"]) for line in lines})
     for name, colour in COLOURS.items():
         mine = {
-            (row["N"], row["K"]): row["seconds"]
-            for row in rows
-            if row["solver"] == name and row["seconds"] is not None
+            (line["N"], line["K"]): line["seconds"]
+            for line in lines
+            if line["solver"] == name and line.get("seconds") is not None
         }
         known = [k for k, size in enumerate(sizes) if size in mine]
         seconds = [mine[sizes[k]] for k in known]
-        ax.plot(known, seconds, "o-", color=colour, label=name)
-    ax.set_yscale("log")
-    ax.set_xticks(range(len(sizes)), [f"N={n:,}\nK={k}" for n, k in sizes])
-    ax.set_ylabel("seconds, one thread")
-    ax.set_title("the same problems, gap 1e-6", fontsize=10)
-    ax.grid(alpha=0.3)
-    ax.legend()
+        axes.plot(known, seconds, "o-", color=colour, label=name)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(sizes)), [f"N={n:,}\nK={k}" for n, k in sizes])
+    axes.set_ylabel("seconds, one thread")
+    axes.set_title("the same problems, gap 1e-6", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend()
 
 
-def draw_growth(ax: plt.Axes, rows: list[dict]) -> None:
+def draw_growth(axes: Any, lines: list[Line]) -> None:
     """Seconds of the structured solver against the number of examples."""
-    sizes = [row["N"] for row in rows]
-    seconds = [row["seconds"] for row in rows]
-    ax.loglog(sizes, seconds, "o-", color=COLOURS["structured"], label="structured")
+    sizes = [line["N"] for line in lines]
+    seconds = [line["seconds"] for line in lines]
+    axes.loglog(sizes, seconds, "o-", color=COLOURS["structured"], label="structured")
     linear = [seconds[0] * n / sizes[0] for n in sizes]
-    ax.loglog(sizes, linear, "--", color="grey", label="linear in N")
-    ax.set_xlabel("examples N (K=8, 21 features)")
-    ax.set_title("growth", fontsize=10)
-    ax.grid(alpha=0.3)
-    ax.legend()
+    axes.loglog(sizes, linear, "--", color="grey", label="linear in N")
+    axes.set_xlabel("examples N (K=8, 21 features)")
+    axes.set_title("growth", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend()
 
 
 if __name__ == "__main__":

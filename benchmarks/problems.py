@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 
+from experiments.data import arrays_of
 from sensortree.program import SurrogateProblem
 
 
@@ -58,12 +56,6 @@ def synthetic(
     return from_savings(np.c_[X, np.ones(n_samples)], savings)
 
 
-def data_folder() -> Path:
-    """Where the real data lies: $SENSORTREE_DATA, or beside the checkout."""
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    return Path(os.environ.get("SENSORTREE_DATA") or beside)
-
-
 def forest(
     n_samples: int | None = None, n_leaves: int = 16, cost_weight: float = 0.005
 ) -> SurrogateProblem:
@@ -73,8 +65,8 @@ def forest(
     and their squares, fitted on 20,000 random rows.
     """
     rng = np.random.default_rng(0)
-    with np.load(data_folder() / "covtype.npz") as arrays:
-        X, y = arrays["X"].astype(float), 2.0 * (arrays["y"] == 1) - 1
+    X, label = arrays_of("covtype", "X", "y")
+    X, y = X.astype(float), 2.0 * (label == 1) - 1
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
     order = rng.permutation(len(X))
     rows = np.sort(order[:n_samples])

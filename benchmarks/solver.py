@@ -1,9 +1,9 @@
 """The structured solver beside general ones: one command, one table.
 
-    python benchmarks/solver.py --quick          under ten minutes
-    python benchmarks/solver.py                  with the largest sizes and every form
-    python benchmarks/solver.py --forest         all of Forest on this machine
-    python benchmarks/solver.py --forest --torch cuda    the same on a GPU
+    python -m benchmarks.solver --quick          under ten minutes
+    python -m benchmarks.solver                  with the largest sizes and every form
+    python -m benchmarks.solver --forest         all of Forest on this machine
+    python -m benchmarks.solver --forest --torch cuda    the same on a GPU
 
 `highs` (interior point without crossover) and `clarabel` are given the compact form, with
 `-path` behind the name the paper's own, with `-recursive` and `-margins` those in between
@@ -33,13 +33,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from problems import forest, synthetic
-from rivals import RIVALS, n_rows
 from threadpoolctl import threadpool_limits
 
+from benchmarks.problems import forest, synthetic
+from benchmarks.rivals import RIVALS, n_rows
+from experiments.results import append
 from sensortree import CertificateWarning
 from sensortree.program import SOLVERS, Progress, SurrogateProblem, solve
 
+ROOT = Path(__file__).resolve().parent.parent
 SIZES = [(1_000, 4, 9), (2_000, 8, 21), (4_000, 8, 21), (5_000, 16, 31)]
 OWN = "structured, own features"
 BEST_FORMS = ["highs", "clarabel", "clarabel-margins"]
@@ -87,7 +89,7 @@ class Report:
     def __init__(self, path: str | None):
         self.path = Path(path) if path else None
         if self.path:
-            self.path.write_text("", encoding="utf-8")
+            self.path.unlink(missing_ok=True)
 
     def add(self, **row: Any) -> None:
         """Show and keep one measurement."""
@@ -97,8 +99,7 @@ class Report:
         )
         print(shown, flush=True)
         if self.path:
-            with self.path.open("a", encoding="utf-8") as file:
-                print(json.dumps(row), file=file)
+            append(self.path, [row])
 
 
 def machine() -> str:
@@ -160,10 +161,15 @@ def rivals_at(n_samples: int, quick: bool) -> list[str]:
 def in_own_process(size: tuple[int, ...], solver: str, limit: float) -> dict[str, Any]:
     """Measure a solver in a fresh process, which is ended at the limit."""
     task = json.dumps({"size": size, "solver": solver})
-    command = [sys.executable, __file__, "--one", task]
+    command = [sys.executable, "-m", "benchmarks.solver", "--one", task]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit + 10, check=False
+            command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=limit + 10,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return {"seconds": None, "ended": f"no answer in {limit} s"}

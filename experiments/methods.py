@@ -1,9 +1,15 @@
-"""Which methods are compared: name to estimator, and what traces its curve."""
+"""Which methods are compared: name to estimator, and what traces its curve.
+
+A method is a line of `METHODS`. It has `fit_path`, and what that gives has `predict` and
+`acquisition_cost`.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -11,6 +17,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
+from experiments.alternatives import CEGB, BoostedOnEverything, STreeD
+from experiments.data import Dataset
 from sensortree import (
     AlternatingTreeClassifier,
     ASTCClassifier,
@@ -21,10 +29,42 @@ from sensortree import (
     StaticSubsetClassifier,
 )
 
-if TYPE_CHECKING:
-    from problems import Problem
+# Error that buying everything is worth, from "buy nothing" to "buy everything".
+SHARES = (5.0, 3.4, 2.4, 1.7, 1.2, 0.85, 0.6, 0.35, 0.2, 0.1, 0.05, 0.015, 0.005)
+REJECTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
+TRADEOFFS = tuple(np.geomspace(1e-4, 30, 12).tolist())
 
-WEIGHTS = (0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+# What a method is told about the tree, on the paper's few sensors ----------------------
+
+
+def published_tree(data: Dataset) -> dict[str, Any]:
+    """Every order of buying where that is small, else Algorithm 1 with eight leaves."""
+    small = len(data.prices) <= 4
+    structure, n_leaves = ("exhaustive", 16) if small else ("greedy", 8)
+    root = [data.first_sensor]
+    return {"structure": structure, "n_leaves": n_leaves, "root_sensors": root}
+
+
+def own_tree(data: Dataset) -> dict[str, Any]:
+    """The same, but learned in its own way where it is learned."""
+    told = published_tree(data)
+    learned = told["structure"] == "greedy"
+    return {**told, "structure": "auto"} if learned else told
+
+
+def cascade_tree(data: Dataset) -> dict[str, Any]:
+    """The cheapest first."""
+    return {**published_tree(data), "structure": "cascade"}
+
+
+def stages(data: Dataset) -> dict[str, Any]:
+    """The order of the stages."""
+    return {"order": list(data.prices), "root_sensors": [data.first_sensor]}
+
+
+def nothing(data: Dataset) -> dict[str, Any]:
+    """It may begin with any sensor."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -33,50 +73,77 @@ class Method:
 
     Attributes
     ----------
-    estimator : type
+    make : callable
+        Gives the estimator, unfitted.
+    told : callable
+        What it is told about the tree on few sensors.
     traced : str
+        The parameter that `fit_path` runs over.
     values : tuple of float
-        From what buys little to what buys much.
+        Its values on many features; on few sensors, where it is the cost weight, errors
+        that buying everything is worth.
     settings : dict
         Other parameters.
+    needs : str or None
+        Package of the extra `compare`.
     """
 
-    estimator: Any
-    traced: str
-    values: tuple[float, ...]
+    make: Callable[..., Any]
+    told: Callable[[Dataset], dict[str, Any]] = nothing
+    traced: str = "cost_weight"
+    values: tuple[float, ...] = SHARES
     settings: dict[str, Any] = field(default_factory=dict)
-
-    def make(self, **parameters: Any) -> Any:
-        """Give the estimator, unfitted; parameters win over the settings."""
-        return self.estimator(**{**self.settings, **parameters})
-
-    def path(self, X: Any, y: Any, **parameters: Any) -> list[Any]:
-        """Fit along the values."""
-        return list(self.make(**parameters).fit_path(X, y, self.values))
+    needs: str | None = None
 
 
 METHODS: dict[str, Method] = {
-    "ours": Method(SensorTreeClassifier, "cost_weight", WEIGHTS),
+    "ours": Method(SensorTreeClassifier, own_tree),
     "LP, as published": Method(
-        SensorTreeClassifier.as_published, "cost_weight", WEIGHTS
+        SensorTreeClassifier.as_published, published_tree, settings={"n_exact": 3}
     ),
+    "AM": Method(AlternatingTreeClassifier, published_tree),
+    "Myopic": Method(MyopicClassifier, stages, "reject", REJECTS),
+    "static subset": Method(StaticSubsetClassifier),
+    "AM on a cascade": Method(AlternatingTreeClassifier, cascade_tree),
     "LP on a cascade": Method(
-        CascadeClassifier, "cost_weight", WEIGHTS, {"savings": "published"}
+        CascadeClassifier, stages, settings={"savings": "published"}
     ),
-    "AM": Method(AlternatingTreeClassifier, "cost_weight", WEIGHTS),
-    "Myopic": Method(
-        MyopicClassifier,
-        "reject",
-        (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1),
-    ),
-    "static subset": Method(StaticSubsetClassifier, "cost_weight", WEIGHTS),
+    "LP on a cascade, tight": Method(CascadeClassifier, stages),
+    "boosted trees on all sensors": Method(BoostedOnEverything, values=(0.0,)),
+    "CEGB": Method(CEGB, traced="tradeoff", values=TRADEOFFS, needs="lightgbm"),
+    "pystreed": Method(STreeD, values=(3.4, 1.2, 0.35, 0.1, 0.015), needs="pystreed"),
+    "ASTC": Method(ASTCClassifier, traced="budget", values=(1, 2, 3, 4, 5, 10, 15)),
     "CSTC": Method(
-        CSTCClassifier, "cost_weight", (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
+        CSTCClassifier, values=(0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
     ),
-    "ASTC": Method(ASTCClassifier, "budget", (1, 2, 3, 4, 5, 10, 15)),
 }
 
-# The same on the paper's few sensors: leaf classifiers, and how each method is set ------
+
+def on_stages(name: str, leaves: str, data: Dataset) -> Any:
+    """Give a method, unfitted, as it is set on few sensors; "trees" are its own leaves.
+
+    Every method of ours knows the first sensor before its first decision, except the
+    static subset, which may leave it out.
+    """
+    method = METHODS[name]
+    classifier = {} if leaves == "trees" else {"classifier": leaf_classifier(leaves)}
+    given = {"sensors": data.sensors, "costs": data.costs, **classifier}
+    return method.make(**given, **method.told(data), **method.settings)
+
+
+def in_units(name: str, values: Sequence[float], data: Dataset) -> list[float]:
+    """Values of a method's parameter: cost weights are errors per unit of cost."""
+    if METHODS[name].traced != "cost_weight":
+        return list(values)
+    return [value / data.everything for value in values]
+
+
+def few_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The first, one in the middle and the last, or nearly, for a quick run."""
+    return values[:: max(1, (len(values) - 1) // 2)]
+
+
+# Leaf classifiers ----------------------------------------------------------------------
 
 
 def products(X: Any) -> Any:
@@ -111,51 +178,46 @@ def leaf_classifier(leaves: str) -> Any:
     return {"ours": "logistic2"}[leaves]
 
 
-LEAVES = ("linear", "text", "ours")
-TREES = ("Myopic", "AM", "LP, as published", "ours", "static subset")
-CASCADES = ("AM on a cascade", "LP on a cascade", "LP on a cascade, tight")
-# Error that buying everything is worth, from "buy nothing" to "buy everything".
-SHARES = (5.0, 3.4, 2.4, 1.7, 1.2, 0.85, 0.6, 0.35, 0.2, 0.1, 0.05, 0.015, 0.005)
-REJECTS = METHODS["Myopic"].values
+# Fitted and tested ---------------------------------------------------------------------
 
 
-def values_of(name: str, quick: bool = False) -> tuple[float, ...]:
-    """What traces a method's curve: rejected shares, or the error everything is worth."""
-    if name == "Myopic":
-        return REJECTS[::5] if quick else REJECTS
-    return SHARES[3::4] if quick else SHARES
+@dataclass(frozen=True)
+class Seconds:
+    """How long something took: by the process's own clock, and by the one on the wall."""
+
+    cpu: float
+    wall: float
 
 
-def system(name: str, leaves: str, problem: Problem) -> Any:
-    """Give a method, unfitted, as it is set on a problem of few sensors.
+def timed(task: Callable[[], Any]) -> tuple[Any, Seconds]:
+    """What a task gives, and how long it took."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    given = task()
+    return given, Seconds(time.process_time() - cpu, time.perf_counter() - wall)
 
-    Every method knows the first sensor before its first decision, except the static
-    subset, which may leave it out.
-    """
-    data = problem.data
-    common = {
-        "sensors": data.sensors,
-        "costs": data.costs,
-        "classifier": leaf_classifier(leaves),
-    }
-    root = {"root_sensors": [data.first_sensor]}
-    order = {"order": list(data.sensors), **root}
-    tree = {"structure": problem.structure, "n_leaves": problem.n_leaves, **root}
-    if name == "ours":
-        shape = problem.structure if problem.structure == "exhaustive" else "auto"
-        return SensorTreeClassifier(**common, **{**tree, "structure": shape})
+
+def fitted_path(
+    model: Any, X: Any, y: Any, values: Sequence[float]
+) -> tuple[list[Any], Seconds]:
+    """Models along some values, and how long all of them took together."""
+    return timed(lambda: list(model.fit_path(X, y, values)))
+
+
+def tested(model: Any, X: Any, y: Any) -> dict[str, float]:
+    """Mean cost and error on test rows."""
     return {
-        "Myopic": lambda: MyopicClassifier(**common, **order),
-        "AM": lambda: AlternatingTreeClassifier(**common, **tree),
-        "LP, as published": lambda: SensorTreeClassifier.as_published(
-            **{**common, **tree, "n_exact": 3}
-        ),
-        "static subset": lambda: StaticSubsetClassifier(**common),
-        "AM on a cascade": lambda: AlternatingTreeClassifier(
-            **common, **{**tree, "structure": "cascade"}
-        ),
-        "LP on a cascade": lambda: CascadeClassifier(
-            **common, **order, savings="published"
-        ),
-        "LP on a cascade, tight": lambda: CascadeClassifier(**common, **order),
-    }[name]()
+        "cost": float(model.acquisition_cost(X).mean()),
+        "error": float(np.mean(model.predict(X) != y)),
+    }
+
+
+def tested_risk(wrong: Any, cost: Any, weight: float) -> dict[str, float]:
+    """Test error, cost and risk, with the standard error of the mean risk."""
+    risk = wrong + weight * cost
+    return {
+        "cost_weight": weight,
+        "error": float(wrong.mean()),
+        "cost": float(cost.mean()),
+        "risk": float(risk.mean()),
+        "standard_error": float(risk.std() / np.sqrt(len(risk))),
+    }

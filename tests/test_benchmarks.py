@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from strategies import random_problem
 
+from benchmarks.rivals import RIVALS
 from sensortree.program import SOLVERS, solve
-
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -18,9 +15,6 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
     ["highs-recursive", "clarabel-recursive", "clarabel-margins", "highs-simplex"],
 )
 def test_the_benchmark_s_own_rivals_are_certified(monkeypatch, name, seed):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    from rivals import RIVALS
-
     monkeypatch.setitem(SOLVERS, name, RIVALS[name])
     problem = random_problem(seed, n_leaves=3 + seed)
     certificate = solve(problem, name).certificate

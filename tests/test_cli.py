@@ -880,19 +880,17 @@ def test_demo_runs(tmp_path):
 
 def test_reproduce_lists_the_experiments_of_a_checkout(monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert {"ablation", "money"} <= set(document("reproduce")["experiments"])
+    assert {"ablation", "paper"} <= set(document("reproduce")["experiments"])
     assert "is not one of" in run("reproduce", "everything", code=2).stderr
 
 
 def test_reproduce_runs_an_experiment(tmp_path, monkeypatch):
     experiments = tmp_path / "experiments"
-    experiments.mkdir()
-    (experiments / "datasets.py").write_text("")
-    (experiments / "small.py").write_text(
-        '"""Small."""\nimport sys\nif __name__ == "__main__":\n    sys.exit(3)\n'
-    )
+    (experiments / "studies").mkdir(parents=True)
+    (experiments / "run.py").write_text("import sys\nsys.exit(len(sys.argv[1:]))\n")
+    (experiments / "studies" / "small.py").write_text('"""Small."""\n')
     monkeypatch.chdir(tmp_path)
-    run("reproduce", "small", code=3)
+    run("reproduce", "small", "pima", "heart", code=3)
 
 
 def test_reproduce_without_a_checkout_says_where_experiments_are(tmp_path, monkeypatch):

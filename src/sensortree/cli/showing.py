@@ -55,7 +55,7 @@ def reproduce(
 ) -> None:
     """Run an experiment of a checkout again, or list those there are."""
     folder = _experiments()
-    found = {path.stem: _first_line(path) for path in runnable(folder)}
+    found = {name: _first_line(path) for name, path in studies(folder).items()}
     if experiment is None:
         text = "\n".join(f"{name:14} {what}" for name, what in found.items())
         emit("reproduce", {"experiments": found}, text, as_json)
@@ -64,7 +64,7 @@ def reproduce(
         raise typer.BadParameter(
             f"{experiment!r} is not one of {', '.join(found)}.", param_hint="EXPERIMENT"
         )
-    command = [sys.executable, str(folder / f"{experiment}.py"), *(arguments or [])]
+    command = [sys.executable, "-m", "experiments.run", experiment, *(arguments or [])]
     code = subprocess.run(command, cwd=folder.parent, check=False).returncode
     if code:
         raise typer.Exit(code)
@@ -76,7 +76,7 @@ def _experiments() -> Path:
 
     beside = Path(__file__).resolve().parents[3]
     for folder in (Path.cwd() / "experiments", beside / "experiments"):
-        if (folder / "datasets.py").is_file():
+        if (folder / "run.py").is_file():
             return folder
     raise MissingDependencyError(
         "there are no experiments here; they come with the source, not with the installed "
@@ -84,13 +84,11 @@ def _experiments() -> Path:
     )
 
 
-def runnable(folder: Path) -> list[Path]:
-    """Files of a folder that are programs."""
-    return [
-        path
-        for path in sorted(folder.glob("*.py"))
-        if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
-    ]
+def studies(folder: Path) -> dict[str, Path]:
+    """The studies of the experiments by name, each a file or a folder with a first file."""
+    files = {path.stem: path for path in folder.glob("studies/[!_]*.py")}
+    folders = {path.parent.name: path for path in folder.glob("studies/*/__init__.py")}
+    return dict(sorted({**files, **folders}.items()))
 
 
 def _first_line(path: Path) -> str:

@@ -1,8 +1,5 @@
 """Tests and errors in one currency: expected dollars per patient, with Turney's prices.
 
-    python experiments/money.py               all data sets
-    python experiments/money.py bupa pima     some
-
 Every test is a sensor of its own, at the prices and group discounts of turney_costs.csv in
 the folder SENSORTREE_DATA. A wrong answer costs the same number of dollars for both
 classes; `cost_weight` is 1. Twenty stratified splits, 70 % of the rows for training, each
@@ -14,63 +11,43 @@ static      the tests of the least cross-validated money on the training rows, t
 everything  all tests for every patient;
 nothing     no test: the more frequent class.
 
-All have the same classifier, `QuadraticLogisticRegression`. Lines go to
-docs/results/money.jsonl, one per data set, price of an error and split; those that are
-there already are not run again.
+All have the same classifier, `QuadraticLogisticRegression`. A line per data set, price of
+an error and split.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from datasets import columns_of, path_of
-from lines import FOLDER, append, read
-from numpy.typing import NDArray
-from sklearn.model_selection import (
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-    cross_val_predict,
-)
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from sensortree import QuadraticLogisticRegression, Sensor, SensorTreeClassifier
+from experiments.data import Dataset, by_test, few, load, split_at_random
+from experiments.results import Line
+from experiments.study import Cell, Study
+from experiments.tables import markdown, of
+from sensortree import QuadraticLogisticRegression, SensorTreeClassifier
 
-RESULTS = FOLDER / "money.jsonl"
-FILES = {"pima": "pima", "bupa": "bupa", "heart": "heart_cleveland"}
 ERROR_COSTS = (50.0, 200.0, 800.0)
 METHODS = ("policy", "static", "everything", "nothing")
 N_SPLITS = 20
 MOST_FOR_ALL_SUBSETS = 8  # tests; above, a greedy search
 
-Rows = NDArray[np.intp]
 Subset = tuple[int, ...]
 
 
-def declared(name: str) -> dict[str, Sensor]:
-    """Every test as a sensor, at Turney's prices, in the order of the columns."""
-    path = path_of(FILES[name]).with_name("turney_costs.csv")
-    with path.open(encoding="utf-8", newline="") as file:
-        tests = [t for t in csv.DictReader(file) if t["dataset"] == FILES[name]]
-    return {
-        test["test"]: Sensor(
-            [column],
-            cost=float(test["cost"]),
-            group=test["group"] or None,
-            discounted_cost=float(test["discount_cost"]) if test["group"] else None,
-        )
-        for column, test in enumerate(tests)
-    }
+def cells(name: str, quick: bool, lines: list[Line]) -> Iterator[Cell]:
+    """Each split; the prices of an error share the judged subsets."""
+    for split in range(1 if quick else N_SPLITS):
+        yield Cell({"data": name, "split": split}, "error_cost", ERROR_COSTS)
 
 
-def complete_rows(name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Rows without missing values, and their classes."""
-    X, y, _ = columns_of(FILES[name])
-    complete = ~np.isnan(X).any(axis=1)
-    return X[complete], y[complete]
+def data_of(name: str, quick: bool) -> Dataset:
+    """Every test a sensor, on random splits."""
+    data = split_at_random(by_test(load(name)), N_SPLITS)
+    return few(data) if quick else data
 
 
 def answers(X: Any, y: Any, X_test: Any, subset: Subset) -> Any:
@@ -124,15 +101,15 @@ class Candidates:
             yield best
 
 
-def lines(name: str, split: int, train: Rows, test: Rows) -> Iterator[dict[str, Any]]:
+def measure(cell: Cell) -> Iterator[Line]:
     """Money per patient of every method on test rows, a line per price of an error."""
-    X, y = complete_rows(name)
-    sensors = declared(name)
-    candidates = Candidates(X[train], y[train], split)
-    for error_cost in ERROR_COSTS:
+    split = cell.fields["split"]
+    data = data_of(cell.fields["data"], cell.quick)
+    X, y, X_test, y_test = data.rows(split)
+    candidates = Candidates(X, y, split)
+    for error_cost in cell.values:
         loss = [[0.0, error_cost], [error_cost, 0.0]]
-        model = SensorTreeClassifier(sensors, loss=loss, cost_weight=1.0)
-        model.fit(X[train], y[train])
+        model = SensorTreeClassifier(data.sensors, loss=loss, cost_weight=1.0).fit(X, y)
         priced = model.sensors_
 
         def price(subset: Subset, priced: Any = priced) -> float:
@@ -144,22 +121,21 @@ def lines(name: str, split: int, train: Rows, test: Rows) -> Iterator[dict[str, 
             return error_cost * candidates.error(subset) + price(subset)
 
         chosen = candidates.best(money)
-        line: dict[str, Any] = {"data": name, "error_cost": error_cost, "split": split}
-        wrong = model.predict(X[test]) != y[test]
-        put(line, "policy", wrong, float(model.acquisition_cost(X[test]).mean()))
+        line: Line = {"error_cost": error_cost}
+        wrong = model.predict(X_test) != y_test
+        put(line, "policy", wrong, float(model.acquisition_cost(X_test).mean()))
         for method, subset in (
             ("static", chosen),
-            ("everything", tuple(range(len(sensors)))),
+            ("everything", tuple(range(X.shape[1]))),
             ("nothing", ()),
         ):
-            wrong = answers(X[train], y[train], X[test], subset) != y[test]
-            put(line, method, wrong, price(subset))
+            put(line, method, answers(X, y, X_test, subset) != y_test, price(subset))
         line["static_tests"] = " ".join(priced.names[t] for t in chosen)
         line["leaves"] = model.tree_.n_leaves
         yield line
 
 
-def put(line: dict[str, Any], method: str, wrong: Any, tests: float) -> None:
+def put(line: Line, method: str, wrong: Any, tests: float) -> None:
     """Note a method's error, price of tests and money per patient."""
     error = float(np.mean(wrong))
     line[f"{method}_error"] = error
@@ -167,24 +143,19 @@ def put(line: dict[str, Any], method: str, wrong: Any, tests: float) -> None:
     line[f"{method}_money"] = line["error_cost"] * error + tests
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """Dollars per patient, tests and errors, as Markdown; the least mean is starred."""
+def pages(lines: list[Line]) -> dict[str, str]:
+    """Dollars per patient, tests and errors; the least mean is starred."""
     heads = ["data", "an error costs", *METHODS, "policy − static", "splits", "verdict"]
-    rows = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-    for name in FILES:
-        for error_cost in ERROR_COSTS:
-            same = [
-                line
-                for line in results
-                if line["data"] == name and line["error_cost"] == error_cost
-            ]
-            if same:
-                cells = [name, f"{error_cost:g}", *_cells(same)]
-                rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows) + "\n"
+    rows = [
+        [name, f"{error_cost:g}", *compared(same)]
+        for name in STUDY.data
+        for error_cost in ERROR_COSTS
+        if (same := of(lines, data=name, error_cost=error_cost))
+    ]
+    return {"money.md": NOTE.format(n=N_SPLITS) + markdown([heads, *rows])}
 
 
-def _cells(same: list[dict[str, Any]]) -> list[str]:
+def compared(same: list[Line]) -> list[str]:
     """Mean money with tests and error of each method, and policy against static."""
     mean = {
         key: float(np.mean([line[key] for line in same]))
@@ -220,29 +191,16 @@ Dollars per patient on test rows, tests and errors together; in brackets the tes
 the error. Means over {n} splits; the least is starred. "policy − static" has the corrected
 standard error for overlapping test sets (Nadeau and Bengio); what is within two of them is
 not clear. "splits" counts where the policy took less, the same and more money than the
-static subset. Made by `python experiments/money.py`.
+static subset. Made by `python -m experiments.run money`.
 
 """
 
-
-def main() -> None:
-    """Run what is missing, and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="*", choices=[*FILES, []], default=[])
-    done = {(line["data"], line["split"]) for line in read(RESULTS)}
-    names = parser.parse_args().data or list(FILES)
-    for name in names:
-        X, y = complete_rows(name)
-        splitter = StratifiedShuffleSplit(N_SPLITS, test_size=0.3, random_state=0)
-        for split, (train, test) in enumerate(splitter.split(X, y)):
-            if (name, split) not in done:
-                append(RESULTS, list(lines(name, split, train, test)))
-                print(f"{name}, split {split}", flush=True)
-    results = read(RESULTS)
-    text = NOTE.format(n=N_SPLITS) + table(results)
-    RESULTS.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-
-
-if __name__ == "__main__":
-    main()
+STUDY = Study(
+    file="money",
+    key=("data", "error_cost", "split"),
+    data=("pima", "bupa", "heart"),
+    cells=cells,
+    measure=measure,
+    pages=pages,
+    seeds="splits 0, folds by the number of the split",
+)
