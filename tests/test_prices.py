@@ -22,7 +22,7 @@ from sensortree import (
     Terms,
     TreeError,
 )
-from sensortree.sensors.sensor.market import Market
+from sensortree.sensors.market import Market
 
 RNG = np.random.default_rng(0)
 BLOOD = [Terms(group="blood", surcharge=2.1), Terms(group="blood", surcharge=2.1)]

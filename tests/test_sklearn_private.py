@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import sensortree
 from sensortree import SensorTreeClassifier
-from sensortree.leaves.fitting import sklearn_private as private
+from sensortree.leaves import sklearn_private as private
 
 SOURCE = Path(sensortree.__file__).parent
 X = np.random.default_rng(0).normal(size=(60, 3))
