@@ -20,8 +20,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sensortree import SensorTreeClassifierCV
-from sensortree.display import TradeoffDisplay
+from sensortree import SensorTreeClassifierCV, TradeoffDisplay
 
 X, digit = load_digits(return_X_y=True)
 X, X_new, digit, digit_new = train_test_split(

@@ -17,8 +17,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 
-from sensortree import Sensor, SensorTreeClassifier, tradeoff_curve
-from sensortree.display import TradeoffDisplay
+from sensortree import Sensor, SensorTreeClassifier, TradeoffDisplay, tradeoff_curve
 
 
 def make_machines(n, seed):

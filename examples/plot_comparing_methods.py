@@ -27,8 +27,8 @@ from sensortree import (
     SensorTreeClassifier,
     StaticSubsetClassifier,
     TradeoffCurve,
+    TradeoffDisplay,
 )
-from sensortree.display import TradeoffDisplay
 
 X, digit = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(

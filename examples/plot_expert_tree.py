@@ -21,9 +21,8 @@ which branch is learned.
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
+from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier, TreeDisplay
 from sensortree.demo import TESTS, encoder, load_patients
-from sensortree.display import TreeDisplay
 
 X, ill = load_patients()
 X = X.drop(columns=["thalach", "thal"])

@@ -22,8 +22,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sensortree import SensorTreeClassifier
-from sensortree.display import TreeDisplay
+from sensortree import SensorTreeClassifier, TreeDisplay
 
 
 def thumbnail(picture):  # 16 means of 2 x 2 pixels

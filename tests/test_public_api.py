@@ -45,6 +45,11 @@ def test_exceptions_are_found_at_home():
     assert set(public) <= set(sensortree.__all__)
 
 
+def test_every_display_is_found_at_the_top():
+    display = import_module("sensortree.display")
+    assert set(display.__all__) <= set(sensortree.__all__)
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'SensorForest'"):
         _ = sensortree.SensorForest

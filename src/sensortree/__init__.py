@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
     from sensortree.curves.curve import TradeoffCurve, tradeoff_curve
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
-    from sensortree.display import PathDisplay, SensorUseDisplay
+    from sensortree.display import (
+        PathDisplay,
+        SensorUseDisplay,
+        TradeoffDisplay,
+        TreeDisplay,
+    )
     from sensortree.estimators import (
         AlternatingTreeClassifier,
         ASTCClassifier,
@@ -110,6 +115,8 @@ __all__ = [
     "StructureReport",
     "Terms",
     "TradeoffCurve",
+    "TradeoffDisplay",
+    "TreeDisplay",
     "TreeError",
     "__version__",
     "acquisition_cost_scorer",
@@ -154,6 +161,8 @@ _HOME = {
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",
     "TradeoffCurve": "curves.curve",
+    "TradeoffDisplay": "display",
+    "TreeDisplay": "display",
     "acquisition_cost_scorer": "curves.scorers",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",

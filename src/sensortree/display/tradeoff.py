@@ -63,7 +63,7 @@ class TradeoffDisplay:
 
     Examples
     --------
-    >>> from sensortree.display import TradeoffDisplay
+    >>> from sensortree import TradeoffDisplay
     >>> display = TradeoffDisplay(
     ...     {"tree": ([4, 85], [0.75, 0.81], [0.02, 0.02]), "everything": (324, 0.84)},
     ...     unit="dollars")
@@ -125,7 +125,7 @@ class TradeoffDisplay:
         Examples
         --------
         >>> from sensortree import TradeoffCurve
-        >>> from sensortree.display import TradeoffDisplay
+        >>> from sensortree import TradeoffDisplay
         >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3)], [0.9, 0.3])
         >>> display = TradeoffDisplay.from_curve(curve, chosen=curve.choose(budget=1))
         >>> display.chosen

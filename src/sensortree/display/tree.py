@@ -77,7 +77,7 @@ class TreeDisplay:
     --------
     >>> import numpy as np
     >>> from sensortree import SensorTreeClassifier
-    >>> from sensortree.display import TreeDisplay
+    >>> from sensortree import TreeDisplay
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
     >>> model = SensorTreeClassifier(

@@ -3,15 +3,17 @@
 ::
 
     policy        `Policy`: sensors, tree, decisions and classifiers, ready to be asked
-    walk          the step at a vertex: read, judge, decide, afford, reroute
-    batch         many rows at once
-    masked        many rows of which some sensors are known
-    session       one example, asked for sensor by sensor
-    explanation   one row's way, and why
+    walk          the step at a place: read, judge, decide, afford, reroute
+    batch         `Walk`: many rows at once, of which all sensors or some may be read
+    masked        `MaskedPolicy`: what rows acquire next, by what is known of them
+    session       `Session`: one example, asked for sensor by sensor
+    explanation   `Explanation`: one row's way, recorded by its walk, and why
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
     flow          where training examples went
-    steps, reasons, values   what a session says, why, and what it is told
+    steps, reasons, values   what a session answers, why, and what is given to it
     report        what a policy spent
     interface     the questions that every fitted or loaded model answers
     digest        one digest of all that a policy is made of
+
+`Walk` and `Session` go through the tree, by the functions of `walk` and no others.
 """

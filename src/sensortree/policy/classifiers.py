@@ -214,11 +214,11 @@ def posterior(scorer: Any, X: Array, n_classes: int) -> Array:
         classes = getattr(scorer, "classes_", None)
         if len(X) and classes is None:
             return np.asarray(scorer.predict_proba(X))
-        said = np.zeros((len(X), n_classes))
+        proba = np.zeros((len(X), n_classes))
         if len(X):
-            said[:, classes] = scorer.predict_proba(X)
-        return said
-    said = np.zeros((len(X), n_classes))
+            proba[:, classes] = scorer.predict_proba(X)
+        return proba
+    proba = np.zeros((len(X), n_classes))
     if len(X):
-        said[np.arange(len(X)), np.asarray(scorer.predict(X))] = 1.0
-    return said
+        proba[np.arange(len(X)), np.asarray(scorer.predict(X))] = 1.0
+    return proba

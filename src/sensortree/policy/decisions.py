@@ -147,8 +147,8 @@ class DecisionFeatures:
         columns = self.columns(readings, posterior, prices)
         missing = np.isnan(columns)
         standardised = np.where(missing, 0.0, (columns - self.center) / self.scale)
-        said = missing[:, self.may_miss]
-        return np.hstack([standardised, said, np.ones((len(standardised), 1))])
+        absent = missing[:, self.may_miss]
+        return np.hstack([standardised, absent, np.ones((len(standardised), 1))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +197,8 @@ class DecisionFunction:
             terms[missing] = 0.0
             value = np.add.reduce(terms, axis=1)
             if len(absence):
-                said = missing[:, self.features.may_miss] * absence
-                value += np.add.reduce(said, axis=1)
+                gone = missing[:, self.features.may_miss] * absence
+                value += np.add.reduce(gone, axis=1)
         value += intercept
         return np.asarray(value)
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensortree.exceptions import DataError
-from sensortree.policy.classifiers import posterior
+from sensortree.policy.batch import Crossing, Walk
 from sensortree.policy.policy import Policy
 from sensortree.policy.reasons import Contribution, contributions_to, shares_of
 from sensortree.sensors.table import Table
-from sensortree.tree.paths import path_bill, path_costs
+from sensortree.tree.paths import path_bill
 from sensortree.types import Array
 
 if TYPE_CHECKING:
     from sensortree.display import PathDisplay
 
-ROW = np.zeros(1, dtype=np.intp)
 SHOWN = 3  # contributions of a node in the text
 
 
@@ -190,136 +189,66 @@ def explain(policy: Policy, table: Table) -> Explanation:
         raise DataError(
             f"an explanation is of one row, got {table.shape[0]}; explain them one by one."
         )
-    walk = _Walk(policy, table)
+    trail: list[Crossing] = []
+    walk = Walk(policy, table, trail=trail)
+    place = policy.places[int(walk.place[0])]
+    bill = path_bill(place.path, policy.sensors, walk.prices)
+    first = place.path[0] if place.path else frozenset()
     sensors, names = policy.sensors, policy.classes.tolist()
-    said = policy.predict_proba(table)
+    likely = walk.posterior()
     matrix = policy.loss.matrix
-    expected = None if matrix is None else (said @ matrix)[0].tolist()
+    expected = None if matrix is None else (likely @ matrix)[0].tolist()
     return Explanation(
-        start=walk.purchases(frozenset(), walk.first()),
-        nodes=tuple(walk.passages()),
-        leaf=walk.place,
-        known=sensors.in_order(policy.places[walk.place]),
-        answer=names[int(policy.loss.answer(said)[0])],
-        probabilities=dict(zip(names, said[0].tolist(), strict=True)),
+        start=_purchases(bill, first),
+        nodes=tuple(_passage(walk, crossing, bill) for crossing in trail),
+        leaf=place.number,
+        known=place.names,
+        answer=names[int(policy.loss.answer(likely)[0])],
+        probabilities=dict(zip(names, likely[0].tolist(), strict=True)),
         expected_loss=None
         if expected is None
         else dict(zip(names, expected, strict=True)),
-        spent=float(walk.costs[walk.place]),
+        spent=float(walk.cost()[0]),
         everything=float(np.sum(sensors.cost_of(sensors.names, prices=walk.prices))),
         policy=policy,
         prices=walk.prices,
     )
 
 
-class _Walk:
-    """The way of one row, with what it reads and what places cost.
+def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage:
+    """What one row decided at a node, and why."""
+    policy, tree, costs = walk.policy, walk.policy.tree, walk.costs[0]
+    node, score = crossing.node, float(crossing.score[0])
+    upward, rerouted = score > 0, not crossing.goes_on[0]
+    here = policy.places[~node]
+    end = int(walk.place[0]) if rerouted else here.positive if upward else here.negative
+    spent = float(costs[~node])
+    others = tree.path_signs[:, node] == (-1 if upward else 1)
+    beyond = costs[: tree.n_leaves][others] - spent
+    negative, positive = shares_of(policy, node)
+    return Passage(
+        node,
+        here.names,
+        spent,
+        score,
+        "positive" if upward else "negative",
+        rerouted,
+        contributions_to(policy, node, crossing.columns),
+        float(policy.decisions[node].coef[-1]),
+        _purchases(bill, policy.places[end].sensors - here.sensors),
+        (_tidy(beyond.min()), _tidy(beyond.max())),
+        negative,
+        positive,
+    )
 
-    Attributes
-    ----------
-    place : int
-        Where it ends.
-    costs : ndarray of shape (n_places,)
-        Price of the way to every place.
-    """
 
-    def __init__(self, policy: Policy, table: Table):
-        self.policy = policy
-        self.table = table
-        self.place = int(policy.apply(table)[0])
-        self.prices = policy.reader.prices(table)
-        self.costs = path_costs(policy.paths, policy.sensors, self.prices).reshape(-1)
-        self.bill = path_bill(
-            policy.paths[self.place], policy.sensors, self.prices
-        )  # in order of purchase
-
-    def first(self) -> frozenset[str]:
-        """What is known before the first decision."""
-        place = ~self.policy.tree.n_nodes
-        return frozenset() if self.place == place else self.policy.tree.root.sensors
-
-    def purchases(
-        self, known: frozenset[str], then: frozenset[str]
-    ) -> tuple[Purchase, ...]:
-        """Sensors bought between two states of knowledge, with their prices."""
-        return tuple(
-            Purchase(name, float(np.sum(price)))
-            for name, price in self.bill.items()
-            if name in then - known
-        )
-
-    def passages(self) -> Iterator[Passage]:
-        """Nodes on the way, until the row stops or is sent elsewhere."""
-        tree = self.policy.tree
-        at = 0 if tree.n_nodes and self.place != ~tree.n_nodes else ~0
-        while at >= 0:
-            passage = self._passage(at)
-            yield passage
-            at = (
-                ~0
-                if passage.rerouted
-                else int(tree.children[passage.taken == "positive"][at])
-            )
-
-    def _passage(self, node: int) -> Passage:
-        policy, tree = self.policy, self.policy.tree
-        known = tree.nodes[node].sensors
-        readings, said, prices = self._seen(node)
-        decision = policy.decisions[node]
-        score = float(decision(readings, said, prices)[0])
-        upward = score > 0
-        rerouted = not self._goes(node, upward)
-        child = int(tree.children[int(upward)][node])
-        after = tree.leaves[~child] if child < 0 else tree.nodes[child]
-        then = policy.places[self.place] if rerouted else after.sensors
-        spent = float(self.costs[~node])
-        others = tree.path_signs[:, node] == (-1 if upward else 1)
-        beyond = self.costs[: tree.n_leaves][others] - spent
-        shares = shares_of(policy, node)
-        return Passage(
-            node,
-            policy.sensors.in_order(known),
-            spent,
-            score,
-            "positive" if upward else "negative",
-            rerouted,
-            contributions_to(
-                policy, node, decision.features.columns(readings, said, prices)
-            ),
-            float(decision.coef[-1]),
-            self.purchases(known, then),
-            (_tidy(beyond.min()), _tidy(beyond.max())),
-            shares[0],
-            shares[1],
-        )
-
-    def _seen(self, node: int) -> tuple[Array, Array | None, Array]:
-        """Readings, posterior and prices that a node's decision looks at."""
-        policy = self.policy
-        known = policy.tree.nodes[node].sensors
-        blocks = [
-            policy.reader.read(self.table, policy.sensors.index(name), ROW)
-            for name in policy.sensors.in_order(known)
-        ]
-        readings = np.hstack(blocks) if blocks else np.empty((1, 0))
-        said = None
-        if policy.decisions[node].needs_posterior:
-            classifier = policy.classifier_at(~node)
-            said = posterior(classifier, readings, len(policy.classes))
-        prices = np.empty((1, 0))
-        if self.prices is not None:
-            prices = self.prices[:, policy.sensors.varying]
-        return readings, said, prices
-
-    def _goes(self, node: int, upward: bool) -> bool:
-        """Whether the place where the row ends lies on one side of a node."""
-        signs = self.policy.tree.path_signs
-        if self.place < 0:
-            if self.place == ~node:
-                return False
-            leaves = signs[:, ~self.place] != 0
-            return bool((signs[leaves, node] == (1 if upward else -1)).all())
-        return bool(signs[self.place, node] == (1 if upward else -1))
+def _purchases(bill: Mapping[str, Any], bought: frozenset[str]) -> tuple[Purchase, ...]:
+    """Some sensors of a bill with their prices, in order of purchase."""
+    return tuple(
+        Purchase(name, float(np.sum(price)))
+        for name, price in bill.items()
+        if name in bought
+    )
 
 
 def _tidy(price: float) -> float:

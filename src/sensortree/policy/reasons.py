@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensortree.policy.decisions import Part, Posterior, Raw, Squares, Transformed
-from sensortree.policy.system import DecisionSystem
 from sensortree.sensors.reader import SensorReader
 from sensortree.types import Array
+
+if TYPE_CHECKING:
+    from sensortree.policy.policy import Policy
 
 SHOWN = 3  # contributions in the text
 
@@ -38,19 +40,19 @@ class Reason:
         The value of the decision function; above 0 is the positive side.
     """
 
-    def __init__(self, system: DecisionSystem, node: int, score: float, columns: Array):
-        self._system, self._columns = system, columns
+    def __init__(self, policy: Policy, node: int, score: float, columns: Array):
+        self._policy, self._columns = policy, columns
         self.node, self.score = node, score
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
         """What each feature adds to the score, largest first, without the intercept."""
-        return contributions_to(self._system, self.node, self._columns)
+        return contributions_to(self._policy, self.node, self._columns)
 
     @property
     def share(self) -> float | None:
         """Share of the training rows at this node that went the same way."""
-        return shares_of(self._system, self.node)[int(self.score > 0)]
+        return shares_of(self._policy, self.node)[int(self.score > 0)]
 
     def __str__(self) -> str:
         shown = ", ".join(
@@ -62,11 +64,9 @@ class Reason:
         return f"node {self.node}: g = {self.score:+.3g} ({shown}){share}"
 
 
-def shares_of(
-    system: DecisionSystem, node: int
-) -> tuple[float, float] | tuple[None, None]:
+def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:
     """Shares of the training rows at a node that went to its negative, positive side."""
-    flow, tree = system.flow, system.tree
+    flow, tree = policy.flow, policy.tree
     rows = [
         float(flow.leaf_rows[tree.path_signs[:, node] == side].sum())
         for side in (-1, 1)
@@ -76,22 +76,22 @@ def shares_of(
 
 
 def contributions_to(
-    system: DecisionSystem, node: int, columns: Array
+    policy: Policy, node: int, columns: Array
 ) -> tuple[Contribution, ...]:
     """What each feature adds to a node's score, largest first.
 
     Parameters
     ----------
-    system : DecisionSystem
+    policy : Policy
     node : int
     columns : ndarray of shape (1, width)
         Columns of the node's decision features as they are.
     """
-    features, coef = system.decisions[node].features, system.decisions[node].coef
+    features, coef = policy.decisions[node].features, policy.decisions[node].coef
     values = columns[0]
     missing = np.isnan(values)
     standardised = np.where(missing, 0.0, (values - features.center) / features.scale)
-    names = feature_names(system, node, len(values))
+    names = feature_names(policy, node, len(values))
     every = [
         Contribution(name, None if gone else float(value), float(z), float(theta * z))
         for name, value, z, gone, theta in zip(
@@ -112,16 +112,16 @@ def contributions_to(
     return tuple(sorted(every, key=lambda c: -abs(c.contribution)))
 
 
-def feature_names(system: DecisionSystem, node: int, width: int) -> list[str]:
+def feature_names(policy: Policy, node: int, width: int) -> list[str]:
     """Names of the decision features of a node, before those of missing values."""
-    readings = reading_names(system.reader, system.tree.nodes[node].sensors)
-    classes = system.classes.tolist()
-    varying = system.sensors.varying
+    readings = reading_names(policy.reader, policy.tree.nodes[node].sensors)
+    classes = policy.classes.tolist()
+    varying = policy.sensors.varying
     names: list[str] = []
-    for part in system.decisions[node].features.parts:
+    for part in policy.decisions[node].features.parts:
         own = part_names(part, width - len(names) - len(varying), readings, classes)
         names += own
-    return names + [f"price of {system.sensors.names[s]}" for s in varying]
+    return names + [f"price of {policy.sensors.names[s]}" for s in varying]
 
 
 def reading_names(reader: SensorReader, known: frozenset[str]) -> list[str]:

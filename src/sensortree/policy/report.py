@@ -284,7 +284,7 @@ class _Rows:
             yield PlaceUse(
                 self._place_name(place),
                 place,
-                self.policy.sensors.in_order(self.policy.places[place]),
+                self.policy.places[place].names,
                 int((here & self.counted).sum()),
                 float(self.weight[here].sum()),
                 error,

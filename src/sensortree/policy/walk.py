@@ -1,0 +1,297 @@
+"""The step at a place of the tree: read, judge, decide, afford, reroute.
+
+Whole tables, masked rows, explanations and sessions go through the tree by what stands
+here, so that one rule has one answer. Places are numbered: a leaf by its number, a node as
+``~node``, and the start, where nothing is known, as ``~n_nodes``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sensortree.policy.classifiers import posterior
+from sensortree.policy.decisions import DecisionFunction
+from sensortree.tree.paths import Path, path_cost, vertex_paths
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array, Mask, Rows
+
+if TYPE_CHECKING:
+    from sensortree.policy.policy import Policy
+
+# What is added in another order may differ in the last digits.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A leaf, a node or the start, with all that is needed there.
+
+    Attributes
+    ----------
+    number : int
+    path : tuple of frozenset of str
+        What is known on the way to it.
+    sensors : frozenset of str
+        What is known there.
+    names : tuple of str
+        The same in declared order.
+    classifier : classifier on these sensors
+    n_classes : int
+    decision : DecisionFunction or None
+        None elsewhere than at a node.
+    negative, positive : int
+        Where a node's decision leads.
+    leaves_below : tuple of int
+    """
+
+    number: int
+    path: Path
+    sensors: frozenset[str]
+    names: tuple[str, ...]
+    classifier: Any
+    n_classes: int
+    decision: DecisionFunction | None = None
+    negative: int = 0
+    positive: int = 0
+    leaves_below: tuple[int, ...] = ()
+
+
+def places_of(policy: Policy) -> tuple[Place, ...]:
+    """Leaves, the start, then nodes backwards, so that ``places[number]`` is a place."""
+    tree = policy.tree
+    nodes, leaves = vertex_paths(tree)
+    negative, positive = (side.tolist() for side in tree.children)
+
+    def place(number: int, path: Path, **more: Any) -> Place:
+        known = path[-1] if path else frozenset()
+        own = policy.own_classifiers.get(number)
+        return Place(
+            number,
+            path,
+            known,
+            policy.sensors.in_order(known),
+            policy.classifiers[known] if own is None else own,
+            len(policy.classes),
+            **more,
+        )
+
+    return (
+        *(place(k, path, leaves_below=(k,)) for k, path in enumerate(leaves)),
+        place(~tree.n_nodes, ()),
+        *(
+            place(
+                ~j,
+                nodes[j],
+                decision=policy.decisions[j],
+                negative=~negative[j],
+                positive=~positive[j],
+                leaves_below=tuple(np.flatnonzero(tree.path_signs[:, j]).tolist()),
+            )
+            for j in reversed(range(tree.n_nodes))
+        ),
+    )
+
+
+class Evidence:
+    """What is known of some rows, and what follows from it, each worked out once.
+
+    Parameters
+    ----------
+    readings : dict of sensor to ndarray of shape (n_rows, width)
+        Readings so far; whoever walks adds to them.
+    prices : ndarray of shape (n_rows, n_varying)
+        Prices of the rows, of sensors whose price differs between rows.
+    """
+
+    __slots__ = ("_columns", "_joined", "_posteriors", "prices", "readings")
+
+    def __init__(self, readings: dict[str, Array], prices: Array):
+        self.readings = readings
+        self.prices = prices
+        self._joined: dict[frozenset[str], Array] = {}
+        self._posteriors: dict[int, Array] = {}  # by the identity of the classifier
+        self._columns: dict[int, Array] = {}  # by the identity of the features
+
+    def unread(self, place: Place) -> list[str]:
+        """Sensors known at a place that have not been read yet, in declared order."""
+        if place.sensors in self._joined:
+            return []
+        return [name for name in place.names if name not in self.readings]
+
+    def known(self, place: Place) -> Array:
+        """Readings of what is known at a place, side by side, (n_rows, width)."""
+        joined = self._joined.get(place.sensors)
+        if joined is None:
+            blocks = [self.readings[name] for name in place.names]
+            if len(blocks) > 1:
+                joined = np.concatenate(blocks, axis=1)
+            else:
+                joined = blocks[0] if blocks else np.empty((len(self.prices), 0))
+            self._joined[place.sensors] = joined
+        return joined
+
+    def posterior(self, place: Place) -> Array:
+        """Posterior of the classifier at a place, (n_rows, n_classes)."""
+        likely = self._posteriors.get(id(place.classifier))
+        if likely is None:
+            likely = posterior(place.classifier, self.known(place), place.n_classes)
+            self._posteriors[id(place.classifier)] = likely
+        return likely
+
+    def columns(self, place: Place) -> Array:
+        """Columns of the decision features at a node, as they are, (n_rows, width)."""
+        decision = place.decision
+        assert decision is not None  # a node
+        columns = self._columns.get(id(decision.features))
+        if columns is None:
+            likely = self.posterior(place) if decision.needs_posterior else None
+            columns = decision.features.columns(self.known(place), likely, self.prices)
+            self._columns[id(decision.features)] = columns
+        return columns
+
+    def score(self, place: Place) -> Array:
+        """Values of g_j at a node, (n_rows,); above 0 takes the positive child."""
+        decision = place.decision
+        assert decision is not None  # a node
+        return decision.of(self.columns(place))
+
+    def take(self, chosen: Mask, place: Place) -> Evidence:
+        """Evidence of some of the rows, as far as it is of use at and after a place."""
+        everyone = bool(chosen.all())
+
+        def part(values: Array) -> Array:
+            return values if everyone else values[chosen]
+
+        taken = Evidence({}, part(self.prices))
+        if place.sensors in self._joined:
+            judge, decision = id(place.classifier), place.decision
+            taken._joined[place.sensors] = part(self._joined[place.sensors])
+            if judge in self._posteriors:
+                taken._posteriors[judge] = part(self._posteriors[judge])
+            if decision is None:  # nothing comes after it
+                return taken
+            if id(decision.features) in self._columns:
+                features = id(decision.features)
+                taken._columns[features] = part(self._columns[features])
+        taken.readings = {name: part(read) for name, read in self.readings.items()}
+        return taken
+
+
+def within(cost: Any, cap: float) -> Any:
+    """Whether a cost, or each of an array, is no more than may be spent."""
+    return cost <= cap * (1 + ROUNDING)
+
+
+def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mask:
+    """Whether rows can reach a leaf on the side of a node that was decided, (n_rows,).
+
+    Parameters
+    ----------
+    tree : SensorTree
+    node : int
+    upward : ndarray of bool of shape (n_rows,)
+        Whether the positive side was decided.
+    reachable : ndarray of bool of shape (n_rows, n_leaves)
+    """
+    above = (reachable & tree.positive_paths[:, node]).any(axis=1)
+    below = (reachable & tree.negative_paths[:, node]).any(axis=1)
+    return np.where(upward, above, below)
+
+
+def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
+    """Where rows that cannot go on from a node as decided are served best.
+
+    Parameters
+    ----------
+    policy : Policy
+    node : int
+    more : ndarray of shape (n_rows, n_leaves)
+        Price of the way from the node to each leaf.
+    reachable : ndarray of bool of shape (n_rows, n_leaves)
+
+    Returns
+    -------
+    place : ndarray of shape (n_rows,)
+        The reachable leaf below the node of the least mean training risk among examples
+        that came to it, or ``~node`` if stopping there is better.
+    """
+    below = policy.tree.path_signs[:, node] != 0
+    risk = policy.flow.leaf_loss[node] + policy.cost_weight * more
+    risk = np.where(reachable & below, risk, np.inf)
+    stay = policy.flow.stop_loss[node] < risk.min(axis=1)
+    return np.where(stay, ~node, risk.argmin(axis=1))
+
+
+class Allowance:
+    """What one example may still buy: what can be had, within its limit, at its prices.
+
+    Parameters
+    ----------
+    policy : Policy
+    limit : float or None
+        The most that it may spend.
+    prices : ndarray of shape (n_sensors,) or None
+        Its prices; None where all examples pay the same.
+
+    Attributes
+    ----------
+    known : frozenset of str
+        Sensors that cost nothing more.
+    unavailable : list of str
+        Sensors that cannot be had.
+    spent : float
+    """
+
+    def __init__(self, policy: Policy, limit: float | None, prices: Array | None):
+        self._policy = policy
+        self._limit = limit
+        self._prices = None if prices is None else prices[None, :]
+        self.known: frozenset[str] = frozenset()
+        self.unavailable: list[str] = []
+        self.spent = 0.0
+
+    def price(self, path: Path) -> float:
+        """Price of what is still lacking on a way."""
+        if self._prices is None:
+            return self._policy.price(path, self.known)
+        sensors = self._policy.sensors
+        return float(path_cost(path, sensors, self._prices, self.known)[0])
+
+    def way(self, place: int) -> float:
+        """Price of what is still lacking on the way to a place."""
+        return self.price(self._policy.places[place].path)
+
+    def reaches(self, place: Place) -> bool:
+        """Whether some leaf at or below a place can be reached."""
+        if not self.unavailable and self._limit is None:
+            return True
+        return any(self.reaches_leaf(leaf) for leaf in place.leaves_below)
+
+    def reaches_leaf(self, leaf: int) -> bool:
+        """Whether all that is lacking at a leaf can be had, and paid for."""
+        lacking = self._policy.places[leaf].sensors - self.known
+        if not lacking.isdisjoint(self.unavailable):
+            return False
+        if self._limit is None:
+            return True
+        return bool(within(self.spent + self.way(leaf), self._limit))
+
+    def worst_case(self, place: Place) -> float:
+        """Price of the dearest way through a place that may still be taken."""
+        below = place.leaves_below
+        if self.unavailable or self._limit is not None:
+            below = tuple(leaf for leaf in below if self.reaches_leaf(leaf))
+        return max(map(self.way, below))
+
+    def best_place(self, node: int) -> int:
+        """Where it is served best if it cannot go on from a node as decided."""
+        policy = self._policy
+        leaves = range(policy.tree.n_leaves)
+        below = policy.places[~node].leaves_below
+        reachable = [leaf in below and self.reaches_leaf(leaf) for leaf in leaves]
+        more = [self.way(leaf) if reachable[leaf] else 0.0 for leaf in leaves]
+        best = best_place(policy, node, np.array([more]), np.array([reachable]))
+        return int(best[0])
