@@ -194,9 +194,10 @@ class Walk:
             self._under_way.append(self._part(group, chosen, to))
 
     def _stop(self, group: Group) -> None:
-        """Let rows stop where they are."""
-        self.place[group.rows] = self.ahead[group.rows] = group.at
-        self._stopped.append(group)
+        """Let rows, if there are any, stop where they are."""
+        if group.rows.size:
+            self.place[group.rows] = self.ahead[group.rows] = group.at
+            self._stopped.append(group)
 
     def _part(self, group: Group, chosen: Mask, to: int) -> Group:
         """Some rows of a group, at a place."""
