@@ -65,9 +65,6 @@ class Certificate:
         No coefficients (up to `reach`) have a smaller objective.
     tol : float
         The gap that was asked for.
-    unit : float
-        The largest saving that a decision can lose for an example. Where the objective is
-        smaller, the gap is in this unit.
     reach : float
         The lower bound speaks of all coefficients whose norm, at each node and on columns
         scaled to size 1, is at most this. Infinite, unless there is no penalty and columns
@@ -77,6 +74,9 @@ class Certificate:
     residual : float
         Largest entry of the coupling r that was left after the repair and that no
         penalty explains.
+    unit : float
+        The largest saving that a decision can lose for an example. Where the objective is
+        smaller, the gap is in this unit.
 
     Examples
     --------
@@ -89,10 +89,10 @@ class Certificate:
     upper: float
     lower: float
     tol: float
-    unit: float = 0.0
     reach: float = np.inf
     sign_violation: float = 0.0
     residual: float = 0.0
+    unit: float = 0.0
 
     @property
     def gap(self) -> float:
