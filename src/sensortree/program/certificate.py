@@ -203,7 +203,7 @@ def certify(
         if id(features) not in shared:
             shared[id(features)] = _Columns.of(features, penalty)
     columns = [shared[id(features)] for features in problem.features]
-    upper = _objective(problem, columns, coef, penalty, 1e-3 * tol * unit)
+    upper = _objective(problem, columns, coef, penalty, unit, 1e-3 * tol)
     certificate = Certificate(
         upper=upper,
         lower=0.0,  # all terms of the objective are at least 0
@@ -245,11 +245,13 @@ def _objective(
     columns: Sequence[_Columns],
     coef: Sequence[Vector],
     penalty: Penalty,
-    enough: float,
+    unit: float,
+    share: float,
 ) -> float:
     """The objective; huge coefficients, whose margins cancel, in twice the precision.
 
-    Rounding in the margins that may be worth more than `enough` is not accepted.
+    Rounding in the margins that may be worth more than a `share` of the objective, or of
+    the unit, is not accepted.
     """
     value = problem.value(coef, penalty)
     xp = namespace(problem.lost_if_negative)
@@ -258,7 +260,7 @@ def _objective(
         theta.size * float(node.scale @ np.abs(theta))
         for node, theta in zip(columns, coef, strict=True)
     ]
-    if EPSILON * float(to_numpy(lost) @ np.array(largest)) <= enough:
+    if EPSILON * float(to_numpy(lost) @ np.array(largest)) <= share * max(unit, value):
         return value
     margins = [
         like(exact_product(features.T, like(theta, features)), features)
