@@ -1,8 +1,8 @@
 """Digests of what many small models answer, to tell whether two commits agree.
 
-    python benchmarks/answers.py -o before.json                      on one commit
-    python benchmarks/answers.py --compare before.json               on the other
-    python benchmarks/answers.py --compare before.json myopic cstc   some fits only
+    python -m benchmarks.answers -o before.json                      on one commit
+    python -m benchmarks.answers --compare before.json               on the other
+    python -m benchmarks.answers --compare before.json myopic cstc   some fits only
 
 Every method, and most options that change what is learned, are fitted once on made-up rows
 with fixed seeds, and asked about rows that they have not seen; what they answer, in batch,

@@ -1,7 +1,7 @@
 """Measures of the code base: how much of it a user's call passes, and how it is built.
 
-    python benchmarks/house.py            a table in Markdown
-    python benchmarks/house.py --files    and the files that each call passes
+    python -m benchmarks.house            a table in Markdown
+    python -m benchmarks.house --files    and the files that each call passes
 
 Files are those under ``sensortree`` of which a function, method, lambda or comprehension is
 entered in the main thread, on made-up rows with six sensors; a call has been made once
