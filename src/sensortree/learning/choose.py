@@ -42,13 +42,14 @@ def choose_structure(
     data = prepared.leaves.data
     market = data.market(settings.max_cost)
     if settings.learns_structure:
-        named = named_root(settings, market)
         tree, report = learn_structure(prepared, settings, learn)
-        fixed = market.free() if named is None else named
+        if not settings.improve:
+            return tree, report
+        named = named_root(settings, market)
         return improve_structure(
             tree,
             report,
-            fixed,
+            market.free() if named is None else named,
             prepared.search,
             settings,
             lambda tree: validated_risk(tree, prepared.leaves, settings, learn),
