@@ -142,6 +142,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         compared and pruned.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
+    training_cost_ : float
+        Mean price of what the training examples buy, each at its own prices, judged out
+        of fold.
     sensors_ : SensorSet
         Names, columns and prices.
     classes_ : ndarray of shape (n_classes,)
@@ -173,6 +176,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     certificate_: Certificate
     decision_report_: DecisionReport
     fallback_leaf_: int | None
+    training_cost_: float
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,

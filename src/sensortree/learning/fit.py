@@ -20,6 +20,7 @@ from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.structure import prune
 from sensortree.structure.report import StructureReport
+from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 Chooser = Callable[[Prepared, Settings, Learner], tuple[SensorTree, StructureReport]]
@@ -61,7 +62,8 @@ def fit_policy(
         pruned = n_leaves - posed.problem.tree.n_leaves
         report = replace(report, pruned=pruned)
     policy = assemble(leaves, posed, learned, settings)
-    return Fitted(policy, report, learned.evidence)
+    cost = training_cost(leaves, posed, learned)
+    return Fitted(policy, report, {**learned.evidence, "training_cost": cost})
 
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
@@ -115,6 +117,18 @@ def assemble(
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
     )
+
+
+def training_cost(leaves: LeafClassifiers, posed: Posed, learned: Learned) -> float:
+    """Mean price of the ways that training rows take, judged out of fold."""
+    data, tree = leaves.data, posed.problem.tree
+    rows, weight = data.distinct()
+    prices = None if data.prices is None else data.prices[rows]
+    costs = leaf_costs(tree, data.sensors, prices)
+    costs = np.broadcast_to(costs, (len(rows), tree.n_leaves))
+    leaf = tree.route(posed.problem.margins(learned.coef))
+    paid = costs[np.arange(len(rows)), leaf]
+    return float(np.average(paid, weights=weight))
 
 
 def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:

@@ -14,15 +14,13 @@ import numpy as np
 
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.decisions import DecisionFunction
+from sensortree.sensors.market import within
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Mask, Rows
 
 if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
-
-# What is added in another order may differ in the last digits.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +176,6 @@ class Evidence:
                 taken._columns[features] = part(self._columns[features])
         taken.readings = {name: part(read) for name, read in self.readings.items()}
         return taken
-
-
-def within(cost: Any, cap: float) -> Any:
-    """Whether a cost, or each of an array, is no more than may be spent."""
-    return cost <= cap * (1 + ROUNDING)
 
 
 def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mask:

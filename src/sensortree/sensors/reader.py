@@ -174,28 +174,46 @@ def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
 def read_prices(table: Table, sensors: SensorSet) -> Array | None:
     """Prices of each row from price columns, or as given with the table.
 
+    A price that is given counts, also of a sensor that had none in training; NaN stands
+    for the sensor's own price.
+
     Returns
     -------
     prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
     """
-    if not sensors.varying.size:
+    given = table.prices
+    if not sensors.varying.size and (given is None or np.isnan(given).all()):
         return None
-    prices = np.tile(sensors.costs, (table.shape[0], 1))
+    prices = np.tile(sensors.own_costs, (table.shape[0], 1))
+    if given is not None:
+        prices = np.where(np.isnan(given), prices, given)
     for sensor in map(int, sensors.varying):
         terms = sensors.terms[sensor]
         if terms.price_column is not None:
+            _check_one_price(given, sensors, sensor)
             column = table.take(slice(None), [terms.price_column])
             prices[:, sensor] = _price_numbers(column, sensors, sensor)
             prices[:, sensor] += terms.surcharge
-        elif table.prices is None:
+        elif given is None:
             raise DataError(
                 f"the price of sensor {sensors.names[sensor]!r} is different for every "
                 f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
             )
-        else:
-            given = table.prices[:, sensor]
-            prices[:, sensor] = np.where(np.isnan(given), prices[:, sensor], given)
     return prices
+
+
+def _check_one_price(given: Array | None, sensors: SensorSet, sensor: int) -> None:
+    """Refuse a price beside X for a sensor whose price is a column of X."""
+    if given is None or np.isnan(given[:, sensor]).all():
+        return
+    row = int(np.flatnonzero(~np.isnan(given[:, sensor]))[0])
+    column = sensors.terms[sensor].price_column
+    assert column is not None
+    raise DataError(
+        f"prices gives {given[row, sensor]:g} in row {row} for sensor "
+        f"{sensors.names[sensor]!r}, whose price is column "
+        f"{sensors.column_names[column]!r} of X; leave NaN there."
+    )
 
 
 def _price_numbers(column: Any, sensors: SensorSet, sensor: int) -> Array:
