@@ -13,8 +13,8 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
-from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.joint import DecisionReport, learn_jointly
+from sensortree.learning.fit import Fitted, as_learned, fit_policy
+from sensortree.learning.joint import DecisionReport, learn_jointly, prefer_less
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, Certificate
 
@@ -119,8 +119,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     l1 : float, default=0.0
         Penalty l1 |θ|₁ on the decision functions.
     fallback : bool, default=True
-        Send every example to the single best leaf if that has the lower risk on the
-        training data. False keeps the decisions as they are, as published.
+        Send every example to the single best leaf, or buy nothing at all, if that is no
+        worse, by more than a standard error, on rows that decisions were not learned
+        from: of what is equally good, the cheapest is taken. A tree of your own keeps its
+        leaves. False keeps the decisions as they are, as published.
     n_jobs : int, default=None
         Number of leaf classifiers fitted at a time, as in joblib, and of threads of the
         structured solver. The result does not depend on it.
@@ -285,4 +287,5 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             fallback=self.fallback,
             n_jobs=effective_n_jobs(self.n_jobs),
         )
-        return fit_policy(prepared, self._settings(), learn)
+        settle = prefer_less if self.fallback else as_learned
+        return fit_policy(prepared, self._settings(), learn, settle=settle)

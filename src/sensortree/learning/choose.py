@@ -14,6 +14,7 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
+from sensortree.learning.validated import validated_risk
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
 from sensortree.sensors.sensor_set import SensorSet
@@ -31,8 +32,6 @@ from sensortree.types import Array
 
 # structure="auto" is exhaustive up to this many leaves.
 EXHAUSTIVE = 16
-# Rows up to which structures are compared on all folds.
-FEW_ROWS = 3000
 
 
 def choose_structure(
@@ -195,32 +194,6 @@ def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:
         if lead.mean() < lead.std() / np.sqrt(len(lead)):
             winner = "cascade"
     return winner, validated
-
-
-def validated_risk(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
-) -> Array:
-    """Observed risks, times weight, on rows that decisions were not learned from.
-
-    Each fold in turn is held out; of many rows, two folds together once.
-    """
-    posed = pose(tree, leaves, settings)
-    problem, observed = posed.problem, posed.observed
-    rows, _ = leaves.data.distinct()
-    fold = leaves.data.fold[rows]
-    folds = np.unique(fold[fold >= 0])
-    few = len(rows) <= FEW_ROWS
-    parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
-    risks = []
-    for held_out in parts:
-        train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        if not (len(train) and len(test)):
-            continue
-        learned = learn(problem.take(train), observed.take(train))
-        risks.append(observed.take(test).risks(learned.coef))
-    if not risks:  # nothing is held out: what was learned from must do
-        risks = [observed.risks(learn(problem, observed).coef)]
-    return np.concatenate(risks)
 
 
 def routed(

@@ -24,6 +24,9 @@ from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 Chooser = Callable[[Prepared, Settings, Learner], tuple[SensorTree, StructureReport]]
+Settler = Callable[
+    [Posed, Learned, LeafClassifiers, Settings, Learner], tuple[Posed, Learned]
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,24 +46,48 @@ class Fitted:
     evidence: Mapping[str, Any]
 
 
+def as_learned(
+    posed: Posed,
+    learned: Learned,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+) -> tuple[Posed, Learned]:
+    """Keep decisions as they were learned."""
+    return posed, learned
+
+
 def fit_policy(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
     choose: Chooser = choose_structure,
+    settle: Settler = as_learned,
 ) -> Fitted:
-    """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
+    """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    learn : Learner
+        Learns decisions on a tree.
+    choose : callable
+        Chooses the tree.
+    settle : callable
+        Keeps the decisions that were learned, or replaces them by something simpler.
+    """
     leaves, progress = prepared.leaves, prepared.progress
     tree, report = choose(prepared, settings, learn)
     posed = pose(tree, leaves, settings)
     progress.step("leaf classifiers")
     learned = learn(posed.problem, posed.observed)
+    posed, learned = settle(posed, learned, leaves, settings, learn)
     progress.step("decisions")
     if settings.learns_structure:
-        n_leaves = tree.n_leaves
         posed, learned = without_unreached_leaves(posed, learned)
-        pruned = n_leaves - posed.problem.tree.n_leaves
-        report = replace(report, pruned=pruned)
+        left = posed.problem.tree.n_leaves
+        report = replace(report, pruned=tree.n_leaves - left)
     policy = assemble(leaves, posed, learned, settings)
     cost = training_cost(leaves, posed, learned)
     return Fitted(policy, report, {**learned.evidence, "training_cost": cost})
