@@ -146,7 +146,7 @@ def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
     first = clone(model).fit(X[:200], y[:200])
     spends = {}
 
-    def overspends(fitted):
+    def overspends(fitted, folds):
         spends[fitted.cost_weight] = fitted.acquisition_cost(X[:200]).mean()
         return 5.5 if fitted.cost_weight <= first.cost_weight_ else 1.0
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.learned import Learned, Learner
-from sensortree.learning.pose import Posed, answers, pose
+from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
@@ -20,7 +20,6 @@ from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.structure import prune
 from sensortree.structure.report import StructureReport
-from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 Chooser = Callable[[Prepared, Settings, Learner], tuple[SensorTree, StructureReport]]
@@ -148,14 +147,10 @@ def assemble(
 
 def training_cost(leaves: LeafClassifiers, posed: Posed, learned: Learned) -> float:
     """Mean price of the ways that training rows take, judged out of fold."""
-    data, tree = leaves.data, posed.problem.tree
-    rows, weight = data.distinct()
-    prices = None if data.prices is None else data.prices[rows]
-    costs = leaf_costs(tree, data.sensors, prices)
-    costs = np.broadcast_to(costs, (len(rows), tree.n_leaves))
-    leaf = tree.route(posed.problem.margins(learned.coef))
-    paid = costs[np.arange(len(rows)), leaf]
-    return float(np.average(paid, weights=weight))
+    problem = posed.problem
+    leaf = problem.tree.route(problem.margins(learned.coef))
+    paid = costs_of_leaves(problem.tree, leaves)[np.arange(len(leaf)), leaf]
+    return float(np.average(paid, weights=problem.weight))
 
 
 def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sensortree.learning.learned import Learner
-from sensortree.learning.pose import Posed, pose
+from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Rows
 
@@ -93,7 +92,7 @@ def compare_with_less(
     is not taken away.
     """
     tree = posed.problem.tree
-    costs = _leaf_costs(posed, leaves)
+    costs = costs_of_leaves(tree, leaves)
     risks: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
     spent: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
     for train, test in held_out_parts(leaves):
@@ -160,15 +159,6 @@ def tells_more(
         return np.asarray(((posterior[rows] - truth) ** 2).sum(axis=1))
 
     return leads(log_loss) > CLEARLY or leads(brier) > VERY_CLEARLY
-
-
-def _leaf_costs(posed: Posed, leaves: LeafClassifiers) -> Array:
-    """Price of the way to each leaf for distinct rows, (n_rows, n_leaves)."""
-    data = leaves.data
-    rows, _ = data.distinct()
-    prices = None if data.prices is None else data.prices[rows]
-    costs = leaf_costs(posed.problem.tree, data.sensors, prices)
-    return np.asarray(np.broadcast_to(costs, posed.problem.leaf_risk.shape))
 
 
 def _cheapest_of_the_best(
