@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.exceptions import ParameterError, SensorError
+from sensortree.exceptions import ParameterError
 from sensortree.learning.improvement import improve_structure
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
-from sensortree.learning.settings import Settings
+from sensortree.learning.settings import Settings, named_root
 from sensortree.learning.validated import validated_risk
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
@@ -111,31 +111,6 @@ def cheap_root(settings: Settings, market: Market) -> frozenset[str]:
         return named
     free = market.free()
     return free or frozenset(cheapest_order(market, frozenset())[:1])
-
-
-def named_root(settings: Settings, market: Market) -> frozenset[str] | None:
-    """Sensors that the user wants known at the root; None for "auto"."""
-    if isinstance(settings.root_sensors, str):
-        return None
-    sensors = market.sensors
-    for name in settings.root_sensors:
-        if name not in sensors.names:
-            raise SensorError(
-                f"root_sensors names {name!r}, which is not a sensor; the sensors are "
-                f"{', '.join(map(repr, sensors.names))}."
-            )
-    root = frozenset(settings.root_sensors)
-    if not sensors.admissible(root):
-        raise SensorError(
-            f"root_sensors {sorted(root)} may not be known together, by the sensors' "
-            f"'after' and 'one_of'; name what they need, and no two alternatives."
-        )
-    if not market.allows(root):
-        raise ParameterError(
-            f"root_sensors cost {float(np.min(market.cost(root))):g}, above "
-            f"max_cost={settings.max_cost:g}; name fewer, or raise max_cost."
-        )
-    return root
 
 
 def learn_structure(

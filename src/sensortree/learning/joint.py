@@ -88,7 +88,7 @@ def prefer_less(
     )
     coef, leaf = learned.coef, learned.evidence["fallback_leaf"]
     if compared.kept == "nothing":
-        posed = pose(nothing_bought(leaves), leaves, settings)
+        posed = pose(nothing_bought(leaves, settings), leaves, settings)
         coef, leaf = [], 0
         risk = {**report.risk, "nothing": posed.observed.risk(coef)}
         report = replace(report, kept="nothing", risk=risk)

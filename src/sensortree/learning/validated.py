@@ -9,7 +9,7 @@ import numpy as np
 
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
-from sensortree.learning.settings import Settings
+from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Rows
@@ -113,11 +113,12 @@ def compare_with_less(
     cost = {name: float(np.concatenate(c).mean()) for name, c in spent.items()}
     informative = True
     if settings.learns_structure:
-        nothing = nothing_bought(leaves)
+        nothing = nothing_bought(leaves, settings)
         free = pose(nothing, leaves, settings).observed
         tests = [test for _, test in held_out_parts(leaves)]
         joined["nothing"] = np.concatenate([free.take(t).risks([]) for t in tests])
-        cost["nothing"] = 0.0
+        costs = costs_of_leaves(nothing, leaves)[:, 0]
+        cost["nothing"] = float(np.average(costs, weights=free.weight))
         informative = any(
             tells_more(leaf.sensors, nothing.root.sensors, leaves)
             for leaf in tree.leaves
@@ -125,9 +126,11 @@ def compare_with_less(
     return _cheapest_of_the_best(joined, cost, informative)
 
 
-def nothing_bought(leaves: LeafClassifiers) -> SensorTree:
-    """The tree that stops with what is known for nothing."""
-    return SensorTree(Leaf(leaves.data.market(None).free()))
+def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> SensorTree:
+    """The tree that stops with what is free, or with what the user wants known."""
+    market = leaves.data.market(settings.max_cost)
+    named = named_root(settings, market)
+    return SensorTree(Leaf(market.free() if named is None else named))
 
 
 def tells_more(
