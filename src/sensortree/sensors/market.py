@@ -81,3 +81,21 @@ class Market:
         if self.max_cost is None:
             return np.ones(np.shape(costs), dtype=bool)
         return np.asarray(np.asarray(costs) <= self.max_cost)
+
+
+def cannot_be(prices: Array, sensors: SensorSet) -> NDArray[np.bool_]:
+    """Which prices cannot be, (..., n_sensors).
+
+    They are finite, and at least the surcharge that the second of a group does not pay.
+    NaN may be: it is a sensor's own price.
+    """
+    least = np.array([terms.surcharge for terms in sensors.terms])
+    return np.asarray(np.isinf(prices) | (prices < least))
+
+
+def what_can_be(sensors: SensorSet, sensor: int) -> str:
+    """What the price of a sensor may be, in words."""
+    least = sensors.terms[sensor].surcharge
+    return (
+        f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"
+    )
