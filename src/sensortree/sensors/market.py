@@ -24,6 +24,11 @@ def within(cost: Any, cap: float) -> Any:
     return cost <= cap * (1 + ROUNDING)
 
 
+def on_paper(amount: float) -> float:
+    """An amount of money to fifteen digits, so that 0.1 and 0.2 add up to 0.3."""
+    return float(f"{amount:.15g}")
+
+
 @dataclass(frozen=True, eq=False)
 class Market:
     """What may be bought after what, and at what price.
@@ -101,3 +106,21 @@ class Market:
         if self.max_cost is None:
             return np.ones(np.shape(costs), dtype=bool)
         return np.asarray(within(np.asarray(costs), self.max_cost))
+
+
+def cannot_be(prices: Array, sensors: SensorSet) -> NDArray[np.bool_]:
+    """Which prices cannot be, (..., n_sensors).
+
+    They are finite, and at least the surcharge that the second of a group does not pay.
+    NaN may be: it is a sensor's own price.
+    """
+    least = np.array([terms.surcharge for terms in sensors.terms])
+    return np.asarray(np.isinf(prices) | (prices < least))
+
+
+def what_can_be(sensors: SensorSet, sensor: int) -> str:
+    """What the price of a sensor may be, in words."""
+    least = sensors.terms[sensor].surcharge
+    return (
+        f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.sensors.market import cannot_be, what_can_be
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, one_row
 from sensortree.types import Array
@@ -249,13 +250,11 @@ def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
             f"row per example, one column per sensor in the order "
             f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
         )
-    least = np.array([terms.surcharge for terms in sensors.terms])
-    bad = np.argwhere(np.isinf(values) | (values < least))
+    bad = np.argwhere(cannot_be(values, sensors))
     if bad.size:
         row, sensor = bad[0]
         raise DataError(
             f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
-            f"{values[row, sensor]}; a price is finite and at least "
-            f"{least[sensor]:g}{', its surcharge' if least[sensor] else ''}."
+            f"{values[row, sensor]}; {what_can_be(sensors, sensor)}."
         )
     return values
