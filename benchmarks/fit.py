@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
-from benchmarks.problems import data_folder
+from experiments.data import path_of
 from sensortree import Sensor, SensorTreeClassifier
 
 TEST_ROWS = 20_000
@@ -132,7 +132,7 @@ def letter() -> Table:
 
 def forest(n_rows: int = 12_000, grouped: bool = False) -> Table:
     """54 columns of cost 1, or eight sensors; class 2 against the rest."""
-    arrays = np.load(data_folder() / "covtype.npz")
+    arrays = np.load(path_of("covtype"))
     order = np.random.default_rng(0).permutation(len(arrays["y"]))
     order = order[: n_rows + TEST_ROWS]
     X, y = arrays["X"][order].astype(float), (arrays["y"][order] == 1).astype(int)
@@ -142,7 +142,7 @@ def forest(n_rows: int = 12_000, grouped: bool = False) -> Table:
 
 def _from_file(name: str, worth: float) -> Table:
     """A table with its official split; buying everything is worth this much error."""
-    arrays = np.load(data_folder() / f"{name}.npz")
+    arrays = np.load(path_of(name))
     X, y, split = arrays["X"].astype(float), arrays["y"], arrays["split"]
     sensors = _grouped(arrays)
     train, test = split == 0, split == 1
