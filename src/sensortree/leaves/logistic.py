@@ -12,7 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sensortree.exceptions import DataError
+from sensortree.leaves.standardising import usable_scale
 from sensortree.policy.classifiers import LogisticScorer
+from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array
 
 # Coefficients up to which a logistic regression is fitted by Newton's method; rows for
@@ -74,10 +76,11 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         self
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
+        _check_sizes(X)
         sample_weight = _check_weights(sample_weight, len(X))
         self.center_ = np.average(X, axis=0, weights=sample_weight)
         spread = np.average((X - self.center_) ** 2, axis=0, weights=sample_weight)
-        self.scale_ = np.where(spread > 0, np.sqrt(spread), 1.0)
+        self.scale_ = usable_scale(self.center_, np.sqrt(spread))
         basis = self._scorer().basis(X)
         n_classes = len(np.unique(y))
         n_coef = basis.shape[1] * (1 if n_classes == 2 else n_classes)
@@ -107,6 +110,7 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         """Score of the positive class, or of every class if there are more than two."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
         scores = self._scorer().scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -114,6 +118,7 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         """Probability of every class, (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
         return self._scorer().predict_proba(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -190,6 +195,17 @@ def _log_evidence(
     eigenvalues = np.maximum(np.linalg.eigvalsh(curvature), 0.0)
     prior = (fitted.coef_**2).sum() / (2 * fitted.C)
     return float(-loss - prior - 0.5 * np.log1p(fitted.C * eigenvalues).sum())
+
+
+def _check_sizes(X: Array) -> None:
+    """Refuse what cannot be squared."""
+    large = np.argwhere(np.abs(X) > LARGEST)
+    if large.size:
+        row, column = large[0]
+        raise DataError(
+            f"{X[row, column]:g} in row {row}, column {column}; a reading is at most "
+            f"{LARGEST:g} in size; replace it by the right number."
+        )
 
 
 def _check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | None:
