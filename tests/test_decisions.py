@@ -193,7 +193,7 @@ def test_a_splitter_must_hold_each_row_out_once():
     ):
         model.fit(X, y)
     with pytest.raises(DataError, match="cv holds row 2 out 0 times"):
-        folds_of_splits([(np.array([1, 2]), np.array([0, 1]))], 3)
+        folds_of_splits([(np.array([1, 2]), np.array([0, 1]))], 3, np.arange(3))
 
 
 def test_rare_classes_and_tiny_data_still_fit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -145,10 +146,10 @@ def _converse(session: Session, model: SavedModel) -> None:
     """JSON lines in, JSON lines out, until the decision."""
     from sensortree.exceptions import SensorTreeError, SessionError
 
+    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are no UTF-8 make bad JSON
+        sys.stdin.reconfigure(encoding="utf-8", errors="backslashreplace")
     _say_step(session, model)
-    for line in sys.stdin:
-        if session.ask() is None:
-            break
+    while session.ask() is not None and (line := sys.stdin.readline()):
         if not line.strip():
             continue
         try:
@@ -182,7 +183,7 @@ def _apply(session: Session, line: str) -> None:
 
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # also brackets without end
         raise SessionError(f"the line is not JSON ({error}).") from error
     if not isinstance(message, dict) or len(message) != 1:
         raise SessionError('a line holds {"tell": {...}} or {"unavailable": "..."}.')

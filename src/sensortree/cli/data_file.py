@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ MAX_LINE = 2**20  # bytes; a longer line is no CSV
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})  # among numbers
 OTHER_DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','", ":": "':'"}
 Cell = str | float
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,11 @@ class DataFile:
     def is_text(self, column: str) -> bool:
         """Whether some cell of a column is neither a number nor missing."""
         return any(as_number(cell) is None for cell in self.columns[column])
+
+    def is_blurred(self, column: str) -> bool:
+        """Whether different numbers of a column are equal once they are floats."""
+        numbers = {n for n in map(exact_number, self.columns[column]) if n is not None}
+        return len(set(map(float, numbers))) < len(numbers)
 
     def missing(self, column: str) -> int:
         """Number of cells of a column that hold nothing."""
@@ -112,6 +119,29 @@ def as_number(cell: Cell) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and "_" not in cell else None
+
+
+def exact_number(cell: Cell) -> Decimal | None:
+    """The number in a cell to its last digit; None if it is missing, or text."""
+    number = as_number(cell)
+    return None if number is None or number != number else Decimal(cell)
+
+
+def class_finder(classes: Mapping[str, T]) -> Callable[[Cell], T | None]:
+    """What finds the class that a cell means: as it is written, or else by its number.
+
+    Parameters
+    ----------
+    classes : mapping of text to class
+    """
+    numbers = {exact_number(name): label for name, label in classes.items()}
+    numbers.pop(None, None)
+
+    def find(cell: Cell) -> T | None:
+        text = cell if isinstance(cell, str) else _number_text(cell)
+        return classes[text] if text in classes else numbers.get(exact_number(cell))
+
+    return find
 
 
 # CSV --------------------------------------------------------------------------------------
@@ -243,6 +273,8 @@ def _cells(path: Path, name: str, values: list[Any]) -> list[Cell]:
             cells.append("")
         elif isinstance(value, str):
             cells.append(value.strip())
+        elif isinstance(value, int) and int(float(value)) != value:
+            cells.append(str(value))  # no float has all its digits
         elif isinstance(value, (bool, int, float)) and math.isfinite(value):
             cells.append(float(value))
         else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.data_file import Cell, DataFile, as_number
+from sensortree.cli.data_file import DataFile, class_finder
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
 from sensortree.persistence.saved import SavedModel
@@ -77,24 +77,16 @@ def table_for(model: SavedModel, data: DataFile) -> NDArray[Any]:
 def labels_for(model: SavedModel, data: DataFile, target: str) -> NDArray[Any]:
     """Right answers as classes of a model."""
     classes = {str(label): label for label in model.classes_.tolist()}
-    labels = []
+    find, labels = class_finder(classes), []
     for row, cell in enumerate(data.require(target, "--target")):
-        name = next((n for n in _spellings(cell) if n in classes), None)
-        if name is None:
+        label = find(cell)
+        if label is None:
             raise DataError(
                 f"{data.place(row, target)}: {cell!r} is not a class of the model; its "
                 f"classes are {listed(classes)}."
             )
-        labels.append(classes[name])
+        labels.append(label)
     return np.array(labels)
-
-
-def _spellings(cell: Cell) -> list[str]:
-    """Ways to write a class: as it stands, and 1 for 1.0 and the other way round."""
-    number = as_number(cell)
-    if number is None or not number.is_integer():
-        return [str(cell)]
-    return [str(cell), str(int(number)), str(number)]
 
 
 @contextmanager

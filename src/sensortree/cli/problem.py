@@ -6,15 +6,17 @@ frames where it is used; `name_columns` then tells the model what they are calle
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.data_file import DataFile, as_number
-from sensortree.cli.sensors_file import Declared, SensorsFile
+from sensortree.cli.data_file import DataFile, class_finder, exact_number
+from sensortree.cli.sensors_file import Declared, SensorsFile, toml_key
 from sensortree.exceptions import DataError, SensorError
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.sensor import Sensor
@@ -102,7 +104,7 @@ def pose(
 
 
 def read_labels(data: DataFile, target: str) -> NDArray[Any]:
-    """Classes of the rows: int where all are whole numbers, text otherwise."""
+    """Classes of the rows, as they are written: int if that says all, text otherwise."""
     cells = data.require(target, "the target")
     for row, cell in enumerate(cells):
         if cell == "":
@@ -110,17 +112,39 @@ def read_labels(data: DataFile, target: str) -> NDArray[Any]:
                 f"{data.place(row, target)} is empty; the target must say the right "
                 f"answer of every row."
             )
-    numbers = [as_number(cell) for cell in cells]
-    if all(n is not None and n == n and n.is_integer() for n in numbers):
-        labels = np.array(numbers).astype(np.int64)
-    else:
-        labels = data.texts(target).astype(str)
+    _check_spelling(data, target)
+    labels = data.texts(target).astype(str)
+    if all(map(_is_plain_integer, np.unique(labels).tolist())):
+        labels = labels.astype(np.int64)
     if len(np.unique(labels)) > MAX_CLASSES:
         raise DataError(
             f"{data.path}: the target {target!r} has more than {MAX_CLASSES} different "
             f"values; a classifier needs a column of classes."
         )
     return labels
+
+
+def _is_plain_integer(text: str) -> bool:
+    """Whether a number of 64 bits, written out, is this very text."""
+    is_one = re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) is not None
+    return is_one and -(2**63) <= int(text) < 2**63
+
+
+def _check_spelling(data: DataFile, target: str) -> None:
+    """Refuse a target of numbers that writes one of them in two ways."""
+    texts = data.texts(target)
+    seen: dict[Decimal, int] = {}
+    for row, cell in enumerate(data.columns[target]):
+        number = exact_number(cell)
+        if number is None:
+            return  # names, some of which may look like numbers
+        first = seen.setdefault(number, row)
+        if texts[first] != texts[row]:
+            raise DataError(
+                f"{data.place(row, target)}: {texts[row]!r} is the number that "
+                f"{data.unit} {data.lines[first]} writes as {texts[first]!r}; write a "
+                f"class in one way, or two classes with a letter before."
+            )
 
 
 def _table(data: DataFile, file: SensorsFile, allow_missing: bool) -> NDArray[Any]:
@@ -133,7 +157,7 @@ def _table(data: DataFile, file: SensorsFile, allow_missing: bool) -> NDArray[An
             continue
         sensor = file.sensors[owner[column]]
         steps = sensor.steps.get(column, ())
-        if "one-hot" in steps and data.is_text(column):
+        if "one-hot" in steps and (data.is_text(column) or data.is_blurred(column)):
             read.append(data.texts(column))
             continue
         remedy = (
@@ -227,13 +251,16 @@ def _losses(problem: Problem) -> dict[Any, Any] | None:
         return None
     classes = {str(label): label for label in np.unique(problem.y).tolist()}
 
+    look_up = class_finder(classes)
+
     def find(name: str) -> Any:
-        if name not in classes:
+        found = look_up(name)
+        if found is None:
             raise SensorError(
                 f"{path}, [loss]: {name!r} is not a class of the target "
                 f"{problem.file.target!r}; its classes are {listed(classes)}."
             )
-        return classes[name]
+        return found
 
     losses = {
         find(name): {find(answer): cost for answer, cost in value.items()}
@@ -244,7 +271,7 @@ def _losses(problem: Problem) -> dict[Any, Any] | None:
     for name, label in classes.items():
         if label not in losses:
             raise SensorError(
-                f"{path}, [loss]: class {name!r} is missing; add {name} = ..."
+                f"{path}, [loss]: class {name!r} is missing; add {toml_key(name)} = ..."
             )
     return losses
 

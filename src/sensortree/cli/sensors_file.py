@@ -25,7 +25,8 @@
 
 from __future__ import annotations
 
-import math
+import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,9 @@ from sensortree.exceptions import SensorError
 from sensortree.text import listed
 
 MAX_BYTES = 2**20
+# What a TOML string cannot hold as it is: control characters, quotes, backslashes.
+ESCAPES = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
+ESCAPES |= {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "impute", "scale")
 TOP = ("target", "unit", "cost_weight", "max_cost", "loss", "sensors")
 KEYS = (
@@ -123,6 +127,22 @@ def read_sensors_file(path: Path) -> SensorsFile:
     )
 
 
+def toml_key(name: str) -> str:
+    """A name as a key, in quotes where it needs them."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
+
+
+def toml_string(text: str) -> str:
+    r"""Text in quotes, so that it is read as it is.
+
+    Examples
+    --------
+    >>> print(toml_string('say "\\o/"\n'))
+    "say \"\\o/\"\u000a"
+    """
+    return f'"{text.translate(ESCAPES)}"'
+
+
 def _parse(path: Path) -> dict[str, Any]:
     with open(path, "rb") as file:
         text = file.read(MAX_BYTES + 1)
@@ -134,7 +154,7 @@ def _parse(path: Path) -> dict[str, Any]:
         return tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
         raise SensorError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also endless digits, or brackets
         raise SensorError(f"{path} is not TOML: {error}.") from error
 
 
@@ -186,7 +206,7 @@ class _Section:
     def as_number(self, key: str, value: Any) -> float:
         """Give a value as a finite number of at least 0."""
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value < 0:
+        if not is_number or not 0 <= value <= sys.float_info.max:
             raise self.wrong(
                 key, f"must be a finite number of at least 0, got {value!r}."
             )

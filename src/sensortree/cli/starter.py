@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 
 from sensortree.cli.data_file import DataFile
+from sensortree.cli.sensors_file import ESCAPES, toml_key, toml_string
 
 ROWS_TO_NAME = 20  # with fewer, what is measured may differ by chance
 
@@ -40,8 +39,10 @@ def starter(data: DataFile, target: str, separator: str | None) -> str:
     """The text of a first sensors.toml for a data file."""
     columns = [name for name in data.columns if name != target]
     labels = list(dict.fromkeys(map(str, data.texts(target))))
-    losses = "\n".join(f"# {_key(label)} = 1.0" for label in sorted(labels)[:20])
-    head = HEAD.format(path=data.path.name, target=json.dumps(target), losses=losses)
+    losses = "\n".join(f"# {toml_key(label)} = 1.0" for label in sorted(labels)[:20])
+    # A comment holds no control characters either, and a file no half characters.
+    path = data.path.name.encode("utf-8", "replace").decode().translate(ESCAPES)
+    head = HEAD.format(path=path, target=toml_string(target), losses=losses)
     sections = [
         _section(data, name, group) for name, group in grouped(columns, separator)
     ]
@@ -61,18 +62,19 @@ def grouped(
 
 def _section(data: DataFile, name: str, columns: list[str]) -> str:
     """One sensor, with what was seen in its columns."""
-    steps = {column: _step(data, column) for column in columns}
-    steps = {column: step for column, step in steps.items() if step}
+    needed = {column: _step(data, column) for column in columns}
+    steps = {column: step for column, step in needed.items() if step is not None}
+    listed = ", ".join(map(toml_string, columns))
     lines = [
-        f"[sensors.{_key(name)}]",
-        f"columns = {json.dumps(columns, ensure_ascii=False)}  # {_seen(data, columns)}",
+        f"[sensors.{toml_key(name)}]",
+        f"columns = [{listed}]  # {_seen(data, columns)}",
         "cost = 1.0",
     ]
     same = len(set(steps.values())) == 1 and len(steps) == len(columns)
     if same:
-        lines.append(f"transformer = {json.dumps(steps[columns[0]])}")
+        lines.append(f"transformer = {toml_string(steps[columns[0]])}")
     elif steps:
-        pairs = ", ".join(f"{_key(c)} = {json.dumps(s)}" for c, s in steps.items())
+        pairs = ", ".join(f"{toml_key(c)} = {toml_string(s)}" for c, s in steps.items())
         lines.append(f"transformer = {{ {pairs} }}")
     return "\n".join(lines) + "\n"
 
@@ -104,10 +106,3 @@ def _names_rows(data: DataFile, column: str) -> bool:
     if len(cells) < ROWS_TO_NAME or len(set(cells)) < len(cells):
         return False
     return data.is_text(column) or bool((data.numbers(column, "") % 1 == 0).all())
-
-
-def _key(name: str) -> str:
-    """A name as a key of TOML, in quotes where it needs them."""
-    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
-        return name
-    return json.dumps(name, ensure_ascii=False)

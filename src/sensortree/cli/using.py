@@ -70,6 +70,13 @@ def predict(
     X = table_for(policy, table)
     with working("predict"), rows_as_lines(table):
         answers = _answers(policy, X)
+    for name in keep or []:
+        if name in answers:
+            raise typer.BadParameter(
+                f"the answers have a column {name!r} already; rename that of {data}, or "
+                f"leave it out: rows are answered in their order.",
+                param_hint="--keep",
+            )
     answers = {**{name: table.texts(name).tolist() for name in keep or []}, **answers}
     rows = [
         dict(zip(answers, row, strict=True))

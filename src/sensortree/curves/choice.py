@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -98,11 +99,7 @@ def choose(
 
     Points in `overspent` are known not to meet the budget.
     """
-    if budget is not None and max_error is not None:
-        raise ParameterError(
-            f"budget={budget:g} and max_error={max_error:g} were both given; ask for one, "
-            f"and read off the curve what the other will be."
-        )
+    check_targets(budget, max_error)
     cost, error = curve.mean_cost, curve.error
     if budget is not None:
         rule, target, within = "budget", float(budget), cost <= budget
@@ -118,6 +115,21 @@ def choose(
         best = _least(cost, error, within)
     chosen = _choice_at(curve, best, rule, target, bool(within[best]))
     return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
+
+
+def check_targets(budget: float | None, max_error: float | None) -> None:
+    """Refuse what cannot be asked for: no number, NaN, less than 0, or both at once."""
+    for name, value in (("budget", budget), ("max_error", max_error)):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if value is not None and not (is_number and value >= 0):
+            raise ParameterError(
+                f"{name} must be None or a number that is at least 0, got {value!r}."
+            )
+    if budget is not None and max_error is not None:
+        raise ParameterError(
+            f"budget={budget:g} and max_error={max_error:g} were both given; ask for one, "
+            f"and read off the curve what the other will be."
+        )
 
 
 def _advice(chosen: Choice) -> str:

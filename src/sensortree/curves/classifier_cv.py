@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sized
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from sensortree.curves.choice import Choice, choose
+from sensortree.curves.choice import Choice, check_targets, choose
 from sensortree.curves.curve import (
     POINTS,
     TradeoffCurve,
@@ -28,7 +27,7 @@ from sensortree.estimators.callbacks import (
 )
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
-from sensortree.exceptions import BudgetWarning, ParameterError
+from sensortree.exceptions import BudgetWarning
 from sensortree.sensors.market import within
 
 # Points put between the last that meets a target and the first that does not, first on
@@ -184,7 +183,7 @@ class SensorTreeClassifierCV(
         """
         progress = Progress(self, self.verbose, self._most_steps())
         with all_or_nothing(self):
-            self._check_targets()
+            check_targets(self.budget, self.max_error)
             folds = self._folds(X, y, sample_weight, prices, progress)
             self._fit(folds)
         progress.end()
@@ -228,7 +227,7 @@ class SensorTreeClassifierCV(
         """
         models = [clone(self).set_params(budget=budget) for budget in budgets]
         for model in models:
-            model._check_targets()
+            check_targets(model.budget, model.max_error)
         progress = Progress(self, self.verbose, self._most_steps(len(models)))
         folds = self._folds(X, y, sample_weight, prices, progress)
         for model in models:
@@ -273,25 +272,6 @@ class SensorTreeClassifierCV(
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets
-
-    def _check_targets(self) -> None:
-        for name in ("budget", "max_error"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if (
-                not isinstance(value, Real)
-                or isinstance(value, bool)
-                or float(value) < 0
-            ):
-                raise ParameterError(
-                    f"{name} must be None or a number that is at least 0, got {value!r}."
-                )
-        if self.budget is not None and self.max_error is not None:
-            raise ParameterError(
-                f"budget={self.budget:g} and max_error={self.max_error:g} were both given; "
-                f"ask for one, and read off curve_ what the other will be."
-            )
 
     def _curve(self, folds: HeldOutFolds) -> TradeoffCurve:
         """The curve, with more points around the target where the grid is automatic."""

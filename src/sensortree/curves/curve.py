@@ -189,7 +189,7 @@ class TradeoffCurve:
         mix : bool, default=True
             As in `cost_at_error`.
         """
-        if cost < self.mean_cost.min():
+        if not cost >= self.mean_cost.min():
             return float("nan")
         if not mix:
             return float(self.error[self.mean_cost <= cost].min())

@@ -42,7 +42,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
     n_starts : int, default=5
         Number of random starts.
     random_state : int, RandomState instance or None, default=0
-        Where the starts come from.
+        Where the starts come from; they are drawn in the order of declared sensors.
 
     Attributes
     ----------

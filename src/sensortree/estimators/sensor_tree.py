@@ -31,6 +31,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     ----------
     sensors : dict of str to `Sensor` or columns, default=None
         Which columns are bought together. None makes each column a sensor of cost 1.
+        Ties go to the sensor that is declared first; another order is another way to
+        break them.
     costs : dict of str to float, default=None
         Prices of sensors that `sensors` declares by their columns alone.
     cost_weight : float, default=0.01
@@ -86,7 +88,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
         classifiers are fitted on all rows. None judges them on their training rows, as
-        published. A class of one distinct row is never held out, with a warning.
+        published. By a number, rows of equal readings share a fold, and the only readings
+        of a class are never held out, with a warning. A splitter is shown the rows of
+        positive weight; pairs are positions in the X that is given.
     savings : {"tight", "published"}, default="tight"
         What an example's savings are measured against: the worst leaf for that example,
         or the paper's one maximal risk, all sensors bought and a wrong answer. The risk is

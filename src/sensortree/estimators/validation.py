@@ -21,7 +21,7 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan, resolve_classifier
 from sensortree.leaves.rows import TrainingRows, assign_folds, folds_of_splits
-from sensortree.leaves.sklearn_private import check_sample_weight
+from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.loss import resolve_loss
 from sensortree.sensors.reader import check_price_array, fit_reader, read_prices
@@ -48,7 +48,7 @@ def read_rows(
     weight = check_sample_weight(
         sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
     )
-    rows = np.flatnonzero(weight > 0)
+    rows = np.flatnonzero(weight > 0)  # those that count
     y, weight = target[rows], weight[rows]
     classes, codes = _encode(y)
     loss = resolve_loss(settings.loss, classes)
@@ -66,8 +66,13 @@ def read_rows(
     plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
     reader = replace(reader, transformers=plain)
     fold = _split(settings.cv, table, target, rows)
-    own = np.empty((len(rows), 0)) if paid is None else paid[:, sensors.varying]
-    values = np.hstack([*blocks, own, codes[:, None], fold[:, None]])
+    # Rows are sorted by their columns as these stand in X, so that the order in which
+    # sensors are declared does not decide which rows are held out together.
+    in_X = sorted(range(len(sensors)), key=lambda sensor: min(sensors.columns[sensor]))
+    read = [blocks[sensor] for sensor in in_X]
+    varying = [sensor for sensor in in_X if sensor in sensors.varying]
+    own = np.empty((len(rows), 0)) if paid is None else paid[:, varying]
+    values = np.hstack([*read, own, codes[:, None], fold[:, None]])
     order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
     blocks = [block[order] for block in blocks]
     codes, fold = codes[order], fold[order]
@@ -88,11 +93,17 @@ def read_rows(
 
 
 def _split(cv: Any, table: Table, y: NDArray[Any], rows: Rows) -> Rows:
-    """Fold of each row by the user's splitter; -1 where there is none."""
+    """Fold of each row by the user's splitter; -1 where there is none.
+
+    A splitter is shown the rows that count, and no others.
+    """
     if cv is None or isinstance(cv, Integral):
         return np.full(len(rows), -1)
-    splits = check_cv(cv, y, classifier=True).split(table.data, y)
-    return folds_of_splits(splits, len(y))[rows]
+    data, codes = rows_of(table.data, rows), y[rows]
+    splits = check_cv(cv, codes, classifier=True).split(data, codes)
+    if hasattr(cv, "split"):  # it has seen these rows; given pairs speak of all
+        splits = ((rows[train], rows[test]) for train, test in splits)
+    return folds_of_splits(splits, len(y), rows)
 
 
 def _check_target(estimator: Any, y: Any, table: Table) -> NDArray[Any]:

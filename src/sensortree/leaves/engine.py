@@ -26,6 +26,7 @@ import numpy as np
 
 from sensortree.exceptions import DataError, WideBasisWarning
 from sensortree.leaves.descent import Curvature, Diagonal, Factored, descend
+from sensortree.leaves.standardising import moments
 from sensortree.policy.classifiers import (
     ConstantScorer,
     LogisticScorer,
@@ -275,9 +276,7 @@ class _Problem:
 
     def __post_init__(self) -> None:
         weight = self.engine.weight
-        self.center = np.average(self.X, axis=0, weights=weight)
-        spread = np.average((self.X - self.center) ** 2, axis=0, weights=weight)
-        self.scale = np.where(spread > 0, np.sqrt(spread), 1.0)
+        self.center, self.scale = moments(self.X, weight)
         self.linear = np.ascontiguousarray(((self.X - self.center) / self.scale).T)
         width = len(self.linear)
         self.n_terms = width if self.degree == 1 else width * (width + 3) // 2

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sensortree.exceptions import DataError
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.policy.classifiers import ConstantScorer, LogisticScorer
+from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array
 
 
@@ -68,6 +69,7 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         self
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
+        _check_sizes(X)
         sample_weight = _check_weights(sample_weight, len(X))
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -93,6 +95,7 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         """Score of the positive class, or of every class if there are more than two."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
         assert isinstance(self.scorer_, LogisticScorer)  # there are two classes or more
         scores = self.scorer_.scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -101,12 +104,24 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         """Probability of every class, (n_samples, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
         return self.scorer_.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class, (n_samples,)."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def _check_sizes(X: Array) -> None:
+    """Refuse what cannot be squared."""
+    large = np.argwhere(np.abs(X) > LARGEST)
+    if large.size:
+        row, column = large[0]
+        raise DataError(
+            f"{X[row, column]:g} in row {row}, column {column}; a reading is at most "
+            f"{LARGEST:g} in size; replace it by the right number."
+        )
 
 
 def _check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | None:

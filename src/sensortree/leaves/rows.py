@@ -15,7 +15,7 @@ from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader, together
 from sensortree.sensors.sensor_set import SensorSet
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,42 +102,116 @@ def first_of_runs(values: Array) -> Rows:
 
 
 def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) -> Rows:
-    """Deal sorted rows out to folds, class by class; equal rows go together.
+    """Deal sorted rows out to folds, class by class; equal readings go together.
 
-    A class of a single distinct row is never held out (-1), since nothing could be learned
-    about it without that row.
+    Readings that several classes share are dealt with the rarest of these, and count for
+    all of them. Where a class has readings of its own only, folds take turns.
+
+    The only readings of a class are never held out (-1), since nothing could be learned
+    about it without them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_columns)
+        Readings, sorted, so that equal ones are neighbours.
+    y : ndarray of shape (n_samples,)
+        Positions in `classes`.
+    n_folds : int
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    fold : ndarray of shape (n_samples,)
     """
-    first = first_of_runs(np.hstack([values, y[:, None]]))
-    dealt = np.full(len(first), -1)
-    rng = np.random.default_rng(0)
-    position = 0
-    for code, name in enumerate(classes.tolist()):
-        members = rng.permutation(np.flatnonzero(y[first] == code))
-        if len(members) > 1:
-            dealt[members] = (position + np.arange(len(members))) % n_folds
-            position += len(members)
-        else:
-            warnings.warn(
-                f"class {name!r} has a single distinct row; that row cannot be held out, "
-                f"and is judged by a classifier that has seen it.",
-                FewRowsWarning,
-                stacklevel=2,
-            )
+    first = first_of_runs(values)
     lengths = np.diff(np.r_[first, len(values)])
-    return np.repeat(dealt, lengths)
+    has = np.zeros((len(first), len(classes)), dtype=bool)
+    has[np.repeat(np.arange(len(first)), lengths), y] = True
+    n_readings = has.sum(axis=0)
+    alone = n_readings == 1
+    for name in classes[alone].tolist():
+        warnings.warn(
+            f"class {name!r} has a single distinct row; that row cannot be held out, "
+            f"and is judged by a classifier that has seen it.",
+            FewRowsWarning,
+            stacklevel=2,
+        )
+    dealt_with = np.where(has, n_readings, len(first) + 1).argmin(axis=1)
+    dealt_with[has[:, alone].any(axis=1)] = -1
+    rng = np.random.default_rng(0)
+    order = [
+        rng.permutation(np.flatnonzero(dealt_with == c)) for c in range(len(alone))
+    ]
+    deal = evenly if (has.sum(axis=1) > 1).any() else in_turn
+    fold = np.full(len(first), -1)
+    fold[np.concatenate(order)] = deal(order, has, n_folds)
+    return np.repeat(fold, lengths)
 
 
-def folds_of_splits(splits: Iterable[tuple[Rows, Rows]], n_samples: int) -> Rows:
-    """Fold of each row from a splitter's (train, test) pairs, which must be a partition."""
+def in_turn(order: list[Rows], has: Mask, n_folds: int) -> Rows:
+    """Fold of readings, one after another; right where no classes share any."""
+    return np.arange(sum(map(len, order))) % n_folds
+
+
+def evenly(order: list[Rows], has: Mask, n_folds: int) -> Rows:
+    """Fold of readings: that with the fewest of the class, and of equals the next in turn.
+
+    A fold that would hold all of a class is avoided; then, of folds with as few of the
+    reading's own class, that with the fewest of the other classes that share it is taken.
+
+    Parameters
+    ----------
+    order : list of n_classes arrays
+        The readings that are dealt with each class, in the order that they are dealt.
+    has : ndarray of bool of shape (n_readings, n_classes)
+        Whether a class has a reading.
+    n_folds : int
+
+    Returns
+    -------
+    fold : ndarray of shape (number of readings in `order`,)
+    """
+    counts = np.zeros((n_folds, has.shape[1]), dtype=int)
+    dealt: list[int] = []
+    for code, readings in enumerate(order):
+        for reading in readings:
+            shared = counts[:, has[reading]]
+            holds_all = (shared > 0) & (shared == shared.sum(axis=0))
+            after = (np.arange(n_folds) - len(dealt)) % n_folds
+            keys = [after, shared.sum(axis=1), counts[:, code], holds_all.sum(axis=1)]
+            best = np.lexsort(keys)[0]  # the last key counts most
+            counts[best] += has[reading]
+            dealt.append(best)
+    return np.array(dealt, dtype=np.intp)
+
+
+def folds_of_splits(
+    splits: Iterable[tuple[Rows, Rows]], n_samples: int, rows: Rows
+) -> Rows:
+    """Fold of those rows that count, each of which must be held out once.
+
+    Parameters
+    ----------
+    splits : iterable of (train, test)
+        Positions among all rows.
+    n_samples : int
+        The number of all rows.
+    rows : ndarray of shape (n_rows,)
+        Those that count; whether others are held out does not matter.
+
+    Returns
+    -------
+    fold : ndarray of shape (n_rows,)
+    """
     fold = np.full(n_samples, -1)
     times = np.zeros(n_samples, dtype=int)
     for number, (_, test) in enumerate(splits):
         fold[test] = number
         np.add.at(times, test, 1)
-    wrong = np.flatnonzero(times != 1)
+    wrong = rows[times[rows] != 1]
     if wrong.size:
         raise DataError(
             f"cv holds row {wrong[0]} out {times[wrong[0]]} times; each row must be held "
             f"out exactly once, as by KFold or StratifiedKFold."
         )
-    return fold
+    return fold[rows]

@@ -174,5 +174,5 @@ def _floats(X: Any) -> Array:
 def _as_float(values: NDArray[Any], what: str) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{what} must hold numbers ({error}).") from error

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array
 
 TINY = float(np.finfo(float).tiny)
@@ -101,10 +102,10 @@ class Transformed:
         columns = self.transformer.transform(readings)
         columns = columns.toarray() if hasattr(columns, "toarray") else columns
         columns = np.asarray(columns, dtype=float).reshape(len(readings), -1)
-        if np.isinf(columns).any():
+        if (np.abs(columns) > LARGEST).any():
             raise DataError(
-                "the transformer given as decision_features makes infinities of readings; "
-                "use one that returns finite numbers."
+                f"the transformer given as decision_features makes infinities of readings, "
+                f"or numbers beyond {LARGEST:g}; use one that returns smaller numbers."
             )
         return columns
 

@@ -80,7 +80,7 @@ def resolve_loss(
     else:
         try:
             matrix = np.array(loss, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ParameterError(
                 f"loss must be None, a mapping of classes, or a matrix of numbers, got "
                 f"{loss!r}."

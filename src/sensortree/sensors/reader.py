@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,10 @@ from sensortree.sensors.market import cannot_be, what_can_be
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, one_row
 from sensortree.types import Array
+
+# A larger reading is as good as an infinity, and a column of smaller ones as good as
+# zeros: the square of their ratio might be no number that a computer can write down.
+LARGEST, SMALLEST = 1e70, 1e-60
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,7 @@ class SensorReader:
         if name not in self.transformers:
             try:
                 reading = np.array([values], dtype=np.float64)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 _numbers([values], self.sensors, sensor)  # says what is wrong
                 raise
         else:
@@ -73,21 +76,31 @@ class SensorReader:
         return _numbers(columns, self.sensors, sensor)
 
     def check(self, values: Array, sensor: int, rows: NDArray[np.intp]) -> None:
-        """Refuse infinities, and NaN where the leaf classifiers cannot take them."""
-        if math.isfinite(np.add.reduce(values, axis=None)):
-            return  # the sum of finite numbers, or else look at each
-        bad = np.isinf(values) if self.allow_nan else ~np.isfinite(values)
+        """Refuse what is too large, and NaN where the leaf classifiers cannot take it."""
+        if np.vdot(values, values) <= LARGEST**2:
+            return  # none can be larger, or else look at each
+        bad = np.abs(values) > LARGEST
+        if not self.allow_nan:
+            bad |= np.isnan(values)
         if not bad.any():
             return
         row, column = np.argwhere(bad)[0]
-        found = "NaN" if np.isnan(values[row, column]) else "infinity"
-        name = self.sensors.names[sensor]
-        remedy = (
-            "give the sensor a transformer, such as SimpleImputer(), or use a "
-            "classifier that accepts NaN, such as HistGradientBoostingClassifier()."
-            if found == "NaN"
-            else "replace it by a finite number, or by NaN if it is missing."
-        )
+        value, name = values[row, column], self.sensors.names[sensor]
+        if np.isnan(value):
+            found = "NaN"
+            remedy = (
+                "give the sensor a transformer, such as SimpleImputer(), or use a "
+                "classifier that accepts NaN, such as HistGradientBoostingClassifier()."
+            )
+        elif np.isinf(value):
+            found = "infinity"
+            remedy = "replace it by a finite number, or by NaN if it is missing."
+        else:
+            found = f"{value:g}"
+            remedy = (
+                f"a reading is at most {LARGEST:g} in size; replace it by the right "
+                f"number, or by NaN if it is missing."
+            )
         raise DataError(
             f"{found} in row {rows[row]} of sensor {name!r}"
             f"{_of_column(self.sensors, sensor, int(column), values.shape[1])}; {remedy}"
@@ -126,6 +139,7 @@ def fit_reader(
         block = reader.transform(table.take(rows, columns), sensor)
         _check_not_empty(block, sensors, sensor)
         reader.check(block, sensor, rows)
+        _check_unit(block, sensors, sensor)
         blocks.append(block)
     widths = tuple(block.shape[1] for block in blocks)
     return SensorReader(sensors, transformers, widths, allow_nan, frame), blocks
@@ -148,7 +162,7 @@ def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:
         columns = columns.toarray()
     try:
         values = np.asarray(columns, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         name = sensors.names[sensor]
         raise DataError(
             f"sensor {name!r} reads values that are not numbers ({error}); give it a "
@@ -162,6 +176,19 @@ def _check_not_empty(values: Array, sensors: SensorSet, sensor: int) -> None:
         raise DataError(
             f"sensor {sensors.names[sensor]!r} holds nothing but NaN; leave it out, since "
             f"there is nothing to learn from it."
+        )
+
+
+def _check_unit(values: Array, sensors: SensorSet, sensor: int) -> None:
+    """Refuse columns of nothing but tiny readings."""
+    largest = np.max(np.abs(values), axis=0, initial=0.0, where=~np.isnan(values))
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if tiny.size:
+        raise DataError(
+            f"no reading of sensor {sensors.names[sensor]!r}"
+            f"{_of_column(sensors, sensor, int(tiny[0]), values.shape[1])} is larger than "
+            f"{largest[tiny[0]]:g}, and some must be at least {SMALLEST:g} in size; give "
+            f"the readings in a smaller unit."
         )
 
 

@@ -165,8 +165,16 @@ def check_cost(cost: object, what: str) -> None:
     """Raise `SensorError` unless `cost` is a finite number that is at least 0."""
     if isinstance(cost, bool) or not isinstance(cost, Real):
         raise SensorError(f"{what} must be a number, got {cost!r}; write it as 12.5.")
-    if not math.isfinite(cost) or cost < 0:
+    if not _is_finite(cost) or cost < 0:
         raise SensorError(
             f"{what} must be finite and at least 0, got {cost!r}; a sensor that is free "
             f"costs 0, one that must never be bought is left out."
         )
+
+
+def _is_finite(number: Real) -> bool:
+    """Whether a number is finite, and no integer beyond all that can be reckoned with."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False

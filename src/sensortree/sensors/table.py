@@ -102,7 +102,7 @@ def one_row(names: Sequence[str], values: Sequence[Any], library: Any) -> Any:
         return row  # the text "1" is a category, not a number
     try:
         return row.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return row
 
 

@@ -404,7 +404,7 @@ def _floats(X: Any, n_columns: int) -> NDArray[Any]:
         columns = [
             c.astype(float) if c.dtype.kind not in "biuf" else c for c in columns
         ]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"a sensor's transformer of numbers was given something else ({error})."
         ) from error
