@@ -270,7 +270,7 @@ def test_an_interrupt_leaves_the_best_point_so_far_certified(at):
 
 
 def test_a_tolerance_out_of_reach_is_not_silent():
-    with pytest.warns(CertificateWarning, match="raise tol, add a small l2"):
+    with pytest.warns(CertificateWarning, match="leave some out, add a small l2"):
         solution = solve(BASE, tol=1e-17)
     assert not solution.certificate.converged
     assert solution.certificate.gap < 1e-9

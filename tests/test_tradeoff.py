@@ -188,6 +188,7 @@ def test_a_search_on_most_rows_asks_the_classifiers_of_all(
 ):
     model, X, y = problem
     monkeypatch.setattr("sensortree.structure.search.SEARCH_ROWS", n_rows)
+    model.set_params(classifier=LogisticRegression())
     folds = HeldOutFolds(model, X, y, 5, None, None, TextProgress(False))
     path = folds._paths[0]
     subset = frozenset({"cheap"})

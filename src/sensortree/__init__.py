@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         SessionError,
         SolverError,
         TreeError,
+        WideBasisWarning,
     )
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.persistence import load, save
@@ -118,6 +119,7 @@ __all__ = [
     "TradeoffDisplay",
     "TreeDisplay",
     "TreeError",
+    "WideBasisWarning",
     "__version__",
     "acquisition_cost_scorer",
     "cascade_tree",

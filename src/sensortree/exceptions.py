@@ -69,5 +69,9 @@ class FewRowsWarning(UserWarning):
     """A class has too few rows to hold any of them out."""
 
 
+class WideBasisWarning(UserWarning):
+    """A sensor subset has too many columns for all products of two of them."""
+
+
 class BudgetWarning(UserWarning):
     """No point of a trade-off curve meets the budget or the error asked for."""

@@ -231,7 +231,9 @@ def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
         "tree": model.tree_.to_dict(),
         "decisions": model.decision_report_.kept,
         "risk": model.decision_report_.risk[model.decision_report_.kept],
-        "certificate": {k: getattr(proof, k) for k in ("lower", "upper", "gap")},
+        "certificate": {
+            k: getattr(proof, k) for k in ("lower", "upper", "gap", "reach")
+        },
         "chosen": None if chosen is None else chosen.to_dict(),
         "digest": model.policy_.digest,
     }

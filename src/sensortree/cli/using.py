@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -193,9 +194,10 @@ def _described_text(document: dict[str, Any]) -> str:
     proof = document["certificate"]
     certificate = "none"
     if proof is not None:
+        limit = f" over coefficients up to {proof['reach']:.0e}"
         certificate = (
-            f"optimum in [{proof['lower']:.6g}, {proof['upper']:.6g}], "
-            f"to {proof['tol']:.2g}"
+            f"optimum{limit if isfinite(proof['reach']) else ''} in "
+            f"[{proof['lower']:.6g}, {proof['upper']:.6g}], to {proof['tol']:.2g}"
         )
     cap = document["max_cost"]
     return "\n".join(

@@ -28,7 +28,7 @@ from sensortree.estimators.callbacks import (
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
-from sensortree.tree.paths import leaf_costs
+from sensortree.sensors.market import within
 
 # Points put between the last that meets a target and the first that does not, first on
 # held-out folds, then on all rows; and the distance in cost or error, as a share of the
@@ -45,8 +45,9 @@ class SensorTreeClassifierCV(
 
     A `tradeoff_curve` is measured, with more points around the target; the point that
     meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
-    all rows. If what that spends on its training rows, judged out of fold, is above the
-    budget, the next best point is taken, which is one in between if none is near.
+    all rows. If what that spends on its training rows, as judged out of fold or as the
+    fitted model sends them, is above the budget, the next best point is taken, which is
+    one in between if none is near.
 
     Parameters
     ----------
@@ -316,8 +317,8 @@ class SensorTreeClassifierCV(
             model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
             if self.budget is None or not chosen.met:
                 break
-            spent = mean_training_cost(model)
-            if spent <= self.budget:
+            spent = training_cost(model, folds)
+            if within(spent, float(self.budget)):
                 break
             overspent.append(weight)
             note = (
@@ -365,8 +366,13 @@ def weight_before(
     return float(np.sqrt(high * low)) if high > 1.001 * low > 0 else None
 
 
-def mean_training_cost(model: Any) -> float:
-    """Mean cost of the training rows, on the ways they took when judged out of fold."""
-    policy = model.policy_
-    rows = policy.flow.leaf_rows
-    return float(rows @ leaf_costs(policy.tree, policy.sensors) / rows.sum())
+def training_cost(model: Any, folds: HeldOutFolds) -> float:
+    """Mean cost of the training rows, each at its own prices.
+
+    On the ways they took when they were judged out of fold, or on those that the fitted
+    model sends them, whichever is dearer.
+    """
+    X, _, sample_weight, prices = folds.given
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    own = np.average(model.acquisition_cost(X, prices), weights=weight)
+    return max(float(own), float(model.training_cost_))

@@ -430,6 +430,8 @@ def measured_curve(
     traced_by_weight = folds.estimator._traced_by == COST_WEIGHT
     if not traced_by_weight:
         weights, ends = sorted(weights), False
+    for weight in sorted(weights, reverse=True):  # in one order, whatever was given
+        folds.measure(weight)
     measured = [folds.measure(weight) for weight in weights]
     highest, _ = folds.automatic_ends()
     everything = folds.measure_everything() if ends else None

@@ -23,6 +23,7 @@ from sensortree.exceptions import DataError, TreeError
 from sensortree.learning.prepare import Prepared, Winners, prepare
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import fit_leaf_classifiers
+from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
@@ -77,10 +78,17 @@ class SharedClassifiers:
 
 @dataclass(frozen=True, eq=False)
 class FoldClassifiers(LeafClassifiers):
-    """Classifiers of the rows outside one fold, shared with the other folds."""
+    """Classifiers of the rows outside one fold, shared with the other folds.
+
+    Logistic leaves are not shared: all folds of a subset are one job, with one penalty.
+    """
 
     shared: SharedClassifiers = field(kw_only=True)
     out: Folds = field(kw_only=True)
+
+    @property
+    def _shares(self) -> bool:
+        return not isinstance(self.classifier, QuadraticLogisticRegression)
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows; of at least half, those of all.
@@ -89,7 +97,8 @@ class FoldClassifiers(LeafClassifiers):
         shared are half as many, to all n, and trees need them too. If no fold is left
         out, this is a fit like any other, and searches like any other.
         """
-        if not self.out or 2 * len(rows) < len(self.data.y):
+        few = 2 * len(rows) < len(self.data.y)
+        if not self._shares or not self.out or few:
             return super().take(rows)
         sample = self.data.take(rows)
         return SampleClassifiers(
@@ -98,6 +107,9 @@ class FoldClassifiers(LeafClassifiers):
 
     def judge(self, subsets: Iterable[Subset]) -> None:
         """Find the posteriors of those subsets that have none yet."""
+        if not self._shares:
+            super().judge(subsets)
+            return
         data, n_classes = self.data, len(self.data.classes)
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
         features = {s: data.features(s) for s in new}
@@ -117,6 +129,8 @@ class FoldClassifiers(LeafClassifiers):
 
     def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitted on all rows outside the fold."""
+        if not self._shares:
+            return super().fit(subsets)
         return self.shared.without(subsets, self.out)
 
 

@@ -23,7 +23,7 @@ from sensortree.learning.linear_tree import (
     main_direction,
 )
 from sensortree.learning.prepare import Prepared
-from sensortree.sensors.market import Market
+from sensortree.sensors.market import Market, within
 from sensortree.types import Array, Rows
 
 Subset = frozenset[str]
@@ -169,10 +169,12 @@ def add_sensors(
     market = data.market
     regression = IncrementalRegression(data.X[rows], data.target[rows], weight)
     regression.add(data.columns_of(inherited))
-    known, left = inherited, budget * (1 + 1e-12)
+    known, spent = inherited, 0.0
     while True:
         options = [
-            (more, price) for more, price in extensions(market, known) if price <= left
+            (more, price)
+            for more, price in extensions(market, known)
+            if within(spent + price, budget)
         ]
         gains = regression.gains([data.columns_of(m - known) for m, _ in options])
         prices = np.array([max(price, EPS) for _, price in options])
@@ -181,7 +183,7 @@ def add_sensors(
         rates = np.where(gains > LEAST_GAIN, gains / prices, -np.inf)
         more, price = options[int(np.argmax(rates))]
         if regression.add(data.columns_of(more - known)):
-            known, left = more, left - price
+            known, spent = more, spent + price
 
 
 def extensions(market: Market, known: Subset) -> list[tuple[Subset, float]]:
@@ -190,7 +192,7 @@ def extensions(market: Market, known: Subset) -> list[tuple[Subset, float]]:
     for name in market.sensors.names:
         more = None if name in known else market.extension(known, name)
         if more is not None:
-            found[more] = float(np.mean(market.cost(more, known)))
+            found[more] = market.mean_cost(more, known)
     return list(found.items())
 
 

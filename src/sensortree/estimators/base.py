@@ -102,7 +102,10 @@ class BaseSensorTreeClassifier(
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight 0 is the same as leaving the row out, weight 2 as repeating it.
+            Weight 0 is the same as leaving the row out, weight 2 as repeating it: for
+            every method, structure and form of prices, where it holds for the leaf
+            classifier. It does not for boosted leaves, whose bins and smallest leaves
+            count rows, nor for searches on more than 12,000 rows, which look at a sample.
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each example, where they are not columns of X; NaN stands for the
             sensor's own price. Predictions then need `prices` too.

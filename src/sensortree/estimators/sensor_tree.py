@@ -13,8 +13,8 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
-from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.joint import DecisionReport, learn_jointly
+from sensortree.learning.fit import Fitted, as_learned, fit_policy
+from sensortree.learning.joint import DecisionReport, learn_jointly, prefer_less
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, Certificate
 
@@ -123,8 +123,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     l1 : float, default=0.0
         Penalty l1 |θ|₁ on the decision functions.
     fallback : bool, default=True
-        Send every example to the single best leaf if that has the lower risk on the
-        training data. False keeps the decisions as they are, as published.
+        Send every example to the single best leaf, or buy nothing at all, if that is no
+        worse, by more than a standard error, on rows that decisions were not learned
+        from: of what is equally good, the cheapest is taken. A tree of your own keeps its
+        leaves. False keeps the decisions as they are, as published.
     n_jobs : int, default=None
         Number of leaf classifiers fitted at a time, as in joblib, and of threads of the
         structured solver. The result does not depend on it.
@@ -146,6 +148,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         compared and pruned.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
+    training_cost_ : float
+        Mean price of what the training examples buy, each at its own prices, judged out
+        of fold.
     sensors_ : SensorSet
         Names, columns and prices.
     classes_ : ndarray of shape (n_classes,)
@@ -177,6 +182,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     certificate_: Certificate
     decision_report_: DecisionReport
     fallback_leaf_: int | None
+    training_cost_: float
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
@@ -285,4 +291,5 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             fallback=self.fallback,
             n_jobs=effective_n_jobs(self.n_jobs),
         )
-        return fit_policy(prepared, self._settings(), learn)
+        settle = prefer_less if self.fallback else as_learned
+        return fit_policy(prepared, self._settings(), learn, settle=settle)

@@ -15,6 +15,7 @@ from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.program.routing import RoutingProblem
+from sensortree.sensors.market import within
 from sensortree.structure import Search, forward_steps
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.losses import SubsetLosses
@@ -112,8 +113,9 @@ def choose_static_subset(
 
     def extend(known: Subset, sensor: int) -> Subset | None:
         more = subsets.extend(known, sensor)
-        within = more is not None and subsets.mean_cost(more) <= budget * (1 + 1e-12)
-        return more if within else None
+        if more is None or not within(subsets.mean_cost(more), budget):
+            return None
+        return more
 
     n_sensors = len(subsets.names)
     search = Search(

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.exceptions import ParameterError, SensorError
+from sensortree.exceptions import ParameterError
 from sensortree.learning.improvement import improve_structure
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
-from sensortree.learning.settings import Settings
+from sensortree.learning.settings import Settings, named_root
+from sensortree.learning.validated import validated_risk
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
 from sensortree.sensors.sensor_set import SensorSet
@@ -31,8 +32,6 @@ from sensortree.types import Array
 
 # structure="auto" is exhaustive up to this many leaves.
 EXHAUSTIVE = 16
-# Rows up to which structures are compared on all folds.
-FEW_ROWS = 3000
 
 
 def choose_structure(
@@ -42,13 +41,14 @@ def choose_structure(
     data = prepared.leaves.data
     market = data.market(settings.max_cost)
     if settings.learns_structure:
-        named = named_root(settings, market)
         tree, report = learn_structure(prepared, settings, learn)
-        fixed = market.free() if named is None else named
+        if not settings.improve:
+            return tree, report
+        named = named_root(settings, market)
         return improve_structure(
             tree,
             report,
-            fixed,
+            market.free() if named is None else named,
             prepared.search,
             settings,
             lambda tree: validated_risk(tree, prepared.leaves, settings, learn),
@@ -113,31 +113,6 @@ def cheap_root(settings: Settings, market: Market) -> frozenset[str]:
     return free or frozenset(cheapest_order(market, frozenset())[:1])
 
 
-def named_root(settings: Settings, market: Market) -> frozenset[str] | None:
-    """Sensors that the user wants known at the root; None for "auto"."""
-    if isinstance(settings.root_sensors, str):
-        return None
-    sensors = market.sensors
-    for name in settings.root_sensors:
-        if name not in sensors.names:
-            raise SensorError(
-                f"root_sensors names {name!r}, which is not a sensor; the sensors are "
-                f"{', '.join(map(repr, sensors.names))}."
-            )
-    root = frozenset(settings.root_sensors)
-    if not sensors.admissible(root):
-        raise SensorError(
-            f"root_sensors {sorted(root)} may not be known together, by the sensors' "
-            f"'after' and 'one_of'; name what they need, and no two alternatives."
-        )
-    if not market.allows(root):
-        raise ParameterError(
-            f"root_sensors cost {float(np.min(market.cost(root))):g}, above "
-            f"max_cost={settings.max_cost:g}; name fewer, or raise max_cost."
-        )
-    return root
-
-
 def learn_structure(
     prepared: Prepared, settings: Settings, learn: Learner
 ) -> tuple[SensorTree, StructureReport]:
@@ -194,32 +169,6 @@ def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:
         if lead.mean() < lead.std() / np.sqrt(len(lead)):
             winner = "cascade"
     return winner, validated
-
-
-def validated_risk(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
-) -> Array:
-    """Observed risks, times weight, on rows that decisions were not learned from.
-
-    Each fold in turn is held out; of many rows, two folds together once.
-    """
-    posed = pose(tree, leaves, settings)
-    problem, observed = posed.problem, posed.observed
-    rows, _ = leaves.data.distinct()
-    fold = leaves.data.fold[rows]
-    folds = np.unique(fold[fold >= 0])
-    few = len(rows) <= FEW_ROWS
-    parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
-    risks = []
-    for held_out in parts:
-        train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        if not (len(train) and len(test)):
-            continue
-        learned = learn(problem.take(train), observed.take(train))
-        risks.append(observed.take(test).risks(learned.coef))
-    if not risks:  # nothing is held out: what was learned from must do
-        risks = [observed.risks(learn(problem, observed).coef)]
-    return np.concatenate(risks)
 
 
 def routed(

@@ -10,7 +10,7 @@ import numpy as np
 
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.learned import Learned, Learner
-from sensortree.learning.pose import Posed, answers, pose
+from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
@@ -23,6 +23,9 @@ from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 Chooser = Callable[[Prepared, Settings, Learner], tuple[SensorTree, StructureReport]]
+Settler = Callable[
+    [Posed, Learned, LeafClassifiers, Settings, Learner], tuple[Posed, Learned]
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,26 +45,51 @@ class Fitted:
     evidence: Mapping[str, Any]
 
 
+def as_learned(
+    posed: Posed,
+    learned: Learned,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+) -> tuple[Posed, Learned]:
+    """Keep decisions as they were learned."""
+    return posed, learned
+
+
 def fit_policy(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
     choose: Chooser = choose_structure,
+    settle: Settler = as_learned,
 ) -> Fitted:
-    """Structure, leaf classifiers, risk, decisions, policy: the story of a fit."""
+    """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    learn : Learner
+        Learns decisions on a tree.
+    choose : callable
+        Chooses the tree.
+    settle : callable
+        Keeps the decisions that were learned, or replaces them by something simpler.
+    """
     leaves, progress = prepared.leaves, prepared.progress
     tree, report = choose(prepared, settings, learn)
     posed = pose(tree, leaves, settings)
     progress.step("leaf classifiers")
     learned = learn(posed.problem, posed.observed)
+    posed, learned = settle(posed, learned, leaves, settings, learn)
     progress.step("decisions")
     if settings.learns_structure:
-        n_leaves = tree.n_leaves
         posed, learned = without_unreached_leaves(posed, learned)
-        pruned = n_leaves - posed.problem.tree.n_leaves
-        report = replace(report, pruned=pruned)
+        left = posed.problem.tree.n_leaves
+        report = replace(report, pruned=tree.n_leaves - left)
     policy = assemble(leaves, posed, learned, settings)
-    return Fitted(policy, report, learned.evidence)
+    cost = training_cost(leaves, posed, learned)
+    return Fitted(policy, report, {**learned.evidence, "training_cost": cost})
 
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
@@ -115,6 +143,14 @@ def assemble(
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
     )
+
+
+def training_cost(leaves: LeafClassifiers, posed: Posed, learned: Learned) -> float:
+    """Mean price of the ways that training rows take, judged out of fold."""
+    problem = posed.problem
+    leaf = problem.tree.route(problem.margins(learned.coef))
+    paid = costs_of_leaves(problem.tree, leaves)[np.arange(len(leaf)), leaf]
+    return float(np.average(paid, weights=problem.weight))
 
 
 def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:

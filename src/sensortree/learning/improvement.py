@@ -81,8 +81,6 @@ def improve_structure(
         The leaf that each training row reaches.
     """
     moves: list[dict[str, Any]] = []
-    if not settings.improve:
-        return tree, report
     risks = validated_risk(tree)
     for _ in range(settings.improve):
         standing = Standing(tree, routed(tree)[search.rows])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sensortree.learning.learned import Learned, ridge_of
+from sensortree.learning.learned import Learned, Learner, ridge_of
+from sensortree.learning.pose import Posed, pose
+from sensortree.learning.settings import Settings
+from sensortree.learning.validated import Compared, compare_with_less, nothing_bought
+from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.program import SOLVERS, solve
 from sensortree.program.refinement import alternate, best_cut
 from sensortree.program.routing import RoutingProblem
@@ -64,13 +68,49 @@ def learn_jointly(
     return Learned(learned[kept], evidence)
 
 
+def prefer_less(
+    posed: Posed,
+    learned: Learned,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+) -> tuple[Posed, Learned]:
+    """Keep the decisions, or buy the same or nothing for all, if that is as good.
+
+    Judged on rows that decisions were not learned from; the report says what was
+    compared.
+    """
+    compared = compare_with_less(posed, leaves, settings, learn)
+    if compared is None:
+        return posed, learned
+    report: DecisionReport = replace(
+        learned.evidence["decision_report"], compared=compared
+    )
+    coef, leaf = learned.coef, learned.evidence["fallback_leaf"]
+    if compared.kept == "nothing":
+        posed = pose(nothing_bought(leaves, settings), leaves, settings)
+        coef, leaf = [], 0
+        risk = {**report.risk, "nothing": posed.observed.risk(coef)}
+        report = replace(report, kept="nothing", risk=risk)
+    elif compared.kept == "one leaf":
+        leaf = int(np.argmin(posed.observed.constant_risk()))
+        coef = posed.observed.constant_coef(leaf)
+        report = replace(report, kept="one leaf")
+    if leaf is not None:
+        stops = tuple(sorted(posed.problem.tree.leaves[leaf].sensors))
+        own = posed.problem.risk(coef)
+        report = replace(report, fallback_sensors=stops, learned_risk=own)
+    evidence = {"fallback_leaf": leaf, "decision_report": report}
+    return posed, Learned(coef, {**learned.evidence, **evidence})
+
+
 @dataclass(frozen=True)
 class DecisionReport:
     """How the decisions of a fit came about, with true (not surrogate) training risks.
 
     Attributes
     ----------
-    kept : {"linear program", "refined", "one leaf"}
+    kept : {"linear program", "refined", "one leaf", "nothing"}
         Which decisions the fitted model makes.
     risk : dict of str to float
         Mean training risk of each: error, out of fold if ``cv`` is set, plus weighted
@@ -82,6 +122,11 @@ class DecisionReport:
     learned_risk : float
         Mean training risk of what was kept, by the errors it was learned from: with
         ``errors="smoothed"`` these are not 0 or 1.
+    compared : Compared or None
+        Risk and cost on rows that decisions were not learned from, of the decisions, of
+        the best single leaf and of buying nothing, with the standard error of what they
+        differ by: the cheapest within one of the least is kept. None with
+        ``fallback=False`` or ``cv=None``.
 
     Examples
     --------
@@ -98,16 +143,19 @@ class DecisionReport:
     fallback_sensors: tuple[str, ...] | None
     l2: float
     learned_risk: float
+    compared: Compared | None = None
 
     def __str__(self) -> str:
         stops = self.fallback_sensors or ()
         said = {
             "linear program": "decisions of the linear program",
             "refined": "decisions of the linear program, refined",
-            "one leaf": f"every example stops with {', '.join(stops) or 'nothing'}",
-        }[self.kept]
+        }.get(self.kept, f"every example stops with {', '.join(stops) or 'nothing'}")
         risks = ", ".join(f"{name} {risk:.4f}" for name, risk in self.risk.items())
-        return (
-            f"{said}: training risk {self.risk[self.kept]:.4f}\n{risks} "
-            f"(l2 = {self.l2:.3g})"
-        )
+        lines = [
+            f"{said}: training risk {self.risk[self.kept]:.4f}",
+            f"{risks} (l2 = {self.l2:.3g})",
+        ]
+        if self.compared is not None:
+            lines.append(str(self.compared))
+        return "\n".join(lines)

@@ -112,6 +112,15 @@ def leaf_risks(
     return np.where(ruled_out, worst, risk), np.where(ruled_out, worst, observed)
 
 
+def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
+    """Price of the way to each leaf, of distinct rows, (n_rows, n_leaves)."""
+    data = leaves.data
+    rows, _ = data.distinct()
+    prices = None if data.prices is None else data.prices[rows]
+    costs = leaf_costs(tree, data.sensors, prices)
+    return np.asarray(np.broadcast_to(costs, (len(rows), tree.n_leaves)))
+
+
 def worst_risk(data: TrainingRows, settings: Settings) -> float:
     """R_max: everything bought at the highest prices, and the worst answer."""
     costs = data.sensors.costs if data.prices is None else data.prices

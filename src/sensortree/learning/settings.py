@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from sensortree.exceptions import ParameterError, SensorError
 from sensortree.policy.decisions import PARTS
+from sensortree.sensors.market import Market
 from sensortree.structure.search import SEARCHES
 
 # Structures that are learned from data.
@@ -62,3 +66,28 @@ class Settings:
         return isinstance(self.decision_features, str) and any(
             part.needs_posterior for part in PARTS[self.decision_features]
         )
+
+
+def named_root(settings: Settings, market: Market) -> frozenset[str] | None:
+    """Sensors that the user wants known at the root; None for "auto"."""
+    if isinstance(settings.root_sensors, str):
+        return None
+    sensors = market.sensors
+    for name in settings.root_sensors:
+        if name not in sensors.names:
+            raise SensorError(
+                f"root_sensors names {name!r}, which is not a sensor; the sensors are "
+                f"{', '.join(map(repr, sensors.names))}."
+            )
+    root = frozenset(settings.root_sensors)
+    if not sensors.admissible(root):
+        raise SensorError(
+            f"root_sensors {sorted(root)} may not be known together, by the sensors' "
+            f"'after' and 'one_of'; name what they need, and no two alternatives."
+        )
+    if not market.allows(root):
+        raise ParameterError(
+            f"root_sensors cost {float(np.min(market.cost(root))):g}, above "
+            f"max_cost={settings.max_cost:g}; name fewer, or raise max_cost."
+        )
+    return root

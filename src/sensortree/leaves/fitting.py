@@ -23,8 +23,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from sensortree.exceptions import ParameterError
+from sensortree.leaves.engine import LogisticEngine, Solution
 from sensortree.leaves.logistic import QuadraticLogisticRegression
-from sensortree.policy.classifiers import posterior
+from sensortree.policy.classifiers import ConstantScorer, LogisticScorer, posterior
 from sensortree.types import Array
 
 # How often a batch of fits is handed to a cluster that loses workers.
@@ -153,6 +154,54 @@ def judge_leaf_classifiers(
     for (subset, held_out), said in zip(tasks, judged, strict=True):
         posteriors[subset][folds[subset] == held_out] = said
     return posteriors
+
+
+def judge_logistic_leaves(
+    classifier: QuadraticLogisticRegression,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    fold: NDArray[np.intp],
+    n_jobs: int | None = None,
+) -> dict[Subset, tuple[Array, Solution]]:
+    """Posterior of each subset's classifier on rows it has not seen, and its fit to all.
+
+    All folds of a subset are one task, with one penalty.
+
+    Parameters
+    ----------
+    classifier, features, y, n_classes, sample_weight, fold, n_jobs
+        As in `judge_leaf_classifiers`.
+    """
+    engine = LogisticEngine(y, n_classes, sample_weight, fold, classifier.C)
+    tasks = [(engine, X) for X in features.values()]
+    judged = _in_parallel(LogisticEngine.judge, n_jobs, tasks)
+    return dict(zip(features, judged, strict=True))
+
+
+def fit_logistic_leaves(
+    classifier: QuadraticLogisticRegression,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    starts: Mapping[Subset, Solution],
+    n_jobs: int | None = None,
+) -> dict[Subset, LogisticScorer | ConstantScorer]:
+    """Fit one classifier per sensor subset, on all rows, from where judging left it.
+
+    Parameters
+    ----------
+    classifier, features, y, n_classes, sample_weight, n_jobs
+        As in `judge_leaf_classifiers`.
+    starts : mapping of subset to Solution
+        Of some of the subsets, or of none.
+    """
+    engine = LogisticEngine(y, n_classes, sample_weight, C=classifier.C)
+    tasks = [(engine, X, starts.get(subset)) for subset, X in features.items()]
+    fitted = _in_parallel(LogisticEngine.fit, n_jobs, tasks)
+    return {s: each.scorer for s, each in zip(features, fitted, strict=True)}
 
 
 def screen_leaf_classifiers(

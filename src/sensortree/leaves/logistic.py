@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sensortree.exceptions import DataError
-from sensortree.leaves.standardising import usable_scale
-from sensortree.policy.classifiers import LogisticScorer
+from sensortree.leaves.engine import LogisticEngine
+from sensortree.policy.classifiers import ConstantScorer, LogisticScorer
 from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array
-
-# Coefficients up to which a logistic regression is fitted by Newton's method; rows for
-# each of them from which its penalty no longer matters; powers of 3 that C may be.
-NEWTON = 600
-ENOUGH = 20
-POWERS = range(-5, 2)
 
 
 class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -42,8 +35,8 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
     C_ : float
         The strength that was used.
     classes_ : ndarray of shape (n_classes,)
-    center_, scale_ : ndarray of shape (n_features_in_,)
-    logistic_ : LogisticRegression
+    scorer_ : LogisticScorer
+        What was learned, as plain arrays.
 
     Examples
     --------
@@ -78,40 +71,33 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64)
         _check_sizes(X)
         sample_weight = _check_weights(sample_weight, len(X))
-        self.center_ = np.average(X, axis=0, weights=sample_weight)
-        spread = np.average((X - self.center_) ** 2, axis=0, weights=sample_weight)
-        self.scale_ = usable_scale(self.center_, np.sqrt(spread))
-        basis = self._scorer().basis(X)
-        n_classes = len(np.unique(y))
-        n_coef = basis.shape[1] * (1 if n_classes == 2 else n_classes)
-        n_rows = len(X) if sample_weight is None else sample_weight.sum()
-        if self.C == "evidence" and n_coef <= NEWTON and n_rows <= ENOUGH * n_coef:
-            self.logistic_ = _most_evident(basis, y, sample_weight)
-        else:
-            C = 1.0 if self.C == "evidence" else float(self.C)
-            self.logistic_ = _logistic(C, n_coef).fit(basis, y, sample_weight)
-        self.C_ = self.logistic_.C
-        self.classes_ = self.logistic_.classes_
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"y has one class only, {self.classes_[0]!r}; give examples of two or more."
+            )
+        if sample_weight is not None:
+            # A row of weight 0 is the same as no row.
+            X, codes = X[sample_weight > 0], codes[sample_weight > 0]
+            sample_weight = sample_weight[sample_weight > 0]
+        engine = LogisticEngine(codes, len(self.classes_), sample_weight, C=self.C)
+        solution = engine.fit(X)
+        self.scorer_, self.C_ = solution.scorer, solution.C
         return self
 
-    def _scorer(self) -> LogisticScorer:
-        """What was learned so far, as plain arrays."""
-        fitted = getattr(self, "logistic_", None)
-        coef = np.empty((0, 0)) if fitted is None else fitted.coef_.T
-        intercept = np.empty(0) if fitted is None else fitted.intercept_
-        return LogisticScorer(self.center_, self.scale_, 2, coef, intercept)
-
-    def to_scorer(self) -> LogisticScorer:
+    def to_scorer(self) -> LogisticScorer | ConstantScorer:
         """Give the fitted classifier as plain arrays."""
         check_is_fitted(self)
-        return self._scorer()
+        return self.scorer_
 
     def decision_function(self, X: Any) -> Array:
         """Score of the positive class, or of every class if there are more than two."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         _check_sizes(X)
-        scores = self._scorer().scores(X)
+        assert isinstance(self.scorer_, LogisticScorer)  # there are two classes or more
+        scores = self.scorer_.scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: Any) -> Array:
@@ -119,82 +105,12 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         _check_sizes(X)
-        return self._scorer().predict_proba(X)
+        return self.scorer_.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class, (n_samples,)."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-
-def _logistic(C: float, n_coef: int) -> LogisticRegression:
-    """Newton's method is exact to rounding, and fast while its matrix is small."""
-    if n_coef <= NEWTON:
-        return LogisticRegression(C=C, solver="newton-cholesky", tol=1e-8, max_iter=100)
-    return LogisticRegression(C=C, solver="lbfgs", tol=1e-5, max_iter=5000)
-
-
-def _most_evident(
-    basis: Array, y: NDArray[Any], sample_weight: Array | None
-) -> LogisticRegression:
-    """Logistic regression with the C of the largest evidence, by climbing from 1.
-
-    Each fit sets out from the last: the optimum is the same, and near.
-    """
-    tried: dict[int, tuple[float, LogisticRegression]] = {}
-    climber = _logistic(1.0, 0).set_params(warm_start=True)
-
-    def evidence(power: int) -> float:
-        if power not in tried:
-            climber.set_params(C=3.0**power).fit(basis, y, sample_weight)
-            fitted = copy(climber).set_params(warm_start=False)
-            tried[power] = _log_evidence(fitted, basis, y, sample_weight), fitted
-        return tried[power][0]
-
-    best = 0
-    for way in (-1, +1):
-        while best + way in POWERS and evidence(best + way) > evidence(best):
-            best += way
-    return tried[best][1]
-
-
-def _log_evidence(
-    fitted: LogisticRegression,
-    basis: Array,
-    y: NDArray[Any],
-    sample_weight: Array | None,
-) -> float:
-    """Laplace's approximation of the log-evidence of a ridge logistic regression.
-
-    The penalty |θ|²/(2C) is a Gaussian prior of variance C. With h_i the eigenvalues of
-    the Hessian of the loss at the optimum, the intercepts profiled out,
-
-        log p(y | C) = -loss - |θ|²/(2C) - 1/2 sum_i log(1 + C h_i) + constant.
-    """
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    said = fitted.predict_proba(basis)
-    truth = said[np.arange(len(y)), np.searchsorted(fitted.classes_, y)]
-    loss = -weight @ np.log(np.maximum(truth, np.finfo(float).tiny))
-    extended = np.hstack([basis, np.ones((len(basis), 1))])
-    # Two classes have one vector of coefficients, more have one each.
-    used = range(1, 2) if said.shape[1] == 2 else range(said.shape[1])
-    parts = {
-        (a, b): extended.T
-        @ ((weight * said[:, a] * ((a == b) - said[:, b]))[:, None] * extended)
-        for a in used
-        for b in used
-        if a <= b
-    }
-    hessian = np.block([[parts[min(a, b), max(a, b)] for b in used] for a in used])
-    width = extended.shape[1]
-    intercepts = np.arange(width - 1, len(hessian), width)
-    slopes = np.delete(np.arange(len(hessian)), intercepts)
-    crossed = hessian[np.ix_(slopes, intercepts)]
-    inner = np.linalg.pinv(hessian[np.ix_(intercepts, intercepts)], hermitian=True)
-    curvature = hessian[np.ix_(slopes, slopes)] - crossed @ inner @ crossed.T
-    eigenvalues = np.maximum(np.linalg.eigvalsh(curvature), 0.0)
-    prior = (fitted.coef_**2).sum() / (2 * fitted.C)
-    return float(-loss - prior - 0.5 * np.log1p(fitted.C * eigenvalues).sum())
 
 
 def _check_sizes(X: Array) -> None:

@@ -75,7 +75,7 @@ class TrainingRows:
 
     def market(self, max_cost: float | None) -> Market:
         """What may be bought at what price."""
-        return Market(self.sensors, self.prices, max_cost)
+        return Market(self.sensors, self.prices, max_cost, self.weight)
 
     def varying_prices(self) -> Array:
         """Prices that differ between examples, (n_samples, n_varying)."""

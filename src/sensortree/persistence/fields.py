@@ -108,17 +108,17 @@ class Fields:
             raise ModelFileError(
                 f"{self.place(key)} must be a number, got {_type(value)}."
             )
-        return float(self._finite([value], key, least)[0])
+        return float(_finite([value], self.place(key), least)[0])
 
     def integer(self, key: str, low: int, high: int) -> int:
         """An integer from a range, its end left out."""
-        return self._integers([self.take(key)], key, low, high)[0]
+        return _integers([self.take(key)], self.place(key), low, high)[0]
 
     def integers(
         self, key: str, low: int, high: int, length: int | None = None
     ) -> list[int]:
         """Integers from a range, its end left out."""
-        return self._integers(self.items(key, length), key, low, high)
+        return _integers(self.items(key, length), self.place(key), low, high)
 
     def positions(self, key: str, n: int) -> tuple[int, ...]:
         """Different integers from 0 to n, without n."""
@@ -132,7 +132,7 @@ class Fields:
     ) -> Array:
         """Finite numbers, row after row, as an array of a shape."""
         values = self.items(key, math.prod(shape))
-        return self._finite(values, key, least).reshape(shape)
+        return _finite(values, self.place(key), least).reshape(shape)
 
     def scales(self, key: str, shape: tuple[int, ...]) -> Array:
         """Numbers that can be divided by."""
@@ -143,31 +143,29 @@ class Fields:
             )
         return values
 
-    def _finite(self, values: list[Any], key: str, least: float) -> Array:
-        if not all(type(v) is float or type(v) is int for v in values):
-            raise ModelFileError(f"{self.place(key)} must hold numbers only.")
-        try:
-            array = np.array(values, dtype=np.float64)
-        except OverflowError as error:
-            raise ModelFileError(
-                f"{self.place(key)} holds a number that is too large."
-            ) from error
-        if not np.isfinite(array).all():
-            raise ModelFileError(
-                f"{self.place(key)} holds a number that is not finite."
-            )
-        if (array < least).any():
-            raise ModelFileError(f"{self.place(key)} holds a number below {least:g}.")
-        return array
 
-    def _integers(self, values: list[Any], key: str, low: int, high: int) -> list[int]:
-        if not all(type(v) is int for v in values):
-            raise ModelFileError(f"{self.place(key)} must hold integers only.")
-        if values and not (low <= min(values) and max(values) < high):
-            raise ModelFileError(
-                f"{self.place(key)} is out of range: expected {low} to {high - 1}."
-            )
-        return values
+def _finite(values: list[Any], where: str, least: float) -> Array:
+    """Finite numbers that are not below the least, as an array."""
+    if not all(type(v) is float or type(v) is int for v in values):
+        raise ModelFileError(f"{where} must hold numbers only.")
+    try:
+        array = np.array(values, dtype=np.float64)
+    except OverflowError as error:
+        raise ModelFileError(f"{where} holds a number that is too large.") from error
+    if not np.isfinite(array).all():
+        raise ModelFileError(f"{where} holds a number that is not finite.")
+    if (array < least).any():
+        raise ModelFileError(f"{where} holds a number below {least:g}.")
+    return array
+
+
+def _integers(values: list[Any], where: str, low: int, high: int) -> list[int]:
+    """Integers from the low one to before the high one."""
+    if not all(type(v) is int for v in values):
+        raise ModelFileError(f"{where} must hold integers only.")
+    if values and not (low <= min(values) and max(values) < high):
+        raise ModelFileError(f"{where} is out of range: expected {low} to {high - 1}.")
+    return values
 
 
 def check_text(value: Any, where: str) -> str:

@@ -77,6 +77,9 @@ def write_sensors(sensors: SensorSet) -> list[dict[str, Any]]:
             "price_column": (
                 None if terms.price_column is None else int(terms.price_column)
             ),
+            **(
+                {} if terms.own_price is None else {"own_price": float(terms.own_price)}
+            ),
         }
         for name, columns, cost, terms in zip(
             sensors.names, sensors.columns, sensors.costs, sensors.terms, strict=True
@@ -137,6 +140,7 @@ def _read_terms(sensor: Fields, n_columns: int) -> Terms:
         labels["one_of"],
         varies,
         price_column,
+        sensor.number("own_price", least=0.0) if sensor.has("own_price") else None,
     )
 
 

@@ -7,6 +7,7 @@
     batch         `Walk`: many rows at once, of which all sensors or some may be read
     masked        `MaskedPolicy`: what rows acquire next, by what is known of them
     session       `Session`: one example, asked for sensor by sensor
+    state         `State`: a session as plain values; written, signed and read
     explanation   `Explanation`: one row's way, recorded by its walk, and why
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
     flow          where training examples went

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sensortree.policy.walk import Evidence, best_place, can_go_on, within
+from sensortree.policy.walk import Evidence, best_place, can_go_on
+from sensortree.sensors.market import within
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_costs
 from sensortree.types import Array, Mask, Rows

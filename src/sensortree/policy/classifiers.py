@@ -103,12 +103,7 @@ class LogisticScorer(_Answers):
             products *= linear.take(second, axis=0)
             return np.concatenate([linear, products])
         terms = np.empty((width + width * (width + 1) // 2, n_rows))
-        terms[:width] = linear
-        at = width
-        for column in range(width):
-            end = at + width - column
-            np.multiply(linear[column:], linear[column], out=terms[at:end])
-            at = end
+        quadratic_terms(linear, terms)
         return terms
 
     def scores(self, X: Array) -> Array:
@@ -191,6 +186,22 @@ class BoostedScorer(_Answers):
         return probabilities(
             np.concatenate(blocks) if blocks else np.empty((0, len(self.baseline)))
         )
+
+
+def quadratic_terms(linear: Array, terms: Array) -> None:
+    """Write columns, then every square and product of two, a row for each term.
+
+    Parameters
+    ----------
+    linear : ndarray of shape (width, n_rows)
+    terms : ndarray of shape (width * (width + 3) / 2, n_rows)
+    """
+    width = at = len(linear)
+    terms[:width] = linear
+    for column in range(width):
+        end = at + width - column
+        np.multiply(linear[column:], linear[column], out=terms[at:end])
+        at = end
 
 
 def probabilities(scores: Array) -> Array:

@@ -25,8 +25,12 @@ def _pieces(value: Any) -> Iterator[bytes]:
     if is_dataclass(value) and not isinstance(value, type):
         yield type(value).__name__.encode()
         for each in fields(value):
-            if each.name != "native":  # a quicker copy of what the arrays say
-                yield from _pieces(getattr(value, each.name))
+            item = getattr(value, each.name)
+            if each.name == "native":  # a quicker copy of what the arrays say
+                continue
+            if item is None and each.metadata.get("digest") == "if set":
+                continue
+            yield from _pieces(item)
     elif isinstance(value, np.ndarray):
         yield from _array_pieces(value)
     elif isinstance(value, Mapping):

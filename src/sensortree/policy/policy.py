@@ -22,12 +22,12 @@ from sensortree.policy.session import (
     stand,
 )
 from sensortree.policy.steps import Decision, Step
-from sensortree.policy.walk import Place, places_of
+from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table
-from sensortree.tree.paths import Path, path_cost
+from sensortree.tree.paths import Path
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows
 
@@ -117,11 +117,16 @@ class Policy:
             )
         }
 
+    @cached_property
+    def alone(self) -> dict[str, Path]:
+        """The way on which each sensor is bought alone."""
+        return {name: (frozenset({name}),) for name in self.sensors.names}
+
     def price(self, path: Path, known: frozenset[str]) -> float:
         """Price of what a path lacks, where all examples pay the same; worked out once."""
         price = self._prices.get((path, known))
         if price is None:
-            price = float(path_cost(path, self.sensors, None, known))
+            price = sum_of_bill(path, self.sensors, None, known)
             self._prices[path, known] = price
         return price
 
@@ -164,7 +169,7 @@ class Policy:
         *,
         unavailable: Iterable[str] = (),
         limit: float | None = None,
-        prices: Mapping[str, float] | None = None,
+        prices: Mapping[str, float | None] | None = None,
         free: Iterable[str] = (),
     ) -> Step:
         """Say what to do next for one example: a pure function of what is known.
@@ -178,7 +183,7 @@ class Policy:
         limit : float, default=None
             The most that this example may spend.
         prices : mapping of sensor to float, default=None
-            Prices of this example, for sensors whose price differs between examples.
+            Prices of this example; see `Session`.
         free : iterable of str, default=()
             Known sensors that were not paid for; known sensors that the policy would not
             have asked for are not counted as spent either.
@@ -204,7 +209,8 @@ class Policy:
         self,
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
-        prices: Mapping[str, float] | None = None,
+        prices: Mapping[str, float | None] | None = None,
+        key: bytes | str | None = None,
     ) -> Session:
         """Begin to examine one example; see `Session`.
 
@@ -215,25 +221,33 @@ class Policy:
         limit : float, default=None
             The most that this example may spend.
         prices : mapping of sensor to float, default=None
+            Prices of this example.
+        key : bytes or str, default=None
+            Signs what `Session.to_dict` gives.
         """
-        return Session(self, known, limit, prices)
+        return Session(self, known, limit, prices, key)
 
-    def resume(self, state: Mapping[str, Any]) -> Session:
+    def resume(
+        self, state: Mapping[str, Any], key: bytes | str | None = None
+    ) -> Session:
         """Bring back a session from what its `to_dict` gave.
 
         Parameters
         ----------
         state : mapping
             It holds the digest of its model, and another model refuses it.
+        key : bytes or str, default=None
+            The key that the session was begun with: a state that was changed since, or
+            was never signed, is refused.
         """
-        return resume_session(self, state)
+        return resume_session(self, state, key)
 
     def acquire(
         self,
         oracle: Callable[[str, tuple[str, ...]], Any],
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
-        prices: Mapping[str, float] | None = None,
+        prices: Mapping[str, float | None] | None = None,
     ) -> Decision:
         """Examine one example by calling a function for what is bought, and decide.
 
@@ -253,7 +267,7 @@ class Policy:
         oracle: Callable[[str, tuple[str, ...]], Awaitable[Any]],
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
-        prices: Mapping[str, float] | None = None,
+        prices: Mapping[str, float | None] | None = None,
     ) -> Decision:
         """Examine one example by awaiting a function for what is bought, and decide."""
         return await acquire_async(self, oracle, known, limit, prices)

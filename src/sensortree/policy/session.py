@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensortree.exceptions import SensorError, SessionError
+from sensortree.exceptions import DataError, SensorTreeError, SessionError
 from sensortree.policy.reasons import Reason
+from sensortree.policy.state import Event, State, check_key, read_state, write_state
 from sensortree.policy.steps import Because, Decision, Step
 from sensortree.policy.values import (
+    check_known,
     check_limit,
+    check_names,
     check_prices,
     in_column_order,
+    index_of,
+    least_limit,
+    price_row,
     same_values,
 )
-from sensortree.policy.walk import Allowance, Evidence
-from sensortree.text import listed
+from sensortree.policy.walk import Allowance, Evidence, Place
 from sensortree.types import Array
 
 if TYPE_CHECKING:
@@ -42,7 +47,11 @@ class Session:
     limit : float, default=None
         The most that this example may spend; the policy's ``max_cost`` holds as well.
     prices : mapping of sensor to float, default=None
-        Prices of this example, for sensors whose price differs between examples.
+        Prices of this example, of any sensors; None or NaN is the sensor's own price. A
+        sensor whose price differs between examples must be named. Of one whose price is
+        a column it is what the column would hold, without the fee.
+    key : bytes or str, default=None
+        Signs what `to_dict` gives; at least 16 bytes.
     """
 
     def __init__(
@@ -50,22 +59,17 @@ class Session:
         policy: Policy,
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
-        prices: Mapping[str, float] | None = None,
+        prices: Mapping[str, float | None] | None = None,
+        key: bytes | str | None = None,
     ):
         self._policy = policy
-        self._limit = limit
+        self._key = check_key(key)
+        # What was given, and what happened since, in order; all else follows from these.
+        self._limit = check_limit(limit)
         self._prices = check_prices(prices, policy.sensors)
-        self._allowance = Allowance(
-            policy, check_limit(limit, policy.max_cost), self._prices
-        )
-        self._values: dict[str, tuple[Any, ...]] = {}
-        self._readings: dict[str, Array] = {}
-        self._acquired: list[str] = []
-        self._log: list[list[Any]] = []
-        for sensor, values in (known or {}).items():
-            self._remember(sensor, values, replace=False)
-        self._started_with = tuple(self._values)
-        self._restart()
+        self._log: list[Event] = []
+        self._begin(check_known(known))
+        self._known = dict(self._values)
 
     @property
     def spent(self) -> float:
@@ -90,33 +94,42 @@ class Session:
         replace : bool, default=False
             Whether other values than were told before are a correction.
         """
-        asked = sensor in self._pending
-        price = self._allowance.price((frozenset({sensor}),)) if asked else 0.0
-        news = self._remember(sensor, values, replace)
-        self._log.append(["tell", sensor, list(self._values[sensor]), replace])
-        if asked:
-            self._allowance.spent += price
-            self._acquired.append(sensor)
-        if sensor in self._allowance.unavailable:
-            self._allowance.unavailable.remove(sensor)
-            news = "changed"
-        if news == "changed":
-            self._restart()
-        elif news == "new":
-            self._go_on()
+        name = self._name(sensor)
+        ordered = in_column_order(name, self._policy.columns_of[name], values)
+        before = self._values.get(name)
+        if before is not None:
+            if same_values(before, ordered):
+                return
+            if not replace:
+                raise SessionError(
+                    f"sensor {name!r} was told before with other values; pass "
+                    f"replace=True if this is a correction."
+                )
+        reading = self._read(name, ordered)
+        self._log.append(("tell", name, ordered, bool(replace)))
+        try:
+            self._learn(name, ordered, reading)
+        except BaseException:
+            self._undo()
+            raise
 
     def unavailable(self, sensor: str) -> None:
         """Say that a sensor cannot be had; the session takes the best way without it."""
-        self._index(sensor)
-        if sensor in self._readings:
+        name = self._name(sensor)
+        if name in self._readings:
             raise SessionError(
-                f"sensor {sensor!r} has been told already; what is known cannot be "
+                f"sensor {name!r} has been told already; what is known cannot be "
                 f"unavailable."
             )
-        if sensor not in self._allowance.unavailable:
-            self._allowance.unavailable.append(sensor)
-            self._log.append(["unavailable", sensor])
+        if name in self._allowance.unavailable:
+            return
+        self._log.append(("unavailable", name))
+        try:
+            self._allowance.unavailable.append(name)
             self._go_on()
+        except BaseException:
+            self._undo()
+            raise
 
     def decision(self) -> Decision:
         """Give the answer, once the policy has stopped asking."""
@@ -156,8 +169,8 @@ class Session:
             sensor,
             self._pending,
             self._policy.columns_of[sensor],
-            self._allowance.price((frozenset({sensor}),)),
-            self.spent,
+            self._allowance.price_of(sensor),
+            self._allowance.spent,
             self._allowance.worst_case(places[self._at]),
             evidence.posterior(places[~standing])[0],
             why,
@@ -166,29 +179,59 @@ class Session:
     # state --------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that happened, as plain values for JSON; see `Policy.resume`."""
-        names = self._policy.sensors.names
-        prices = self._prices
-        return {
-            "format": "sensortree-session",
-            "format_version": 1,
-            "model": self._policy.digest,
-            "known": {name: list(self._values[name]) for name in self._started_with},
-            "limit": self._limit,
-            "prices": None
-            if prices is None
-            else {names[j]: float(prices[j]) for j in self._policy.sensors.varying},
-            "log": [list(entry) for entry in self._log],
-        }
+        """Everything that happened, as plain values for JSON; see `Policy.resume`.
+
+        It is signed if the session has a key. Without one, whoever holds it can change it.
+        """
+        state = State(
+            self._policy.digest,
+            self._known,
+            self._limit,
+            self._prices,
+            tuple(self._log),
+        )
+        return write_state(state, self._key)
+
+    def _replay(self, log: Iterable[Event]) -> None:
+        """Let everything happen again, in order."""
+        for kind, sensor, *told in log:
+            if kind == "tell":
+                self.tell(sensor, *told)
+            else:
+                self.unavailable(sensor)
+
+    def _undo(self) -> None:
+        """Be again what it was before the last event."""
+        *log, _ = self._log
+        self._log = []
+        self._begin(self._known)
+        self._replay(log)
 
     # the way through the tree -------------------------------------------------------------
 
+    def _begin(self, known: Mapping[str, Any]) -> None:
+        """Stand before the root, with what is known for nothing."""
+        policy, row = self._policy, price_row(self._prices, self._policy.sensors)
+        self._allowance = Allowance(
+            policy, least_limit(self._limit, policy.max_cost), row
+        )
+        self._seen = NOTHING if row is None else row[None, policy.sensors.varying]
+        self._values: dict[str, tuple[Any, ...]] = {}
+        self._readings: dict[str, Array] = {}
+        self._acquired: list[str] = []
+        for sensor, values in known.items():
+            name = self._name(sensor)
+            ordered = in_column_order(name, policy.columns_of[name], values)
+            self._values[name], self._readings[name] = (
+                ordered,
+                self._read(name, ordered),
+            )
+        self._allowance.known = frozenset(self._readings)
+        self._restart()
+
     def _restart(self) -> None:
         """Go from the root again, with what is known now."""
-        own = NOTHING
-        if self._prices is not None:
-            own = self._prices[None, self._policy.sensors.varying]
-        self._evidence = Evidence(self._readings, own)
+        self._evidence = Evidence(self._readings, self._seen)
         self._at = self._policy.root  # the place that it is going to
         self._node: int | None = None  # the last that it has decided at
         self._score = 0.0
@@ -206,13 +249,13 @@ class Session:
             place = places[self._at]
             missing = [name for name in place.names if name not in readings]
             if missing and not reaches(place):
-                self._reroute()
+                self._reroute(place)
                 continue
             if missing:
                 self._pending = (
                     (missing[0],)
                     if len(missing) == 1
-                    else policy.sensors.purchase_order(missing)
+                    else self._allowance.lacking(place)
                 )
                 return
             self._pending = ()
@@ -225,12 +268,12 @@ class Session:
             if reaches(places[child]):
                 self._at = child
             else:
-                self._reroute()
+                self._reroute(places[child])
 
-    def _reroute(self) -> None:
+    def _reroute(self, wanted: Place) -> None:
         """From the last node, take the best reachable leaf below it, or stop there."""
         flow, node = self._policy.flow, self._node
-        self._because = "unavailable" if self._allowance.unavailable else "limit"
+        self._because = self._allowance.obstacle(wanted)
         if node is None:
             self._end, self._pending = ~self._policy.tree.n_nodes, ()
             self._rerouting_loss = 0.0
@@ -246,63 +289,56 @@ class Session:
 
     # values -------------------------------------------------------------------------------
 
-    def _index(self, sensor: str) -> int:
-        if sensor not in self._policy.columns_of:
-            raise SensorError(
-                f"{sensor!r} is not a sensor of this policy; its sensors are "
-                f"{listed(self._policy.sensors.names)}."
-            )
-        return self._policy.sensors.index(sensor)
+    def _name(self, sensor: str) -> str:
+        """Name of a sensor, as it was declared."""
+        if type(sensor) is str and sensor in self._policy.columns_of:
+            return sensor
+        sensors = self._policy.sensors
+        return sensors.names[index_of(sensor, sensors)]
 
-    def _remember(self, sensor: str, values: Any, replace: bool) -> str:
-        """Keep a sensor's values; says whether they are new, changed or the same."""
-        index = self._index(sensor)
-        ordered = in_column_order(sensor, self._policy.columns_of[sensor], values)
-        before = self._values.get(sensor)
-        if before is not None:
-            if same_values(before, ordered):
-                return "same"
-            if not replace:
-                raise SessionError(
-                    f"sensor {sensor!r} was told before with other values; pass "
-                    f"replace=True if this is a correction."
-                )
-        reading = self._policy.reader.read_one(index, ordered)
-        self._values[sensor], self._readings[sensor] = ordered, reading
-        self._allowance.known = frozenset(self._readings)
-        return "new" if before is None else "changed"
+    def _read(self, name: str, values: tuple[Any, ...]) -> Array:
+        """Reading of a sensor, (1, width)."""
+        reader = self._policy.reader
+        try:
+            return reader.read_one(reader.sensors.index(name), values)
+        except SensorTreeError:
+            raise
+        except Exception as error:  # a transformer may raise anything
+            raise DataError(
+                f"sensor {name!r} cannot read what it was told "
+                f"({type(error).__name__}: {error}); tell values like those it was fitted "
+                f"on."
+            ) from error
+
+    def _learn(self, name: str, values: tuple[Any, ...], reading: Array) -> None:
+        """Know the values of a sensor from now on, and pay for it if it was asked for."""
+        allowance = self._allowance
+        if name in self._pending:
+            allowance.pay(name)
+            self._acquired.append(name)
+        otherwise = name in self._readings or name in allowance.unavailable
+        self._values[name], self._readings[name] = values, reading
+        allowance.known = frozenset(self._readings)
+        if otherwise:
+            if name in allowance.unavailable:
+                allowance.unavailable.remove(name)
+            self._restart()
+        else:
+            self._go_on()
 
 
-def resume_session(policy: Policy, state: Mapping[str, Any]) -> Session:
+def resume_session(
+    policy: Policy, state: Mapping[str, Any], key: bytes | str | None = None
+) -> Session:
     """Bring a session back from its state: what happened is done again, in order."""
-    try:
-        if state["format"] != "sensortree-session" or state["format_version"] != 1:
-            raise SessionError(
-                "the state is not that of a session, or of a later version; give what "
-                "session.to_dict() returned."
-            )
-        model, known, log = state["model"], state["known"], state["log"]
-        limit, prices = state["limit"], state["prices"]
-        entries = [(entry[0], entry[1], *entry[2:]) for entry in log]
-    except (KeyError, TypeError, IndexError) as error:
+    read = read_state(state, check_key(key))
+    if read.model != policy.digest:
         raise SessionError(
-            f"the state of a session lacks {error}; give what session.to_dict() returned."
-        ) from error
-    if model != policy.digest:
-        raise SessionError(
-            f"the session was begun with another model (digest {str(model)[:12]}..., this "
+            f"the session was begun with another model (digest {read.model[:12]}..., this "
             f"one is {policy.digest[:12]}...); resume it with that one."
         )
-    session = Session(policy, known, limit, prices)
-    for kind, sensor, *rest in entries:
-        if kind == "tell" and len(rest) == 2:
-            session.tell(sensor, rest[0], bool(rest[1]))
-        elif kind == "unavailable" and not rest:
-            session.unavailable(sensor)
-        else:
-            raise SessionError(
-                f"the log of a session holds {kind!r}, which is no event."
-            )
+    session = Session(policy, read.known, read.limit, read.prices, key)
+    session._replay(read.log)
     return session
 
 
@@ -311,16 +347,16 @@ def stand(
     known: Mapping[str, Any],
     unavailable: Iterable[str] = (),
     limit: float | None = None,
-    prices: Mapping[str, float] | None = None,
+    prices: Mapping[str, float | None] | None = None,
     free: Iterable[str] = (),
 ) -> Step:
     """Give the step of an example of which this is known; see `Policy.step`."""
-    session = Session(policy, None, limit, prices)
-    waiting = dict(known)
-    free = frozenset(free)
-    for name in free & waiting.keys():
-        session.tell(name, waiting.pop(name))
-    for name in unavailable:
+    sensors, known = policy.sensors, check_known(known)
+    unpaid = check_names(free, "free", sensors)
+    given = {name: values for name, values in known.items() if name in unpaid}
+    waiting = {name: values for name, values in known.items() if name not in unpaid}
+    session = Session(policy, given, limit, prices)
+    for name in check_names(unavailable, "unavailable", sensors):
         session.unavailable(name)
     # What the policy would have asked for it has paid for; the rest was had for nothing.
     while (asked := [n for n in session._pending if n in waiting]) and waiting:
@@ -335,7 +371,7 @@ def acquire(
     oracle: Callable[[str, tuple[str, ...]], Any],
     known: Mapping[str, Any] | None = None,
     limit: float | None = None,
-    prices: Mapping[str, float] | None = None,
+    prices: Mapping[str, float | None] | None = None,
 ) -> Decision:
     """Call an oracle for what is bought and nothing else; see `Policy.acquire`."""
     session = Session(policy, known, limit, prices)
@@ -349,7 +385,7 @@ async def acquire_async(
     oracle: Callable[[str, tuple[str, ...]], Awaitable[Any]],
     known: Mapping[str, Any] | None = None,
     limit: float | None = None,
-    prices: Mapping[str, float] | None = None,
+    prices: Mapping[str, float | None] | None = None,
 ) -> Decision:
     """Await an oracle for what is bought and nothing else; see `Policy.acquire_async`."""
     session = Session(policy, known, limit, prices)

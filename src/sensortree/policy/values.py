@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Set
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sensortree.exceptions import DataError, SensorError
+from sensortree.sensors.market import cannot_be, what_can_be
 from sensortree.sensors.sensor import check_cost
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.text import listed
 from sensortree.types import Array
+
+MISSING = float("nan")
+
+# values of a sensor -----------------------------------------------------------------------
+
+
+def check_known(known: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What is known by sensor; nothing by default."""
+    if known is None:
+        return {}
+    if not isinstance(known, Mapping):
+        raise DataError(
+            f"what is known must be a mapping of sensors to their values, got "
+            f"{type(known).__name__}; write known={{'blood': [4.1, 0.3]}}."
+        )
+    return dict(known)
+
+
+def check_names(names: Iterable[str], what: str, sensors: SensorSet) -> tuple[str, ...]:
+    """Names of sensors, all of them declared."""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise SensorError(
+            f"{what} must list names of sensors, got {type(names).__name__}; write "
+            f"{what}=[{sensors.names[0]!r}]."
+        )
+    return tuple(sensors.names[index_of(name, sensors)] for name in names)
+
+
+def index_of(sensor: object, sensors: SensorSet) -> int:
+    """Position of a sensor, by whatever was given as its name."""
+    if not isinstance(sensor, str):
+        raise SensorError(
+            f"a sensor is given by its name, got {type(sensor).__name__}; the sensors are "
+            f"{listed(sensors.names)}."
+        )
+    return sensors.index(sensor)
 
 
 def in_column_order(
@@ -35,23 +75,61 @@ def in_column_order(
                 f"sensor {sensor!r} was told {wrong}; its columns are {listed(columns)}."
             )
         ordered = [values[name] for name in columns]
-    elif isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        ordered = [values]
     else:
-        ordered = list(values)
+        ordered = _in_given_order(sensor, values)
     if len(ordered) != len(columns):
         raise DataError(
             f"sensor {sensor!r} was told {len(ordered)} values, but reads "
             f"{len(columns)} columns: {listed(columns)}."
         )
-    return tuple(_plain(value) for value in ordered)
+    return tuple(_plain(sensor, value) for value in ordered)
 
 
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as Python's; None as NaN."""
-    if value is None:
-        return float("nan")
-    return value.item() if isinstance(value, np.generic) else value
+def _in_given_order(sensor: str, values: Any) -> list[Any]:
+    """Values as a list; a value that stands alone is a list of one."""
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and len(shape) > 1:
+        raise DataError(
+            f"sensor {sensor!r} was told a table of shape {shape}; tell the values of one "
+            f"example, one for each column."
+        )
+    if isinstance(values, Set):
+        raise DataError(
+            f"sensor {sensor!r} was told a set, which has no order; tell a list, or a "
+            f"mapping by column name."
+        )
+    if (
+        shape == ()
+        or isinstance(values, (str, bytes))
+        or not isinstance(values, Iterable)
+    ):
+        return [values]
+    return list(values)
+
+
+def _plain(sensor: str, value: Any) -> Any:
+    """A number as Python's int or float, what is missing as NaN, the rest as it is."""
+    if isinstance(value, np.generic) or getattr(value, "shape", None) == ():
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return MISSING
+    if isinstance(value, (bool, float, str)):
+        return value
+    if isinstance(value, (Real, Decimal)):
+        try:
+            number = float(value)
+        except (ArithmeticError, ValueError) as error:
+            raise DataError(
+                f"sensor {sensor!r} was told a number that is too large; tell one below "
+                f"1e308."
+            ) from error
+        return value if isinstance(value, int) else number
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        raise DataError(
+            f"sensor {sensor!r} was told a {type(value).__name__} for one of its columns; "
+            f"tell one value for each column."
+        )
+    return value
 
 
 def same_values(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
@@ -61,38 +139,79 @@ def same_values(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
     )
 
 
-def check_limit(limit: float | None, max_cost: float | None) -> float | None:
-    """The most that may be spent: the session's limit or the policy's; None for neither."""
-    if limit is not None:
-        check_cost(limit, "the limit of a session")
-    limits = [float(value) for value in (limit, max_cost) if value is not None]
-    return min(limits) if limits else None
+# money ------------------------------------------------------------------------------------
+
+
+def check_limit(limit: float | None) -> float | None:
+    """The most that a session may spend; None for any amount."""
+    return None if limit is None else _amount(limit, "the limit of a session")
+
+
+def least_limit(one: float | None, other: float | None) -> float | None:
+    """The lesser of two limits, of which there may be none."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def check_prices(
-    prices: Mapping[str, float] | None, sensors: SensorSet
-) -> Array | None:
-    """Prices of one example, (n_sensors,); None where all examples pay the same."""
-    varying = [sensors.names[j] for j in sensors.varying]
-    given = dict(prices or {})
-    for name in given:
-        if name not in varying:
-            raise SensorError(
-                f"prices names {name!r}, whose price is the same for every example; give "
-                f"prices of {listed(varying) or 'no sensor'}."
-            )
-    lacking = [name for name in varying if name not in given]
-    if lacking:
+    prices: Mapping[str, float | None] | None, sensors: SensorSet
+) -> dict[str, float | None]:
+    """Prices that were given for one example, by sensor; None is the sensor's own."""
+    if prices is None and not sensors.varying.size:
+        return {}
+    if prices is not None and not isinstance(prices, Mapping):
         raise SensorError(
-            f"the price of sensor {lacking[0]!r} differs between examples; give "
-            f"prices={{{lacking[0]!r}: ...}}."
+            f"prices must be a mapping of sensors to prices, got "
+            f"{type(prices).__name__}; write prices={{{sensors.names[0]!r}: 12.5}}."
         )
-    if not varying:
+    given: dict[str, float | None] = {}
+    for name, price in (prices or {}).items():
+        own = price is None or (isinstance(price, Real) and price != price)
+        what = f"the price of sensor {sensors.names[index_of(name, sensors)]!r}"
+        given[str(name)] = None if own else _amount(price, what)
+    for sensor in map(int, sensors.varying):
+        name = sensors.names[sensor]
+        by_column = sensors.terms[sensor].price_column is not None
+        if name not in given or (by_column and given[name] is None):
+            or_own = "" if by_column else " (None for its own price)"
+            raise SensorError(
+                f"the price of sensor {name!r} differs between examples; give "
+                f"prices={{{name!r}: ...}}{or_own}."
+            )
+    return given
+
+
+def price_row(given: Mapping[str, float | None], sensors: SensorSet) -> Array | None:
+    """Prices of one example, (n_sensors,); None if it has none of its own.
+
+    A price that stands for a column does not include the surcharge, others do.
+    """
+    if not given:
         return None
-    row = sensors.costs.copy()
+    row = sensors.own_costs.copy()
     for name, price in given.items():
-        check_cost(price, f"the price of sensor {name!r}")
-        index = sensors.index(name)
-        from_column = sensors.terms[index].price_column is not None
-        row[index] = price + (sensors.terms[index].surcharge if from_column else 0.0)
+        sensor, terms = sensors.index(name), sensors.terms[sensors.index(name)]
+        if price is not None:
+            fee = terms.surcharge if terms.price_column is not None else 0.0
+            row[sensor] = price + fee
+    for sensor in np.flatnonzero(cannot_be(row, sensors)).tolist():
+        raise SensorError(
+            f"the price of sensor {sensors.names[sensor]!r} is {row[sensor]}; "
+            f"{what_can_be(sensors, sensor)}."
+        )
     return row
+
+
+def _amount(amount: Any, what: str) -> float:
+    """An amount of money as a float, finite and at least 0."""
+    if isinstance(amount, bool) or not isinstance(amount, Real):
+        raise SensorError(
+            f"{what} must be a number, got {type(amount).__name__}; write it as 12.5."
+        )
+    try:
+        number = float(amount)
+    except OverflowError:
+        number = math.inf
+    check_cost(number, what)
+    return number

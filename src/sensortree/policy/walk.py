@@ -8,21 +8,23 @@ here, so that one rule has one answer. Places are numbered: a leaf by its number
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.tree.paths import Path, path_cost, vertex_paths
+from sensortree.sensors.market import ROUNDING, on_paper, within
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.paths import Path, path_bill, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Mask, Rows
 
 if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
 
-# What is added in another order may differ in the last digits.
-ROUNDING = 1e-12
+# What keeps an example from going where the policy sends it.
+Obstacle = Literal["limit", "unavailable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +182,13 @@ class Evidence:
         return taken
 
 
-def within(cost: Any, cap: float) -> Any:
-    """Whether a cost, or each of an array, is no more than may be spent."""
-    return cost <= cap * (1 + ROUNDING)
+def sum_of_bill(
+    path: Path, sensors: SensorSet, prices: Array | None, known: frozenset[str]
+) -> float:
+    """What one example pays for what a path lacks, added up as on paper."""
+    bill = path_bill(path, sensors, prices, known).values()
+    charged = bill if prices is None else (price[0] for price in bill)
+    return on_paper(sum(on_paper(float(price)) for price in charged))
 
 
 def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mask:
@@ -216,13 +222,15 @@ def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
     -------
     place : ndarray of shape (n_rows,)
         The reachable leaf below the node of the least mean training risk among examples
-        that came to it, or ``~node`` if stopping there is better.
+        that came to it, the first of equals; or ``~node`` if stopping there is better.
     """
     below = policy.tree.path_signs[:, node] != 0
     risk = policy.flow.leaf_loss[node] + policy.cost_weight * more
     risk = np.where(reachable & below, risk, np.inf)
-    stay = policy.flow.stop_loss[node] < risk.min(axis=1)
-    return np.where(stay, ~node, risk.argmin(axis=1))
+    least = risk.min(axis=1)
+    best = (risk <= least[:, None] + ROUNDING).argmax(axis=1)
+    stay = np.isinf(least) | (policy.flow.stop_loss[node] < least - ROUNDING)
+    return np.where(stay, ~node, best)
 
 
 class Allowance:
@@ -257,41 +265,69 @@ class Allowance:
         """Price of what is still lacking on a way."""
         if self._prices is None:
             return self._policy.price(path, self.known)
-        sensors = self._policy.sensors
-        return float(path_cost(path, sensors, self._prices, self.known)[0])
+        return sum_of_bill(path, self._policy.sensors, self._prices, self.known)
+
+    def price_of(self, sensor: str) -> float:
+        """Price of a sensor now."""
+        return self.price(self._policy.alone[sensor])
 
     def way(self, place: int) -> float:
         """Price of what is still lacking on the way to a place."""
         return self.price(self._policy.places[place].path)
 
+    def lacking(self, place: Place) -> tuple[str, ...]:
+        """What is still lacking on the way to a place, in the order of buying."""
+        return tuple(path_bill(place.path, self._policy.sensors, known=self.known))
+
+    def pay(self, sensor: str) -> None:
+        """Pay for a sensor at its price now."""
+        self.spent = on_paper(self.spent + self.price_of(sensor))
+
     def reaches(self, place: Place) -> bool:
-        """Whether some leaf at or below a place can be reached."""
+        """Whether a place may be gone to: the root, or where some leaf can be reached."""
         if not self.unavailable and self._limit is None:
             return True
-        return any(self.reaches_leaf(leaf) for leaf in place.leaves_below)
+        return any(map(self.reaches_end, self._ends(place)))
 
-    def reaches_leaf(self, leaf: int) -> bool:
-        """Whether all that is lacking at a leaf can be had, and paid for."""
-        lacking = self._policy.places[leaf].sensors - self.known
-        if not lacking.isdisjoint(self.unavailable):
-            return False
-        if self._limit is None:
-            return True
-        return bool(within(self.spent + self.way(leaf), self._limit))
+    def reaches_end(self, place: int) -> bool:
+        """Whether all that is lacking at a place can be had, and paid for."""
+        lacking = self._policy.places[place].sensors - self.known
+        return lacking.isdisjoint(self.unavailable) and self._pays_for(place)
+
+    def obstacle(self, place: Place) -> Obstacle:
+        """What keeps it from a place that it cannot reach.
+
+        It is the limit, unless it could pay for the place if all could be had.
+        """
+        return "unavailable" if any(map(self._pays_for, self._ends(place))) else "limit"
 
     def worst_case(self, place: Place) -> float:
         """Price of the dearest way through a place that may still be taken."""
         below = place.leaves_below
         if self.unavailable or self._limit is not None:
-            below = tuple(leaf for leaf in below if self.reaches_leaf(leaf))
-        return max(map(self.way, below))
+            below = tuple(leaf for leaf in below if self.reaches_end(leaf))
+        return max(map(self.way, below or (place.number,)))
 
     def best_place(self, node: int) -> int:
         """Where it is served best if it cannot go on from a node as decided."""
         policy = self._policy
         leaves = range(policy.tree.n_leaves)
         below = policy.places[~node].leaves_below
-        reachable = [leaf in below and self.reaches_leaf(leaf) for leaf in leaves]
+        reachable = [leaf in below and self.reaches_end(leaf) for leaf in leaves]
         more = [self.way(leaf) if reachable[leaf] else 0.0 for leaf in leaves]
         best = best_place(policy, node, np.array([more]), np.array([reachable]))
         return int(best[0])
+
+    def _ends(self, place: Place) -> tuple[int, ...]:
+        """Places of which one must be within reach before a place is gone to.
+
+        What the root knows is bought whenever it can be, as nothing is known before.
+        """
+        root = place.number == self._policy.root
+        return (place.number,) if root else place.leaves_below
+
+    def _pays_for(self, place: int) -> bool:
+        """Whether what is lacking at a place is within the limit."""
+        if self._limit is None:
+            return True
+        return bool(within(self.spent + self.way(place), self._limit))

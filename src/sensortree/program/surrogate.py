@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import ProblemError
-from sensortree.program.arrays import Array, as_floats, like, namespace, to_numpy
+from sensortree.program.arrays import Array, as_floats, like, namespace
+from sensortree.program.directions import column_sizes, directions
 
 Coef = list[NDArray[np.float64]]
 
@@ -291,6 +292,13 @@ class SurrogateProblem:
         above = self.lost_if_positive[:, node] * xp.maximum(1.0 + m, xp.zeros_like(m))
         return below + value[self.negative[node]], above + value[self.positive[node]]
 
+    def largest_loss(self) -> float:
+        """The largest saving that a decision can lose for an example."""
+        xp = namespace(self.lost_if_negative)
+        return max(
+            float(xp.max(self.lost_if_negative)), float(xp.max(self.lost_if_positive))
+        )
+
     def scaled(self) -> tuple[SurrogateProblem, tuple[NDArray[np.float64], ...], float]:
         """Bring columns and savings to size 1.
 
@@ -308,11 +316,7 @@ class SurrogateProblem:
             if id(array) not in arrays:
                 scales[id(array)] = column_sizes(array)
                 arrays[id(array)] = array / like(scales[id(array)], array)
-        xp = namespace(self.lost_if_negative)
-        size = max(
-            float(xp.max(self.lost_if_negative)), float(xp.max(self.lost_if_positive))
-        )
-        size = size or 1.0
+        size = self.largest_loss() or 1.0
         scaled = replace(
             self,
             features=tuple(arrays[id(array)] for array in self.features),
@@ -321,12 +325,30 @@ class SurrogateProblem:
         )
         return scaled, tuple(scales[id(array)] for array in self.features), size
 
+    def turned(self) -> tuple[SurrogateProblem, tuple[NDArray[np.float64] | None, ...]]:
+        """Replace columns that nearly depend on each other by orthogonal ones.
 
-def column_sizes(array: Array) -> NDArray[np.float64]:
-    """Largest absolute value of each column; 1 for a column of zeros."""
-    xp = namespace(array)
-    sizes = to_numpy(xp.max(xp.abs(array), axis=0))
-    return np.where(sizes > 0, sizes, 1.0)
+        Returns
+        -------
+        problem : SurrogateProblem
+            Its optimum without penalties is that of this problem, but for directions that
+            double precision does not resolve.
+        turns : tuple of ndarray of shape (D_j, k_j), or None
+            Times the coefficients of that problem they are coefficients of this one. None
+            where columns are independent enough, and kept.
+        """
+        turns: dict[int, NDArray[np.float64] | None] = {}
+        arrays: dict[int, Array] = {}
+        for array in self.features:
+            if id(array) not in arrays:
+                turns[id(array)] = turn = directions(array)
+                arrays[id(array)] = array if turn is None else array @ like(turn, array)
+        if all(turn is None for turn in turns.values()):
+            return self, (None,) * self.n_nodes
+        turned = replace(
+            self, features=tuple(arrays[id(array)] for array in self.features)
+        )
+        return turned, tuple(turns[id(array)] for array in self.features)
 
 
 def _children(children: Any, side: str) -> NDArray[np.intp]:

@@ -12,6 +12,22 @@ from numpy.typing import NDArray
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array
 
+# What is added up in another order, or in binary numbers, differs in the last digits.
+ROUNDING = 1e-12
+
+
+def within(cost: Any, cap: float) -> Any:
+    """Whether a cost, or each of an array, is no more than may be spent.
+
+    Money that adds up to the cap on paper is within it: .1 and .2 are within .3.
+    """
+    return cost <= cap * (1 + ROUNDING)
+
+
+def on_paper(amount: float) -> float:
+    """An amount of money to fifteen digits, so that 0.1 and 0.2 add up to 0.3."""
+    return float(f"{amount:.15g}")
+
 
 @dataclass(frozen=True, eq=False)
 class Market:
@@ -24,15 +40,24 @@ class Market:
         Prices of each example, where some have prices of their own.
     max_cost : float or None
         No example may spend more.
+    weight : ndarray of shape (n_rows,) or None
+        How often each example counts where prices are averaged.
     """
 
     sensors: SensorSet
     prices: Array | None = None
     max_cost: float | None = None
+    weight: Array | None = None
 
     def cost(self, subset: Iterable[str], known: Iterable[str] = ()) -> Any:
         """Price of a subset: a number, or one for each example."""
         return self.sensors.cost_of(subset, known, self.prices)
+
+    def mean_cost(self, subset: Iterable[str], known: Iterable[str] = ()) -> float:
+        """Mean price of a subset."""
+        cost = self.cost(subset, known)
+        weight = self.weight if np.ndim(cost) else None
+        return float(np.average(cost, weights=weight))
 
     def extension(self, known: frozenset[str], name: str) -> frozenset[str] | None:
         """What is known after buying one more; None if nobody may, or can afford it."""
@@ -43,7 +68,7 @@ class Market:
         """Whether some example may know this and can afford it."""
         if not self.sensors.admissible(subset):
             return False
-        return self.max_cost is None or bool(np.min(self.cost(subset)) <= self.max_cost)
+        return bool(np.any(self.affordable(self.cost(subset))))
 
     def free(self) -> frozenset[str]:
         """Sensors that cost nothing, with all that must come before them."""
@@ -80,4 +105,22 @@ class Market:
         """Which costs are within the cap."""
         if self.max_cost is None:
             return np.ones(np.shape(costs), dtype=bool)
-        return np.asarray(np.asarray(costs) <= self.max_cost)
+        return np.asarray(within(np.asarray(costs), self.max_cost))
+
+
+def cannot_be(prices: Array, sensors: SensorSet) -> NDArray[np.bool_]:
+    """Which prices cannot be, (..., n_sensors).
+
+    They are finite, and at least the surcharge that the second of a group does not pay.
+    NaN may be: it is a sensor's own price.
+    """
+    least = np.array([terms.surcharge for terms in sensors.terms])
+    return np.asarray(np.isinf(prices) | (prices < least))
+
+
+def what_can_be(sensors: SensorSet, sensor: int) -> str:
+    """What the price of a sensor may be, in words."""
+    least = sensors.terms[sensor].surcharge
+    return (
+        f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"
+    )

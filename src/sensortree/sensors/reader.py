@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.sensors.market import cannot_be, what_can_be
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, one_row
 from sensortree.types import Array
@@ -201,28 +202,46 @@ def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
 def read_prices(table: Table, sensors: SensorSet) -> Array | None:
     """Prices of each row from price columns, or as given with the table.
 
+    A price that is given counts, also of a sensor that had none in training; NaN stands
+    for the sensor's own price.
+
     Returns
     -------
     prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
     """
-    if not sensors.varying.size:
+    given = table.prices
+    if not sensors.varying.size and (given is None or np.isnan(given).all()):
         return None
-    prices = np.tile(sensors.costs, (table.shape[0], 1))
+    prices = np.tile(sensors.own_costs, (table.shape[0], 1))
+    if given is not None:
+        prices = np.where(np.isnan(given), prices, given)
     for sensor in map(int, sensors.varying):
         terms = sensors.terms[sensor]
         if terms.price_column is not None:
+            _check_one_price(given, sensors, sensor)
             column = table.take(slice(None), [terms.price_column])
             prices[:, sensor] = _price_numbers(column, sensors, sensor)
             prices[:, sensor] += terms.surcharge
-        elif table.prices is None:
+        elif given is None:
             raise DataError(
                 f"the price of sensor {sensors.names[sensor]!r} is different for every "
                 f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
             )
-        else:
-            given = table.prices[:, sensor]
-            prices[:, sensor] = np.where(np.isnan(given), prices[:, sensor], given)
     return prices
+
+
+def _check_one_price(given: Array | None, sensors: SensorSet, sensor: int) -> None:
+    """Refuse a price beside X for a sensor whose price is a column of X."""
+    if given is None or np.isnan(given[:, sensor]).all():
+        return
+    row = int(np.flatnonzero(~np.isnan(given[:, sensor]))[0])
+    column = sensors.terms[sensor].price_column
+    assert column is not None
+    raise DataError(
+        f"prices gives {given[row, sensor]:g} in row {row} for sensor "
+        f"{sensors.names[sensor]!r}, whose price is column "
+        f"{sensors.column_names[column]!r} of X; leave NaN there."
+    )
 
 
 def _price_numbers(column: Any, sensors: SensorSet, sensor: int) -> Array:
@@ -258,13 +277,11 @@ def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
             f"row per example, one column per sensor in the order "
             f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
         )
-    least = np.array([terms.surcharge for terms in sensors.terms])
-    bad = np.argwhere(np.isinf(values) | (values < least))
+    bad = np.argwhere(cannot_be(values, sensors))
     if bad.size:
         row, sensor = bad[0]
         raise DataError(
             f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
-            f"{values[row, sensor]}; a price is finite and at least "
-            f"{least[sensor]:g}{', its surcharge' if least[sensor] else ''}."
+            f"{values[row, sensor]}; {what_can_be(sensors, sensor)}."
         )
     return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
 
@@ -147,6 +147,9 @@ class Terms:
         Whether every example has a price of its own.
     price_column : int or None
         Column of the table that holds it.
+    own_price : float or None
+        The price that was declared, where examples may have one of their own and `cost`
+        is the mean of what was paid in training; None where they are the same.
     """
 
     group: str | None = None
@@ -155,6 +158,7 @@ class Terms:
     one_of: str | None = None
     varies: bool = False
     price_column: int | None = None
+    own_price: float | None = field(default=None, metadata={"digest": "if set"})
 
 
 def check_cost(cost: object, what: str) -> None:

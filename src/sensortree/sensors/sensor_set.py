@@ -120,11 +120,19 @@ class SensorSet:
         """Positions of the sensors of which every example has a price of its own."""
         return np.flatnonzero([terms.varies for terms in self.terms])
 
+    @cached_property
+    def own_costs(self) -> NDArray[np.float64]:
+        """Price of each sensor for an example that has no price of its own."""
+        own = [terms.own_price for terms in self.terms]
+        return np.array(
+            [c if p is None else p for c, p in zip(self.costs, own, strict=True)]
+        )
+
     def with_varying(self, varies: Iterable[Any]) -> SensorSet:
         """Give the same sensors, some of which have a price for every example."""
         terms = tuple(
-            replace(t, varies=t.varies or bool(v))
-            for t, v in zip(self.terms, varies, strict=True)
+            replace(t, varies=True, own_price=float(cost)) if v else t
+            for t, v, cost in zip(self.terms, varies, self.costs, strict=True)
         )
         return replace(self, terms=terms)
 

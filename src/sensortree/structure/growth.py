@@ -30,6 +30,7 @@ from sensortree.types import Array, Rows
 PAIRED = 6
 # A second purchase must raise the total worth by this share for the tree to branch.
 BRANCH = 0.1
+# Rows, by weight, that a purchase must be for.
 MIN_ROWS = 25
 RIDGE = 1e-2
 
@@ -147,10 +148,10 @@ def best_purchase(
     extended = [evidence.extend(vertex.subset, j) for j in others]
     options = list(dict.fromkeys(more for more in extended if more is not None))
     rows = vertex.rows
-    if not options or len(rows) < MIN_ROWS:
+    weight = evidence.weight[rows]
+    if not options or weight.sum() < MIN_ROWS:
         return None
     worth = _worth(evidence, cost_weight, vertex, options)
-    weight = evidence.weight[rows]
     best = np.argsort(-(weight @ np.maximum(worth, 0.0)), kind="stable")[:PAIRED]
     pairs = [options[a] | options[b] for a, b in combinations(sorted(best), 2)]
     pairs = [p for p in dict.fromkeys(pairs) if p not in options and evidence.allows(p)]
@@ -163,7 +164,7 @@ def best_purchase(
     ahead = worth[:, chosen].argmax(axis=1)
     goes_on = worth[:, chosen].max(axis=1) > 0
     groups = tuple(rows[goes_on & (ahead == k)] for k in range(len(chosen)))
-    if min(len(group) for group in groups) < MIN_ROWS:
+    if min(evidence.weight[group].sum() for group in groups) < MIN_ROWS:
         return None
     return Purchase(tuple(options[k] for k in chosen), groups, total)
 
@@ -183,7 +184,7 @@ def _best_options(
         if options[a] <= options[b] or options[b] <= options[a]:
             continue
         both = np.maximum(positive[:, a], positive[:, b])
-        fewest = min(np.sum(positive[:, a] < both), np.sum(positive[:, b] < both))
+        fewest = min(weight @ (positive[:, k] < both) for k in (a, b))
         if fewest >= MIN_ROWS and weight @ both > together:
             best, together = [a, b], float(weight @ both)
     return best, together if len(best) == 2 else alone

@@ -12,6 +12,7 @@ import numpy as np
 
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
+from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.screening import LeastSquaresScreen
 from sensortree.types import Array
@@ -55,7 +56,7 @@ class SubsetLosses:
 
     def mean_cost(self, subset: Subset, known: Subset = frozenset()) -> float:
         """Mean price of a subset when another is known."""
-        return float(np.mean(self.cost(subset, known)))
+        return self.market.mean_cost(*map(self.named, (subset, known)))
 
     def extend(self, subset: Subset, sensor: int) -> Subset | None:
         """What is known after buying one more sensor; None if it may not be bought."""
@@ -119,7 +120,7 @@ class SubsetLosses:
         columns = np.hstack(
             [scores, ordered[:, -1:], ordered[:, -1:] - ordered[:, -2:-1], *readings]
         )
-        mean = np.nan_to_num(np.nanmean(columns, axis=0))
+        mean, _ = moments(columns, self.data.weight)
         return np.where(np.isnan(columns), mean, columns)
 
     def _losses(self, posterior: Array) -> Array:

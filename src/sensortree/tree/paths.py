@@ -50,17 +50,21 @@ def path_cost(
 
 
 def path_bill(
-    path: Iterable[frozenset[str]], sensors: SensorSet, prices: Array | None = None
+    path: Iterable[frozenset[str]],
+    sensors: SensorSet,
+    prices: Array | None = None,
+    known: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """Price that each sensor of a path is charged, in the order of purchase.
 
-    The first of a group pays in full, the others the discounted price. A number for each
-    sensor, or an array of shape (n_rows,) with prices; they add up to `path_cost`.
+    The first of a group pays in full, the others the discounted price; what is known
+    already is not bought. A number for each sensor, or an array of shape (n_rows,) with
+    prices; they add up to `path_cost`.
     """
     charged: dict[str, Any] = {}
-    opened: set[str | None] = set()
+    opened = {sensors.terms[sensors.index(name)].group for name in known}
     for subset in path:
-        for name in sensors.purchase_order(subset - charged.keys()):
+        for name in sensors.purchase_order(subset - known - charged.keys()):
             sensor = sensors.index(name)
             terms = sensors.terms[sensor]
             full = sensors.costs[sensor] if prices is None else prices[:, sensor]

@@ -180,7 +180,7 @@ class SensorTree:
         signs = np.zeros((self.n_leaves, self.n_nodes), dtype=np.int_)
         first, last = self._leaf_ranges
         for node in range(self.n_nodes):
-            split = self._first_positive_leaf(node)
+            split = _first_positive_leaf(self, node)
             signs[first[node] : split, node] = -1
             signs[split : last[node], node] = +1
         signs.flags.writeable = False
@@ -196,10 +196,6 @@ class SensorTree:
             first[node] = ~low if low < 0 else first[low]
             last[node] = ~high + 1 if high < 0 else last[high]
         return first, last
-
-    def _first_positive_leaf(self, node: int) -> int:
-        child = int(self.children[1][node])
-        return ~child if child < 0 else int(self._leaf_ranges[0][child])
 
     @property
     def positive_paths(self) -> NDArray[np.bool_]:
@@ -427,3 +423,9 @@ def _depth_first(root: Leaf | Node) -> Iterator[Leaf | Node]:
         yield vertex
         if isinstance(vertex, Node):
             stack += (vertex.positive, vertex.negative)
+
+
+def _first_positive_leaf(tree: SensorTree, node: int) -> int:
+    """First leaf on the positive side of a node."""
+    child = int(tree.children[1][node])
+    return ~child if child < 0 else int(tree._leaf_ranges[0][child])

@@ -36,10 +36,13 @@ class RawSolution:
     candidates : list of Candidate
         The first one that is certified is taken, or else the best.
     iterations : int
+    stopped : bool
+        Whether the user stopped it.
     """
 
     candidates: list[Candidate]
     iterations: int
+    stopped: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +54,8 @@ class Options:
     ridge, lasso : ndarray of shape (p,)
         Weight of θ_d²/2 and of |θ_d| in the objective, for each coefficient.
     tol : float
-        Gap to reach, relative to the larger of |objective| and `unit`.
-    unit : float
-        What 1 is in the user's objective, before it was scaled.
+        Gap to reach, relative to the larger of |objective| and 1, the largest saving of
+        the scaled problem.
     n_jobs : int
         Threads that may be used.
     callback : callable or None
@@ -63,7 +65,6 @@ class Options:
     ridge: Array
     lasso: Array
     tol: float
-    unit: float = 1.0
     n_jobs: int = 1
     callback: Callable[[Progress], object] | None = None
 

@@ -55,7 +55,7 @@ class Blocks:
         self.n_values = 4 * problem.n_nodes * rows.size
         room = ROOM_FOR_PRODUCTS if xp is np else ROOM_FOR_PRODUCTS_FOREIGN
         for block in self.blocks:
-            block.keep_products = rows.size * n_pairs(problem.n_features[0]) <= room
+            block.products.keep = rows.size * n_pairs(problem.n_features[0]) <= room
         numbers = np.arange(len(self.blocks))
         self._chunks = np.array_split(numbers, max(1, min(CHUNKS, numbers.size)))
         self._unpacked: Array | None = None
@@ -115,7 +115,7 @@ class Blocks:
     def matrix(self) -> Array:
         """S = sum of Φᵀ M Φ, (p, p), where the rows are; at least its upper triangle."""
         n_nodes, n_features = self.problem.n_nodes, self.problem.n_features[0]
-        pairs = len(self.blocks[0].shared) == 1 and n_nodes > 1
+        pairs = len(self.blocks[0].products.shared) == 1 and n_nodes > 1
         n_coef = self.n_coef
         shape = (n_pairs(n_nodes), n_pairs(n_features)) if pairs else (n_coef, n_coef)
 

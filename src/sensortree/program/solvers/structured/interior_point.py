@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import SolverError
-from sensortree.program.certificate import REACH
 from sensortree.program.solvers.base import Options, Progress, RawSolution
 from sensortree.program.solvers.structured.blocks import Blocks, Point, add_up_in_order
 from sensortree.program.solvers.structured.newton import Newton
@@ -28,9 +28,13 @@ STARTS = (0.7, 5.0, 50.0)
 SHORT = 0.1
 # The solver's own estimate of the gap is to be this much below the tolerance.
 CLOSER = 0.3
-# Curvature added to each coefficient, in units of tol · objective / p. A coefficient that
-# no example holds back any more then moves slowly; the optimum stays where it is.
+# Curvature added to each coefficient, in units of objective / p. A coefficient that no
+# example holds back any more then moves slowly; the optimum stays where it is. In units
+# of the tolerance, but no more for a loose one: it would hold back what matters as well.
 DRAG = 1e-3
+TIGHT = 1e-6
+# How many times larger than they are coefficients may become, when a point is judged.
+REACH = 100.0
 PATIENCE = 20  # iterations without a smaller gap
 
 
@@ -121,10 +125,11 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
         path.start(starts.pop(0))
         best, least = path.point(), np.inf
         smallest_gap, last_progress, iteration = np.inf, 0, 0
+        stop: object = False
         try:
             for iteration in range(MAX_ITERATIONS + 1):
                 upper, lower, doubt, product = path.bounds()
-                size = max(options.unit, abs(upper))
+                size = max(1.0, abs(upper))
                 gap = max(upper - lower, product) / size
                 if gap < 0.9 * smallest_gap:
                     smallest_gap, last_progress = gap, iteration
@@ -136,14 +141,15 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol
                 if done or stop or stalled:
                     break
-                drag = DRAG * options.tol * size / path.blocks.n_coef
+                drag = DRAG * min(options.tol, TIGHT) * size / path.blocks.n_coef
                 length = path.step(product, drag)
                 only_started = len(STARTS) - len(starts) == iteration + 1
                 if only_started and length < SHORT and starts:
                     path.start(starts.pop(0))
         except KeyboardInterrupt:  # what we have is worth having, and will be certified
-            pass
+            stop = True
         except SolverError:
             if least == np.inf:
                 raise
-    return path.blocks.solution((best, path.point()), iteration)
+    found = path.blocks.solution((best, path.point()), iteration)
+    return replace(found, stopped=bool(stop))

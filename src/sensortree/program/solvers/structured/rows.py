@@ -13,9 +13,13 @@ from sensortree.program.arrays import (
     namespace,
     numbers,
     on_device_of,
-    to_numpy,
 )
-from sensortree.program.solvers.structured.shape import TreeShape
+from sensortree.program.solvers.structured.features import FeatureProducts
+from sensortree.program.solvers.structured.shape import (
+    TreeShape,
+    fill_drops,
+    outflow,
+)
 
 Vector = NDArray[np.float64]
 
@@ -53,25 +57,15 @@ class Rows:
         self.xp = xp = namespace(a)
         self.n_nodes, self.n_rows = a.shape
         self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
-        numbered = np.arange(tree.below[0].stop)
-        # Nodes that share features are multiplied together.
-        shared: dict[int, tuple[Array, list[int]]] = {}
-        for j, phi in enumerate(features):
-            shared.setdefault(id(phi), (phi, []))[1].append(j)
-        self.shared = [
-            (phi, nodes, np.stack([numbered[tree.columns[j]] for j in nodes]))
-            for phi, nodes in shared.values()
-        ]
+        self.products = FeatureProducts(tree, features)
         self.depth_first = like(np.array(tree.depth_first), a)
-        self.keep_products = False
-        self.kept_products: Array | None = None
         self.t: Array = None  # set by `aim`
 
     # where the rows stand -------------------------------------------------------------
 
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
-        self.m = self._margins(theta)
+        self.m = self.products.margins(theta)
         return float(self.xp.sum(self._values(0.0)[0, :]))
 
     def center(self, mu: float) -> None:
@@ -85,38 +79,16 @@ class Rows:
             self.s = self._rows(self.v, self.m)
             self.s[WITH, ...] -= self.weight
             self.z = mu / self.s
-            currents = self._to_v(self.z[WITH, ...] + self.z[WITHOUT, ...])
+            currents = outflow(self.tree, self.z[WITH, ...] + self.z[WITHOUT, ...])
             currents[0, :] -= 1.0
             if float(xp.max(xp.abs(currents))) < NEARLY:
                 break
             self.connect()
             dv = self._solve_laplacian(currents)
-            drops = self._drops(dv, xp.empty_like(self.weight))
+            drops = fill_drops(self.tree, dv, xp.empty_like(self.weight))
             speed = xp.max(-drops / xp.min(self.s, axis=0), axis=(0, 1))
             self.v = self.v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
         self.product = self.s * self.z
-
-    def _margins(self, theta: Vector) -> Array:
-        """Margins of given coefficients."""
-        margins: list[Array] = [None] * self.n_nodes
-        for phi, nodes, columns in self.shared:
-            together = like(theta[columns], phi) @ phi
-            if len(nodes) == self.n_nodes:
-                return together
-            for k, j in enumerate(nodes):
-                margins[j] = together[k, :]
-        return self.xp.stack(margins)
-
-    def _to_theta(self, pull: Array) -> Vector:
-        """Adjoint of `_margins`."""
-        theta = np.empty(self.tree.below[0].stop)
-        for phi, nodes, columns in self.shared:
-            if len(nodes) < self.n_nodes:
-                mine = self.xp.stack([pull[j, :] for j in nodes])
-            else:
-                mine = pull
-            theta[columns] = to_numpy(mine @ phi.T)
-        return theta
 
     def _values(self, slack: float) -> Array:
         """V of every node at the present margins, plus a slack per level."""
@@ -137,26 +109,10 @@ class Rows:
     def _rows(self, v: Array, m: Array) -> Array:
         """The linear part of the rows at (v, m)."""
         rows = self._empty(2, *self.weight.shape)
-        drops = self._drops(v, rows[WITHOUT, ...])
+        drops = fill_drops(self.tree, v, rows[WITHOUT, ...])
         rows[WITH, ...] = self.slope * m
         rows[WITH, ...] += drops
         return rows
-
-    def _drops(self, v: Array, drops: Array) -> Array:
-        """Fill in the drops v_j - v_child over each node's edges; v of a leaf is 0."""
-        drops[...] = v
-        for edges in self.tree.edges:
-            for edge in edges:
-                drops[edge.side, edge.parents, :] -= v[edge.children, :]
-        return drops
-
-    def _to_v(self, flow: Array) -> Array:
-        """Adjoint of `_drops`: what flows out of each node, less what flows in."""
-        total = flow[0, ...] + flow[1, ...]
-        for edges in self.tree.edges:
-            for edge in edges:
-                total[edge.children, :] -= flow[edge.side, edge.parents, :]
-        return total
 
     # the Newton step ------------------------------------------------------------------
 
@@ -261,26 +217,16 @@ class Rows:
                 seen[n.start : n.stop, :] *= self.share[0, j, :]
             if p:
                 seen[p.start : p.stop, :] *= self.share[1, j, :]
-        S += M @ self._feature_products().T
+        S += M @ self.products.pairs().T
 
     def _empty(self, *shape: int) -> Array:
         kind = {"dtype": self.weight.dtype, **on_device_of(self.weight)}
         return self.xp.empty(shape, **kind)
 
-    def _feature_products(self) -> Array:
-        """φ_d φ_e, d <= e, (D (D + 1) / 2, n_rows); kept if there is room."""
-        if self.kept_products is not None:
-            return self.kept_products
-        phi = self.features[0]
-        products = self.xp.concat([phi[d, :] * phi[d:, :] for d in range(phi.shape[0])])
-        if self.keep_products:
-            self.kept_products = products
-        return products
-
     def apply(self, theta: Vector) -> Vector:
         """Φᵀ M Φ θ of these rows, without the matrix: up the tree, and down."""
         tree = self.tree
-        m = self._margins(theta)
+        m = self.products.margins(theta)
         sources = self.w * m  # of the branches
         u = self.xp.empty_like(m)
         for level, edges in zip(
@@ -297,7 +243,7 @@ class Rows:
                 into = flow[edge.side, edge.parents, :]
                 flow[:, edge.children, :] += self.share[:, edge.children, :] * into
         pull = self.w * flow
-        return self._to_theta(self.extra * m + pull[0, ...] + pull[1, ...])
+        return self.products.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
@@ -333,20 +279,20 @@ class Rows:
             self.t = self.xp.clip(self.t, max=MOST_SECOND_ORDER)
             self.t += mu / self.product
             tau = self.z * self.t
-            self.currents = self._to_v(tau[WITH, ...] + tau[WITHOUT, ...])
+            self.currents = outflow(self.tree, tau[WITH, ...] + tau[WITHOUT, ...])
         self.currents[0, :] -= 1.0
         dv = self._solve_laplacian(self.currents + 0.0)
-        pull = self._drops(dv, self.xp.empty_like(self.pushed))
+        pull = fill_drops(self.tree, dv, self.xp.empty_like(self.pushed))
         pull *= self.pushed
         if mu is not None:
             pull -= self.slope * tau[WITH, ...]
-        return -self._to_theta(pull[0, ...] + pull[1, ...])
+        return -self.products.to_theta(pull[0, ...] + pull[1, ...])
 
     def follow(self, theta: Vector) -> Vector:
         """Complete the step for dθ; return how fast it meets s = 0 and z = 0."""
         xp = self.xp
-        self.dm = self._margins(theta)
-        currents = self.currents - self._to_v(self.pushed * self.dm)
+        self.dm = self.products.margins(theta)
+        currents = self.currents - outflow(self.tree, self.pushed * self.dm)
         self.dv = self._solve_laplacian(currents)
         self.ds = self._rows(self.dv, self.dm)
         self.r = self.ds / self.s
@@ -377,7 +323,9 @@ class Rows:
         pulls = self.slope * self.z[WITH, ...]
         low, high = pulls[0, ...], pulls[1, ...]
         value, product = total(self._values(0.0)[0, :]), total(self.product)
-        return numbers(value, total(low - high), product), self._to_theta(low + high)
+        return numbers(value, total(low - high), product), self.products.to_theta(
+            low + high
+        )
 
 
 def n_pairs(n: int) -> int:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.program.arrays import Array
 from sensortree.program.surrogate import SurrogateProblem
 
 
@@ -126,3 +127,21 @@ def _depth_first(negative: list[int], positive: list[int]) -> list[int]:
         order.append(node)
         stack += [child for child in (positive[node], negative[node]) if child >= 0]
     return order
+
+
+def fill_drops(tree: TreeShape, v: Array, drops: Array) -> Array:
+    """Fill in the drops v_j - v_child over each node's edges; v of a leaf is 0."""
+    drops[...] = v
+    for edges in tree.edges:
+        for edge in edges:
+            drops[edge.side, edge.parents, :] -= v[edge.children, :]
+    return drops
+
+
+def outflow(tree: TreeShape, flow: Array) -> Array:
+    """Adjoint of `fill_drops`: what flows out of each node, less what flows in."""
+    total = flow[0, ...] + flow[1, ...]
+    for edges in tree.edges:
+        for edge in edges:
+            total[edge.children, :] -= flow[edge.side, edge.parents, :]
+    return total

@@ -1,0 +1,235 @@
+"""Seconds of a default fit, beside LightGBM's, and the risk on rows it has not seen.
+
+    python -m benchmarks.fit                      all tables
+    python -m benchmarks.fit clinical letter      some
+    python -m benchmarks.fit --rounds 3           the least of several fits
+    python -m benchmarks.fit --profile clinical   where the time goes
+
+Three tables are made up, so that nothing has to be fetched; landsat, letter and forest come
+from $SENSORTREE_DATA. Seconds are of one process with one thread, by its own clock, so that
+other jobs on the machine do not count. To compare two versions of the library, run it with
+PYTHONPATH set to each; everything else is the same. LightGBM is fitted with its lazy
+feature penalties (CEGB), the method that users would take instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from threadpoolctl import threadpool_limits
+
+from experiments.data import path_of
+from sensortree import Sensor, SensorTreeClassifier
+
+TEST_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows to learn from and to test on, sensors, and the price of an error."""
+
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+    sensors: dict[str, Sensor]
+    cost_weight: float
+
+    def lightgbm_seconds(self) -> float:
+        """Time LightGBM with lazy penalties, the prices as shares of their sum."""
+        from lightgbm import LGBMClassifier
+
+        prices = np.zeros(self.X.shape[1])
+        for sensor in self.sensors.values():
+            prices[sensor.columns] = sensor.cost
+        total = sum(float(sensor.cost) for sensor in self.sensors.values())
+        model = LGBMClassifier(
+            cegb_tradeoff=1e-4,
+            cegb_penalty_feature_lazy=(prices / total).tolist(),
+            random_state=0,
+            n_jobs=1,
+            verbose=-1,
+        )
+        started = time.process_time()
+        model.fit(self.X, self.y)
+        return time.process_time() - started
+
+
+def clinical(n_rows: int = 600, seed: int = 0) -> Table:
+    """Nine sensors of a ward: some of one number, some one-hot, some with gaps."""
+    rng = np.random.default_rng(seed)
+    n = n_rows + TEST_ROWS
+    illness = rng.normal(size=n)
+    numbers = illness[:, None] * np.linspace(0.2, 1.2, 10) + rng.normal(size=(n, 10))
+    numbers[:, 5] = np.exp(numbers[:, 5])
+    wards = np.digitize(illness + 1.5 * rng.normal(size=n), [-1, 0, 0.7, 1.5])
+    pains = np.digitize(-illness + rng.normal(size=n), [-1, 0, 1])
+    scans = np.digitize(1.3 * illness + rng.normal(size=n), [-1.2, -0.3, 0.3, 1.2])
+    smoker = (0.5 * illness + rng.normal(size=n) > 0).astype(int)
+    numbers[:, 3:][rng.random((n, 7)) < 0.12] = np.nan
+    score = illness + 0.5 * (scans > 2) * smoker + 0.3 * (wards == 1)
+    y = (score + 0.4 * rng.normal(size=n) > 0.3).astype(int)
+    X = np.column_stack([numbers, wards, pains, scans, smoker]).astype(float)
+
+    def filled() -> Any:
+        return SimpleImputer(add_indicator=True)
+
+    def categories() -> Any:
+        return make_pipeline(
+            SimpleImputer(strategy="most_frequent"),
+            OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        )
+
+    sensors = {
+        "history": Sensor([0, 1, 2], cost=1.0),
+        "smoker": Sensor([13], cost=1.0),
+        "ward": Sensor([10], cost=2.0, transformer=categories()),
+        "pain": Sensor([11], cost=1.0, transformer=categories()),
+        "blood": Sensor([3, 4], cost=7.0, transformer=filled()),
+        "enzyme": Sensor([5], cost=9.0, transformer=filled()),
+        "cardiogram": Sensor([6, 7], cost=15.0, transformer=filled()),
+        "scan": Sensor([12], cost=40.0, transformer=categories()),
+        "stress": Sensor([8, 9], cost=80.0, transformer=filled()),
+    }
+    return _split(X, y, n_rows, sensors, 0.002)
+
+
+def columns(n_rows: int, n_columns: int, n_classes: int, seed: int = 0) -> Table:
+    """Columns of cost 1; a third of them carry the class, by themselves and in pairs."""
+    rng = np.random.default_rng(seed)
+    n = n_rows + TEST_ROWS
+    X = rng.normal(size=(n, n_columns))
+    useful = n_columns // 3
+    linear = rng.normal(size=(useful, n_classes))
+    pairs = X[:, : useful - 1] * X[:, 1:useful]
+    score = X[:, :useful] @ linear + pairs @ rng.normal(size=(useful - 1, n_classes))
+    y = (score + rng.gumbel(size=score.shape)).argmax(axis=1)
+    sensors = {f"x{j}": Sensor([j]) for j in range(n_columns)}
+    return _split(X, y, n_rows, sensors, 0.01)
+
+
+def landsat() -> Table:
+    """Four bands of nine pixels each, six classes, 4,435 rows."""
+    return _from_file("satimage", 0.35)
+
+
+def letter() -> Table:
+    """Three groups of features, 26 classes, 16,000 rows."""
+    return _from_file("letter", 0.35)
+
+
+def forest(n_rows: int = 12_000, grouped: bool = False) -> Table:
+    """54 columns of cost 1, or eight sensors; class 2 against the rest."""
+    arrays = np.load(path_of("covtype"))
+    order = np.random.default_rng(0).permutation(len(arrays["y"]))
+    order = order[: n_rows + TEST_ROWS]
+    X, y = arrays["X"][order].astype(float), (arrays["y"][order] == 1).astype(int)
+    sensors = {f"x{j}": Sensor([j]) for j in range(X.shape[1])}
+    return _split(X, y, n_rows, _grouped(arrays) if grouped else sensors, 0.005)
+
+
+def _from_file(name: str, worth: float) -> Table:
+    """A table with its official split; buying everything is worth this much error."""
+    arrays = np.load(path_of(name))
+    X, y, split = arrays["X"].astype(float), arrays["y"], arrays["split"]
+    sensors = _grouped(arrays)
+    train, test = split == 0, split == 1
+    total = sum(float(sensor.cost) for sensor in sensors.values())
+    return Table(X[train], y[train], X[test], y[test], sensors, worth / total)
+
+
+def _grouped(arrays: Any) -> dict[str, Sensor]:
+    """The sensors that a file groups its columns into."""
+    owner, prices = arrays["sensor_of_feature"], arrays["sensor_costs"]
+    return {
+        str(name): Sensor(np.flatnonzero(owner == j).tolist(), cost=float(prices[j]))
+        for j, name in enumerate(arrays["sensor_names"])
+    }
+
+
+def _split(
+    X: Any, y: Any, n_rows: int, sensors: dict[str, Sensor], cost_weight: float
+) -> Table:
+    train, test = slice(None, n_rows), slice(n_rows, None)
+    return Table(X[train], y[train], X[test], y[test], sensors, cost_weight)
+
+
+TABLES: dict[str, Callable[[], Table]] = {
+    "clinical": clinical,
+    "3000x20": lambda: columns(3_000, 20, 2),
+    "6000x20x8": lambda: columns(6_000, 20, 8),
+    "landsat": landsat,
+    "letter": letter,
+    "forest": forest,
+    "forest8": lambda: forest(grouped=True),
+}
+
+
+def fitted(table: Table, profile: bool) -> tuple[Any, float]:
+    """Fit the default once, and say what it took."""
+    model = SensorTreeClassifier(table.sensors, cost_weight=table.cost_weight)
+    profiler = cProfile.Profile()
+    started = time.process_time()
+    if profile:
+        profiler.enable()
+    model.fit(table.X, table.y)
+    profiler.disable()
+    seconds = time.process_time() - started
+    if profile:
+        pstats.Stats(profiler).sort_stats("cumulative").print_stats(60)
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+    return model, seconds
+
+
+def line(name: str, rounds: int, profile: bool) -> str:
+    """Least seconds of some rounds, LightGBM's, and the risk of test rows."""
+    table = TABLES[name]()
+    times = []
+    for _ in range(rounds):
+        model, seconds = fitted(table, profile)
+        times.append(seconds)
+    rival = min(table.lightgbm_seconds() for _ in range(rounds))
+    wrong = model.predict(table.X_test) != table.y_test
+    cost = model.acquisition_cost(table.X_test)
+    risk = wrong + table.cost_weight * cost
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return (
+        f"| {name} | {min(times):.2f} | {rival:.2f} | {min(times) / rival:.1f} | "
+        f"{wrong.mean():.4f} | {cost.mean():.3f} | {risk.mean():.4f} ± "
+        f"{risk.std() / len(risk) ** 0.5:.4f} | {model.structure_report_.structure}, "
+        f"{model.tree_.n_leaves} leaves, {model.structure_report_.n_classifiers} judged | "
+        f"{peak:.2f} |"
+    )
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--profile", action="store_true")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(
+        "| table | fit, s | LightGBM, s | ratio | error | cost | risk | tree | GiB |\n"
+        "|---|---|---|---|---|---|---|---|---|"
+    )
+    with threadpool_limits(1):
+        for name in arguments.tables or TABLES:
+            print(line(name, arguments.rounds, arguments.profile), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Judge decisions on rows that they were not learned from, and prefer to buy less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sensortree.learning.learned import Learner
+from sensortree.learning.pose import Posed, costs_of_leaves, pose
+from sensortree.learning.settings import Settings, named_root
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.tree.tree import Leaf, SensorTree
+from sensortree.types import Array, Rows
+
+# Rows up to which all folds are held out in turn; of more, two folds together once.
+FEW_ROWS = 3000
+# Standard errors by which what buys more must be better.
+CLEARLY, VERY_CLEARLY = 1.0, 2.0
+
+
+def validated_risk(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> Array:
+    """Observed risks, times weight, on rows that decisions were not learned from."""
+    posed = pose(tree, leaves, settings)
+    problem, observed = posed.problem, posed.observed
+    risks = [
+        observed.take(test).risks(learn(problem.take(train), observed.take(train)).coef)
+        for train, test in held_out_parts(leaves)
+    ]
+    if not risks:  # nothing is held out: what was learned from must do
+        risks = [observed.risks(learn(problem, observed).coef)]
+    return np.concatenate(risks)
+
+
+def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
+    """Distinct rows to learn from and to judge on; each fold in turn, if rows are few."""
+    rows, _ = leaves.data.distinct()
+    fold = leaves.data.fold[rows]
+    folds = np.unique(fold[fold >= 0])
+    few = len(rows) <= FEW_ROWS
+    parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
+    for held_out in parts:
+        train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        if len(train) and len(test):
+            yield train, test
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was compared on rows that nothing was learned from.
+
+    Attributes
+    ----------
+    risk : dict of str to float
+        Mean risk of each candidate: the decisions that were learned, the single leaf of
+        the least risk, and, where the structure was learned, buying nothing.
+    cost : dict of str to float
+        Mean price of what each buys.
+    error : dict of str to float
+        Standard error of the difference to the least risk.
+    informative : bool
+        Whether what can be bought says more about the class than is known for nothing.
+    kept : str
+        The cheapest within one standard error of the least risk; "nothing" if nothing
+        that can be bought is informative.
+    """
+
+    risk: dict[str, float]
+    cost: dict[str, float]
+    error: dict[str, float]
+    informative: bool
+    kept: str
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f"{name} {risk:.4f} (costs {self.cost[name]:.4g})"
+            for name, risk in self.risk.items()
+        )
+        why = "" if self.informative else "; nothing that can be bought is informative"
+        return f"on rows not learned from: {shown}{why}"
+
+
+def compare_with_less(
+    posed: Posed, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> Compared | None:
+    """Judge decisions beside what buys the same for all; None if nothing is held out.
+
+    Buying nothing is compared where the structure was learned: a tree of the user's own
+    is not taken away.
+    """
+    tree = posed.problem.tree
+    costs = costs_of_leaves(tree, leaves)
+    risks: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
+    spent: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
+    for train, test in held_out_parts(leaves):
+        learning, observed = posed.problem.take(train), posed.observed.take(train)
+        judged = posed.observed.take(test)
+        best = int(np.argmin(observed.constant_risk()))
+        for name, coef in (
+            ("decisions", learn(learning, observed).coef),
+            ("one leaf", observed.constant_coef(best)),
+        ):
+            risks[name].append(judged.risks(coef))
+            leaf = tree.route(judged.margins(coef))
+            share = judged.weight / judged.weight.mean()
+            spent[name].append(share * costs[test, leaf])
+    if not risks["decisions"]:
+        return None
+    joined = {name: np.concatenate(parts) for name, parts in risks.items()}
+    cost = {name: float(np.concatenate(c).mean()) for name, c in spent.items()}
+    informative = True
+    if settings.learns_structure:
+        nothing = nothing_bought(leaves, settings)
+        free = pose(nothing, leaves, settings).observed
+        tests = [test for _, test in held_out_parts(leaves)]
+        joined["nothing"] = np.concatenate([free.take(t).risks([]) for t in tests])
+        costs = costs_of_leaves(nothing, leaves)[:, 0]
+        cost["nothing"] = float(np.average(costs, weights=free.weight))
+        informative = any(
+            tells_more(leaf.sensors, nothing.root.sensors, leaves)
+            for leaf in tree.leaves
+        )
+    return _cheapest_of_the_best(joined, cost, informative)
+
+
+def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> SensorTree:
+    """The tree that stops with what is free, or with what the user wants known."""
+    market = leaves.data.market(settings.max_cost)
+    named = named_root(settings, market)
+    return SensorTree(Leaf(market.free() if named is None else named))
+
+
+def tells_more(
+    known: frozenset[str], free: frozenset[str], leaves: LeafClassifiers
+) -> bool:
+    """Whether sensors say clearly more about the class than those that are free.
+
+    By log-loss out of fold; or, since a classifier that is too sure of itself may err
+    seldom and yet have a large log-loss, very clearly by the Brier score. Errors alone
+    see too little: the best of many sensors that say nothing errs less by chance.
+    """
+    data = leaves.data
+    rows, weight = data.distinct()
+    y = data.y[rows]
+    share = weight / weight.mean()
+    truth = np.eye(len(data.classes))[y]
+    tiny = np.finfo(float).tiny
+
+    def leads(loss: Callable[[Array], Array]) -> float:
+        """Mean lead in standard errors."""
+        lead = share * (loss(leaves.posteriors[free]) - loss(leaves.posteriors[known]))
+        error = float(lead.std() / np.sqrt(len(lead)))
+        return float(lead.mean()) / error if error else 0.0
+
+    def log_loss(posterior: Array) -> Array:
+        return -np.log(np.maximum(posterior[rows, y], tiny))
+
+    def brier(posterior: Array) -> Array:
+        return np.asarray(((posterior[rows] - truth) ** 2).sum(axis=1))
+
+    return leads(log_loss) > CLEARLY or leads(brier) > VERY_CLEARLY
+
+
+def _cheapest_of_the_best(
+    risks: dict[str, Array], cost: dict[str, float], informative: bool
+) -> Compared:
+    """The cheapest candidate whose risk is within one standard error of the least."""
+    risk = {name: float(r.mean()) for name, r in risks.items()}
+    best = min(risk, key=lambda name: (risk[name], cost[name]))
+    error = {
+        name: float((r - risks[best]).std() / np.sqrt(len(r)))
+        for name, r in risks.items()
+    }
+    good = [n for n in risk if risk[n] - risk[best] <= CLEARLY * error[n]]
+    kept = min(good, key=lambda name: cost[name]) if informative else "nothing"
+    return Compared(risk, cost, error, informative, kept)

@@ -1,0 +1,73 @@
+"""`FeatureProducts`: margins Φθ of some examples, and what is pulled back to θ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.program.arrays import Array, like, namespace, to_numpy
+from sensortree.program.solvers.structured.shape import TreeShape
+
+Vector = NDArray[np.float64]
+
+
+class FeatureProducts:
+    """Products with the features of all nodes; nodes that share them go together.
+
+    Parameters
+    ----------
+    tree : TreeShape
+    features : list of n_nodes arrays of shape (D_j, n_rows)
+
+    Attributes
+    ----------
+    keep : bool
+        Whether products of pairs are kept once they are worked out.
+    """
+
+    def __init__(self, tree: TreeShape, features: list[Array]):
+        self.features, self.n_nodes = features, len(features)
+        self.xp = namespace(features[0])
+        self.n_coef = tree.below[0].stop
+        numbered = np.arange(self.n_coef)
+        shared: dict[int, tuple[Array, list[int]]] = {}
+        for j, phi in enumerate(features):
+            shared.setdefault(id(phi), (phi, []))[1].append(j)
+        self.shared = [
+            (phi, nodes, np.stack([numbered[tree.columns[j]] for j in nodes]))
+            for phi, nodes in shared.values()
+        ]
+        self.keep = False
+        self.kept: Array | None = None
+
+    def margins(self, theta: Vector) -> Array:
+        """Margins of given coefficients, (n_nodes, n_rows)."""
+        margins: list[Array] = [None] * self.n_nodes
+        for phi, nodes, columns in self.shared:
+            together = like(theta[columns], phi) @ phi
+            if len(nodes) == self.n_nodes:
+                return together
+            for k, j in enumerate(nodes):
+                margins[j] = together[k, :]
+        return self.xp.stack(margins)
+
+    def to_theta(self, pull: Array) -> Vector:
+        """Adjoint of `margins`."""
+        theta = np.empty(self.n_coef)
+        for phi, nodes, columns in self.shared:
+            if len(nodes) < self.n_nodes:
+                mine = self.xp.stack([pull[j, :] for j in nodes])
+            else:
+                mine = pull
+            theta[columns] = to_numpy(mine @ phi.T)
+        return theta
+
+    def pairs(self) -> Array:
+        """φ_d φ_e, d <= e, of features that all nodes share, (D (D + 1) / 2, n_rows)."""
+        if self.kept is not None:
+            return self.kept
+        phi = self.features[0]
+        products = self.xp.concat([phi[d, :] * phi[d:, :] for d in range(phi.shape[0])])
+        if self.keep:
+            self.kept = products
+        return products
