@@ -193,6 +193,7 @@ def test_columns_that_were_not_acquired_change_nothing(value, structure, classif
         structure=structure,
         classifier=classifier,
         cost_weight=0.005,
+        fallback=False,
     ).fit(X, y)
     assert 0 < model.acquired(X).mean(axis=0)[2] < 1  # it matters
     wrecked = wreck_what_was_not_acquired(model, X, value)

@@ -190,13 +190,14 @@ def test_a_search_on_most_rows_asks_the_classifiers_of_all(
     monkeypatch.setattr("sensortree.structure.search.SEARCH_ROWS", n_rows)
     model.set_params(classifier=LogisticRegression())
     folds = HeldOutFolds(model, X, y, 5, None, None, TextProgress(False))
-    path = folds._paths[0]
+    prepared = folds._folds[0][1]
     subset = frozenset({"cheap"})
-    path.search.leaves.judge([subset])
+    searched = prepared.search.subsets.leaves
+    searched.judge([subset])
     assert bool(folds._shared.fitted) == shares
-    path.leaves.judge([subset])
-    judged = path.leaves.posteriors[subset][path.search.rows]
-    same = np.array_equal(path.search.leaves.posteriors[subset], judged)
+    prepared.leaves.judge([subset])
+    judged = prepared.leaves.posteriors[subset][prepared.search.rows]
+    same = np.array_equal(searched.posteriors[subset], judged)
     assert same == shares
 
 
@@ -218,7 +219,8 @@ def test_transformers_and_prices_are_fitted_without_the_held_out_rows(problem):
     }
     scaled = SensorTreeClassifier(sensors)
     folds = HeldOutFolds(scaled, frame, y, 4, None, None, TextProgress(False))
-    readers = [path.leaves.data.reader.transformers["cheap"] for path in folds._paths]
+    read = [prepared.leaves.data.reader for _, prepared in folds._folds]
+    readers = [reader.transformers["cheap"] for reader in read]
     assert len({reader.transform(X[:1, :2])[0, 0] for reader in readers}) == 4
     assert tradeoff_curve(scaled, frame, y, WEIGHTS, 4).fold_error.shape == (3, 4)
     prices = np.column_stack([np.ones(len(y)), np.linspace(5, 13, len(y))])

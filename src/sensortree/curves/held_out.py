@@ -185,12 +185,12 @@ class HeldOutFolds:
             # lines of fits would drown those of points
             self.estimator.set_params(verbose=False)
         self.estimator._check_parameters()
-        own = self.estimator.cv
+        own = self.estimator._settings().cv
         if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
             self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
         reader = clone(self.estimator)
-        reader.cv = cv
-        self.settings = reader._settings()
+        self.cv = self.estimator._settings().cv
+        self.settings = replace(self.estimator._settings(), cv=cv)
         self.data = read_rows(reader, self.settings, X, y, sample_weight, prices)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
@@ -217,7 +217,7 @@ class HeldOutFolds:
 
     def _shares(self) -> bool:
         """Whether a leaf classifier fitted for one fold is the one another would fit."""
-        data, cv = self.data, self.estimator.cv
+        data, cv = self.data, self.cv
         complete = all(
             len(np.unique(data.y[self._rows(f, held=False)])) == len(data.classes)
             for f in self.numbers
@@ -248,7 +248,7 @@ class HeldOutFolds:
         self._shared = shared
         for fold in self.numbers:
             data = self.data.take(self._rows(fold, held=False))
-            if self.estimator.cv is None:  # judged on the rows they were fitted on
+            if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
             leaves = FoldClassifiers(
                 data,
@@ -273,7 +273,7 @@ class HeldOutFolds:
         They judge the folds of this object, so the estimator's own `cv` has no say.
         """
         quiet = TextProgress(verbose=False)
-        if self._shared is None or self.estimator.cv is None:
+        if self._shared is None or self.cv is None:
             return prepare(self.data, self.settings, quiet)
         leaves = FoldClassifiers(
             self.data,

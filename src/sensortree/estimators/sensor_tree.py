@@ -14,7 +14,12 @@ from sensortree.estimators.base import (
     StrOptions,
 )
 from sensortree.learning.fit import Fitted, as_learned, fit_policy
-from sensortree.learning.joint import DecisionReport, learn_jointly, prefer_less
+from sensortree.learning.joint import (
+    DecisionReport,
+    learn_jointly,
+    prefer_less,
+    rehearsal,
+)
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, Certificate
 
@@ -164,7 +169,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
 
     Examples
     --------
-    >>>     >>> from sensortree import SensorTreeClassifier
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
     >>> model = SensorTreeClassifier(
@@ -291,5 +297,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             fallback=self.fallback,
             n_jobs=effective_n_jobs(self.n_jobs),
         )
-        settle = prefer_less if self.fallback else as_learned
-        return fit_policy(prepared, self._settings(), learn, settle=settle)
+        return fit_policy(
+            prepared,
+            self._settings(),
+            learn,
+            settle=prefer_less if self.fallback else as_learned,
+            rehearse=rehearsal(learn, self.solver, self.tol, self.l2),
+        )

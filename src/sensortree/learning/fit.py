@@ -62,6 +62,7 @@ def fit_policy(
     learn: Learner,
     choose: Chooser = choose_structure,
     settle: Settler = as_learned,
+    rehearse: Learner | None = None,
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
 
@@ -75,13 +76,17 @@ def fit_policy(
         Chooses the tree.
     settle : callable
         Keeps the decisions that were learned, or replaces them by something simpler.
+    rehearse : Learner, default=None
+        Learns decisions that are only compared, on a part of the rows; by default as
+        those that are kept.
     """
+    rehearse = learn if rehearse is None else rehearse
     leaves, progress = prepared.leaves, prepared.progress
-    tree, report = choose(prepared, settings, learn)
+    tree, report = choose(prepared, settings, rehearse)
     posed = pose(tree, leaves, settings)
     progress.step("leaf classifiers")
     learned = learn(posed.problem, posed.observed)
-    posed, learned = settle(posed, learned, leaves, settings, learn)
+    posed, learned = settle(posed, learned, leaves, settings, rehearse)
     progress.step("decisions")
     if settings.learns_structure:
         posed, learned = without_unreached_leaves(posed, learned)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.exceptions import CertificateWarning, ParameterError
+from sensortree.exceptions import CertificateWarning, ParameterError, SolverError
+from sensortree.program.arrays import to_numpy
 from sensortree.program.certificate import Certificate, certify
 from sensortree.program.solvers import (
     SOLVERS,
@@ -27,6 +28,8 @@ from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 # tolerance, and at least this much.
 CLOSER = 1e-2
 CLOSEST = 1e-8
+# Margins that rounding leaves where the optimum is 0.
+NOISE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +114,18 @@ def solve(
     # solver is asked once more, for more; and for no less if the tolerance is loose.
     for aim in (tol, min(CLOSER * tol, CLOSEST)):
         started = time.perf_counter()
-        raw = back_end.run(scaled.problem, scaled.options(aim, n_jobs or 1, callback))
+        try:
+            options = scaled.options(aim, n_jobs or 1, callback)
+            raw = back_end.run(scaled.problem, options)
+        except SolverError:
+            if best is None:
+                raise
+            break  # it cannot be had closer
         seconds += time.perf_counter() - started
         iterations += raw.iterations
         for candidate in raw.candidates:
             coef, dual = scaled.back(candidate)
+            coef = without_noise(problem, coef)
             certificate = certify(problem, coef, dual, tol=tol, penalty=penalty)
             if best is None or certificate.gap < best[2].gap:
                 best = coef, dual, certificate
@@ -133,6 +143,22 @@ def solve(
             stacklevel=2,
         )
     return Solution(coef, certificate, dual, solver, iterations, seconds)
+
+
+def without_noise(
+    problem: SurrogateProblem, coef: list[NDArray[np.float64]]
+) -> list[NDArray[np.float64]]:
+    """Coefficients with those of a node at exactly 0 that decide nothing.
+
+    Margins count in units of 1, the hinge's. Where none of a node's is above rounding, its
+    optimum is 0, and what is left would send examples anywhere.
+    """
+    margins = np.abs(to_numpy(problem.margins(coef)))
+    decides = margins.max(axis=0, initial=0.0) > NOISE
+    return [
+        theta if some else np.zeros_like(theta)
+        for theta, some in zip(coef, decides, strict=True)
+    ]
 
 
 def _advice(certificate: Certificate, penalty: Penalty, stopped: bool) -> str:
