@@ -14,16 +14,22 @@ from sensortree.types import Array
 
 
 def run(program: LinearProgram, options: Options) -> tuple[Array, Array, int]:
-    """Solve by HiGHS's dual simplex; its vertex is exact to rounding."""
+    """Solve by HiGHS's simplex, or its interior point where that ends in nothing.
+
+    Either goes on to a vertex, which is exact to rounding.
+    """
     rows: Any = -program.matrix  # SciPy's stubs do not know that it takes sparse arrays
-    result = linprog(
-        program.cost,
-        A_ub=rows,
-        b_ub=-program.bound,
-        bounds=np.c_[program.lower, np.full(program.lower.size, np.inf)],
-        method="highs",
-    )
-    if result.x is None:
+    for method in ("highs", "highs-ipm"):
+        result = linprog(
+            program.cost,
+            A_ub=rows,
+            b_ub=-program.bound,
+            bounds=np.c_[program.lower, np.full(program.lower.size, np.inf)],
+            method=method,
+        )
+        if result.x is not None:
+            break
+    else:
         raise SolverError(f"SciPy's HiGHS gave no solution: {result.message}")
     # SciPy's marginals are those of rows <= bound, hence at most 0.
     return result.x, -result.ineqlin.marginals, int(result.nit)
