@@ -9,6 +9,7 @@
     pose         a tree and rows → the routing problem
     learned      coefficients of the decisions, with the evidence for them
     joint        learn them all at once, by the linear program, then refine
+    validated    judge them on rows they were not learned from, beside what buys less
     fit          choose, pose, learn, assemble: rows → policy
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """
