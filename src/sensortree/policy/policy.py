@@ -117,11 +117,6 @@ class Policy:
             )
         }
 
-    @cached_property
-    def alone(self) -> dict[str, Path]:
-        """The way on which each sensor is bought alone."""
-        return {name: (frozenset({name}),) for name in self.sensors.names}
-
     def price(self, path: Path, known: frozenset[str]) -> float:
         """Price of what a path lacks, where all examples pay the same; worked out once."""
         price = self._prices.get((path, known))

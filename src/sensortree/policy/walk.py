@@ -269,7 +269,7 @@ class Allowance:
 
     def price_of(self, sensor: str) -> float:
         """Price of a sensor now."""
-        return self.price(self._policy.alone[sensor])
+        return self.price((frozenset((sensor,)),))
 
     def way(self, place: int) -> float:
         """Price of what is still lacking on the way to a place."""
