@@ -56,6 +56,7 @@ def test_a_minimum_with_many_coefficients_is_scikit_learns(monkeypatch):
     X, y = rows(800, 5, 4)
     monkeypatch.setattr(engine_module, "NEWTON", 10)
     monkeypatch.setattr(engine_module, "MUCH", 10)
+    monkeypatch.setattr(engine_module, "KEPT_LARGE", 1e-4)
     scorer = LogisticEngine(y, 4, C=1.0).fit(X).scorer
     other = scikit_learns(scorer, 1.0, X, y)
     said = other.predict_proba(scorer.basis(X))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
+from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.prepare import Prepared
@@ -107,7 +108,7 @@ def decide_nothing(problem: RoutingProblem, observed: RoutingProblem) -> Learned
 
 def choose_static_subset(
     prepared: Prepared, settings: Settings, learn: Learner, *, budget: float
-) -> tuple[SensorTree, StructureReport]:
+) -> Chosen:
     """Add sensors while the budget lasts; keep the subset of the least risk."""
     subsets = SubsetLosses(prepared.leaves, settings.max_cost)
 
@@ -147,4 +148,4 @@ def choose_static_subset(
     ]
     stopped = "no more was within the budget, or saved error"
     report = StructureReport("static", [list(order(kept))], shown, stopped)
-    return SensorTree(Leaf(kept)), report
+    return Chosen(SensorTree(Leaf(kept)), report)

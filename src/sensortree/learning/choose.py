@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
-from sensortree.learning.validated import validated_risk
+from sensortree.learning.validated import Rehearsed, rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
 from sensortree.sensors.sensor_set import SensorSet
@@ -34,32 +34,47 @@ from sensortree.types import Array
 EXHAUSTIVE = 16
 
 
-def choose_structure(
-    prepared: Prepared, settings: Settings, learn: Learner
-) -> tuple[SensorTree, StructureReport]:
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The tree, how it was found, and its decisions on held-out rows, if they were judged.
+
+    Attributes
+    ----------
+    tree : SensorTree
+    report : StructureReport
+    rehearsed : Rehearsed or None
+    """
+
+    tree: SensorTree
+    report: StructureReport
+    rehearsed: Rehearsed | None = None
+
+
+def choose_structure(prepared: Prepared, settings: Settings, learn: Learner) -> Chosen:
     """Give the tree that `structure` and `root_sensors` stand for."""
     data = prepared.leaves.data
     market = data.market(settings.max_cost)
     if settings.learns_structure:
-        tree, report = learn_structure(prepared, settings, learn)
+        chosen = learn_structure(prepared, settings, learn)
         if not settings.improve:
-            return tree, report
+            return chosen
         named = named_root(settings, market)
-        return improve_structure(
-            tree,
-            report,
+        tree, report = improve_structure(
+            chosen.tree,
+            chosen.report,
             market.free() if named is None else named,
             prepared.search,
             settings,
             lambda tree: validated_risk(tree, prepared.leaves, settings, learn),
             lambda tree: routed(tree, prepared.leaves, settings, learn),
         )
+        return Chosen(tree, report)
     if isinstance(settings.structure, str):
         tree = build_structure(settings, market)
-        return tree, report_of_built(settings.structure, tree, data.sensors)
+        return Chosen(tree, report_of_built(settings.structure, tree, data.sensors))
     tree = given_structure(settings, data.sensors)
     check_tree_is_allowed(tree, market)
-    return tree, report_of_built("given", tree, data.sensors)
+    return Chosen(tree, report_of_built("given", tree, data.sensors))
 
 
 def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
@@ -113,9 +128,7 @@ def cheap_root(settings: Settings, market: Market) -> frozenset[str]:
     return free or frozenset(cheapest_order(market, frozenset())[:1])
 
 
-def learn_structure(
-    prepared: Prepared, settings: Settings, learn: Learner
-) -> tuple[SensorTree, StructureReport]:
+def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> Chosen:
     """Run the search asked for, or several, of which the least validated risk wins."""
     leaves, cost_weight = prepared.leaves, settings.cost_weight
     sensors = leaves.data.sensors
@@ -124,15 +137,15 @@ def learn_structure(
     root = None if named is None else frozenset(map(sensors.index, named))
     worth_most = leaves.data.loss.largest
     if named is None and cost_weight * market.least_price() >= worth_most:
-        return only_leaf(settings.structure, market)
+        return Chosen(*only_leaf(settings.structure, market))
     search = prepared.search
     if settings.structure != "auto":
-        return run_search(search, settings.structure, cost_weight, root)
+        return Chosen(*run_search(search, settings.structure, cost_weight, root))
     if exhaustive_leaves(len(sensors) - (len(named) if named else 1)) <= EXHAUSTIVE:
         start = find_root(search, cost_weight) if root is None else root
         known = [sensors.names[j] for j in start]
         tree = exhaustive_tree(sensors.names, known, market.next_ones)
-        return tree, report_of_built("exhaustive", tree, sensors)
+        return Chosen(tree, report_of_built("exhaustive", tree, sensors))
     winners = prepared.winners
     expected = None if winners is None else winners.expected(cost_weight)
     found: dict[str, tuple[SensorTree, StructureReport]] = {}
@@ -144,17 +157,33 @@ def learn_structure(
         cascade = cascade_tree(cheapest_order(market, cheap), cheap)
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
     if expected in found:
-        return found[expected]
+        return Chosen(*found[expected])
+    rehearsed = {
+        name: rehearse(tree, leaves, settings, learn)
+        for name, (tree, _) in found.items()
+    }
     winner, validated = least_validated(
-        {
-            name: validated_risk(tree, leaves, settings, learn)
-            for name, (tree, _) in found.items()
-        }
+        {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     )
     if winners is not None:
         winners.add(cost_weight, winner)
     tree, report = found[winner]
-    return tree, replace(report, validated=validated)
+    return Chosen(tree, replace(report, validated=validated), rehearsed[winner])
+
+
+def validated_risk(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> Array:
+    """Observed risks, times weight, on rows that decisions were not learned from."""
+    return judged_risks(rehearse(tree, leaves, settings, learn), learn)
+
+
+def judged_risks(rehearsed: Rehearsed, learn: Learner) -> Array:
+    """Risks of held-out rows; if none are, of those that decisions are learned from."""
+    if rehearsed.parts:
+        return rehearsed.risks()
+    posed = rehearsed.posed
+    return posed.observed.risks(learn(posed.problem, posed.observed).coef)
 
 
 def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:

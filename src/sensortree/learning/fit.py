@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.learning.choose import choose_structure
+from sensortree.learning.choose import Chosen, choose_structure
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
+from sensortree.learning.validated import Rehearsed
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
@@ -22,9 +23,10 @@ from sensortree.structure import prune
 from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
-Chooser = Callable[[Prepared, Settings, Learner], tuple[SensorTree, StructureReport]]
+Chooser = Callable[[Prepared, Settings, Learner], Chosen]
 Settler = Callable[
-    [Posed, Learned, LeafClassifiers, Settings, Learner], tuple[Posed, Learned]
+    [Posed, Learned, Rehearsed | None, LeafClassifiers, Settings, Learner],
+    tuple[Posed, Learned],
 ]
 
 
@@ -48,6 +50,7 @@ class Fitted:
 def as_learned(
     posed: Posed,
     learned: Learned,
+    rehearsed: Rehearsed | None,
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
@@ -82,11 +85,12 @@ def fit_policy(
     """
     rehearse = learn if rehearse is None else rehearse
     leaves, progress = prepared.leaves, prepared.progress
-    tree, report = choose(prepared, settings, rehearse)
-    posed = pose(tree, leaves, settings)
+    chosen = choose(prepared, settings, rehearse)
+    tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
+    posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
     progress.step("leaf classifiers")
     learned = learn(posed.problem, posed.observed)
-    posed, learned = settle(posed, learned, leaves, settings, rehearse)
+    posed, learned = settle(posed, learned, rehearsed, leaves, settings, rehearse)
     progress.step("decisions")
     if settings.learns_structure:
         posed, learned = without_unreached_leaves(posed, learned)

@@ -14,7 +14,13 @@ from sensortree.exceptions import CertificateWarning
 from sensortree.learning.learned import Learned, Learner, ridge_of
 from sensortree.learning.pose import Posed, pose
 from sensortree.learning.settings import Settings
-from sensortree.learning.validated import Compared, compare_with_less, nothing_bought
+from sensortree.learning.validated import (
+    Compared,
+    Rehearsed,
+    compare_with_less,
+    nothing_bought,
+    rehearse_posed,
+)
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.program import SOLVERS, solve
 from sensortree.program.refinement import alternate, best_cut
@@ -97,6 +103,7 @@ def rehearsal(
 def prefer_less(
     posed: Posed,
     learned: Learned,
+    rehearsed: Rehearsed | None,
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
@@ -106,7 +113,8 @@ def prefer_less(
     Judged on rows that decisions were not learned from; the report says what was
     compared.
     """
-    compared = compare_with_less(posed, leaves, settings, learn)
+    rehearsed = rehearsed or rehearse_posed(posed, leaves, learn)
+    compared = compare_with_less(rehearsed, leaves, settings)
     if compared is None:
         return posed, learned
     report: DecisionReport = replace(

@@ -15,28 +15,57 @@ from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Rows
 
 # Rows up to which all folds are held out in turn; of more, two folds together once.
-FEW_ROWS = 3000
+FEW_ROWS = 1_000
+# Rows that decisions are learned from at most, where they are only compared.
+LEARNED_ROWS = 4_000
 # Standard errors by which what buys more must be better.
 CLEARLY, VERY_CLEARLY = 1.0, 2.0
 
 
-def validated_risk(
+@dataclass(frozen=True, eq=False)
+class Rehearsed:
+    """Decisions on a tree that were learned without some of the rows, and judged on them.
+
+    Attributes
+    ----------
+    posed : Posed
+    parts : list of (rows, coef)
+        The distinct rows that were held out, and the coefficients learned without them.
+    """
+
+    posed: Posed
+    parts: list[tuple[Rows, list[Array]]]
+
+    def risks(self) -> Array:
+        """Observed risks, times weight, of all rows that were held out."""
+        observed = self.posed.observed
+        return np.concatenate([observed.take(t).risks(coef) for t, coef in self.parts])
+
+
+def rehearse(
     tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
-) -> Array:
-    """Observed risks, times weight, on rows that decisions were not learned from."""
-    posed = pose(tree, leaves, settings)
+) -> Rehearsed:
+    """Learn decisions on a tree without each part of the rows that is held out."""
+    return rehearse_posed(pose(tree, leaves, settings), leaves, learn)
+
+
+def rehearse_posed(posed: Posed, leaves: LeafClassifiers, learn: Learner) -> Rehearsed:
+    """As `rehearse`, where it was said what decisions see and risk."""
     problem, observed = posed.problem, posed.observed
-    risks = [
-        observed.take(test).risks(learn(problem.take(train), observed.take(train)).coef)
-        for train, test in held_out_parts(leaves)
-    ]
-    if not risks:  # nothing is held out: what was learned from must do
-        risks = [observed.risks(learn(problem, observed).coef)]
-    return np.concatenate(risks)
+    return Rehearsed(
+        posed,
+        [
+            (test, learn(problem.take(train), observed.take(train)).coef)
+            for train, test in held_out_parts(leaves)
+        ],
+    )
 
 
 def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
-    """Distinct rows to learn from and to judge on; each fold in turn, if rows are few."""
+    """Distinct rows to learn from and to judge on; each fold in turn, if rows are few.
+
+    Of many rows a sample is learned from.
+    """
     rows, _ = leaves.data.distinct()
     fold = leaves.data.fold[rows]
     folds = np.unique(fold[fold >= 0])
@@ -44,8 +73,12 @@ def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
     parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
     for held_out in parts:
         train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        if len(train) and len(test):
-            yield train, test
+        if not (len(train) and len(test)):
+            continue
+        if len(train) > LEARNED_ROWS:
+            order = np.random.default_rng(0).permutation(len(train))
+            train = np.sort(train[order[:LEARNED_ROWS]])
+        yield train, test
 
 
 @dataclass(frozen=True)
@@ -84,38 +117,39 @@ class Compared:
 
 
 def compare_with_less(
-    posed: Posed, leaves: LeafClassifiers, settings: Settings, learn: Learner
+    rehearsed: Rehearsed, leaves: LeafClassifiers, settings: Settings
 ) -> Compared | None:
     """Judge decisions beside what buys the same for all; None if nothing is held out.
 
     Buying nothing is compared where the structure was learned: a tree of the user's own
     is not taken away.
     """
+    if not rehearsed.parts:
+        return None
+    posed = rehearsed.posed
     tree = posed.problem.tree
     costs = costs_of_leaves(tree, leaves)
     risks: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
     spent: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
-    for train, test in held_out_parts(leaves):
-        learning, observed = posed.problem.take(train), posed.observed.take(train)
+    for test, learned in rehearsed.parts:
         judged = posed.observed.take(test)
-        best = int(np.argmin(observed.constant_risk()))
+        rest = posed.observed.take(_others(test, len(costs)))
+        best = int(np.argmin(rest.constant_risk()))
         for name, coef in (
-            ("decisions", learn(learning, observed).coef),
-            ("one leaf", observed.constant_coef(best)),
+            ("decisions", learned),
+            ("one leaf", rest.constant_coef(best)),
         ):
             risks[name].append(judged.risks(coef))
             leaf = tree.route(judged.margins(coef))
             share = judged.weight / judged.weight.mean()
             spent[name].append(share * costs[test, leaf])
-    if not risks["decisions"]:
-        return None
     joined = {name: np.concatenate(parts) for name, parts in risks.items()}
     cost = {name: float(np.concatenate(c).mean()) for name, c in spent.items()}
     informative = True
     if settings.learns_structure:
         nothing = nothing_bought(leaves, settings)
         free = pose(nothing, leaves, settings).observed
-        tests = [test for _, test in held_out_parts(leaves)]
+        tests = [test for test, _ in rehearsed.parts]
         joined["nothing"] = np.concatenate([free.take(t).risks([]) for t in tests])
         costs = costs_of_leaves(nothing, leaves)[:, 0]
         cost["nothing"] = float(np.average(costs, weights=free.weight))
@@ -124,6 +158,13 @@ def compare_with_less(
             for leaf in tree.leaves
         )
     return _cheapest_of_the_best(joined, cost, informative)
+
+
+def _others(rows: Rows, n_rows: int) -> Rows:
+    """All rows but these."""
+    left = np.ones(n_rows, dtype=bool)
+    left[rows] = False
+    return np.flatnonzero(left)
 
 
 def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> SensorTree:

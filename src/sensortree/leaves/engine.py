@@ -48,7 +48,7 @@ TERMS = 10_000
 # kept, where there is little to compute and where there is much; and while the penalty is
 # chosen.
 COMPARED = 1e-5
-KEPT, KEPT_LARGE = 1e-18, 1e-4
+KEPT, KEPT_LARGE = 1e-18, 1e-2
 CLIMBED = 1e-7
 # Rounds before second derivatives are computed anew, and rounds at most.
 ROUNDS = (12, 36)

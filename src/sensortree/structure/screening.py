@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.linalg.lapack import dposv
 
 from sensortree.leaves.standardising import moments
@@ -19,6 +20,8 @@ from sensortree.types import Array, Rows
 PRODUCTS = 60
 # Ridge penalty, as a share of the number of rows; columns are standardised.
 RIDGE = 1e-3
+# Rows times terms squared from which single precision must do.
+MUCH = 2e9
 
 
 class LeastSquaresScreen:
@@ -43,7 +46,9 @@ class LeastSquaresScreen:
         # Column c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(columns.shape[1]), first]
         self.second = np.r_[-1, one, second]
-        ones = np.ones((len(y), 1))
+        much = len(y) * len(self.first) ** 2 > MUCH
+        columns = columns.astype(np.float32 if much else np.float64, copy=False)
+        ones = np.ones((len(y), 1), columns.dtype)
         basis = np.hstack([ones, columns, columns[:, first] * columns[:, second]])
         self.target = np.eye(int(y.max()) + 1)[y]
         self.folds = [int(f) for f in np.unique(fold)]
@@ -52,9 +57,10 @@ class LeastSquaresScreen:
         self.bases = [np.asfortranarray(basis[rows]) for rows in self.rows]
         grams, moments = [], []
         for rows, held_out in zip(self.rows, self.bases, strict=True):
-            weighted = held_out * weight[rows, None]
-            grams.append(weighted.T @ held_out)
-            moments.append(weighted.T @ self.target[rows])
+            root = np.sqrt(weight[rows, None]).astype(basis.dtype)
+            weighted = held_out * root
+            grams.append(_gram(weighted))
+            moments.append(weighted.T @ (root * self.target[rows]))
         gram, moment = np.sum(grams, axis=0), np.sum(moments, axis=0)
         # What a row's coefficients are fitted on: all folds but its own.
         self.grams = [
@@ -80,8 +86,15 @@ class LeastSquaresScreen:
             system.flat[:: len(used) + 1] += self.ridge
             # The ridge makes the system positive definite: nothing is left to check.
             _, coef, _ = dposv(system, moment[used], overwrite_a=True, overwrite_b=True)
-            scores[rows] = basis[:, used] @ coef
+            scores[rows] = basis[:, used] @ coef.astype(basis.dtype, copy=False)
         return scores
+
+
+def _gram(basis: Array) -> Array:
+    """Products of all columns, in double precision."""
+    multiply = ssyrk if basis.dtype == np.float32 else dsyrk
+    upper = multiply(1.0, basis, trans=True).astype(np.float64, copy=False)
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
 def _standardised(columns: Array, weight: Array) -> Array:
