@@ -379,10 +379,51 @@ def folds_of(X, y, n_folds=5):
 
 def test_equal_readings_share_a_fold_whatever_their_class():
     rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 4, size=(200, 2)).astype(float), rng.integers(0, 3, 200)
+    X, y = rng.integers(0, 4, size=(100, 2)).astype(float), rng.integers(0, 3, 100)
     fold, order = folds_of(X, y)
     _, reading = np.unique(X[order], axis=0, return_inverse=True)
     assert len(set(zip(reading, fold, strict=True))) == len(set(reading))
+
+
+def test_equal_readings_of_many_rows_are_spread_over_the_folds():
+    X = np.repeat([[0.0], [1.0]], [20, 30], axis=0)
+    y = np.r_[np.zeros(10), np.ones(10), np.zeros(25), np.ones(5)].astype(int)
+    fold, order = folds_of(X, y)
+    for reading in (0, 1):
+        for code in (0, 1):
+            here = (X[order, 0] == reading) & (y[order] == code)
+            counts = np.bincount(fold[here], minlength=5)
+            assert np.ptp(counts) <= 1
+
+
+def test_a_yes_or_no_with_a_tenth_of_noise_is_learned():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(2_500, 1)).astype(float)
+    y = np.where(rng.random(2_500) < 0.1, 1 - X[:, 0], X[:, 0])
+    model = SensorTreeClassifier(cost_weight=0.01).fit(X[:500], y[:500])
+    assert 1 - model.score(X[500:], y[500:]) < 0.13
+
+
+def test_a_rule_on_yes_and_no_that_never_errs_is_learned():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(600, 3)).astype(float)
+    y = (X[:, 0] != X[:, 1]).astype(int)
+    model = SensorTreeClassifier(cost_weight=0.01).fit(X[:400], y[:400])
+    assert model.score(X[400:], y[400:]) == 1.0
+    assert model.acquisition_cost(X[400:]).max() == 2.0
+
+
+def test_many_rows_of_few_readings_count_as_many():
+    # A standard error by distinct rows would be that of a dozen rows: nothing is clear.
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, size=(1_000, 1)).astype(float)
+    y = np.where(rng.random(1_000) < 0.4, 1 - X[:, 0], X[:, 0])
+    compared = (
+        SensorTreeClassifier(cost_weight=0.01).fit(X, y).decision_report_.compared
+    )
+    lead = compared.risk["nothing"] - compared.risk["decisions"]
+    assert lead > 2 * compared.error["nothing"] > 0
+    assert compared.error["nothing"] < 0.05
 
 
 def test_equal_readings_at_different_prices_share_a_fold():

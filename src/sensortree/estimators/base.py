@@ -105,7 +105,9 @@ class BaseSensorTreeClassifier(
             Weight 0 is the same as leaving the row out, weight 2 as repeating it: for
             every method, structure and form of prices, where it holds for the leaf
             classifier. It does not for boosted leaves, whose bins and smallest leaves
-            count rows, nor for searches on more than 12,000 rows, which look at a sample.
+            count rows, nor for searches on more than 12,000 rows, which look at a sample,
+            nor where readings are repeated so often that they are no longer held out
+            together (see `cv`).
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each example, where they are not columns of X; NaN stands for the
             sensor's own price. Predictions then need `prices` too.

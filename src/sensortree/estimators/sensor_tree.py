@@ -93,9 +93,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
         classifiers are fitted on all rows. None judges them on their training rows, as
-        published. By a number, rows of equal readings share a fold, and the only readings
-        of a class are never held out, with a warning. A splitter is shown the rows of
-        positive weight; pairs are positions in the X that is given.
+        published. By a number, rows of equal readings share a fold, unless three or more
+        for each fold have them, and the only readings of a class are never held out, with
+        a warning. A splitter is shown the rows of positive weight; pairs are positions in
+        the X that is given.
     savings : {"tight", "published"}, default="tight"
         What an example's savings are measured against: the worst leaf for that example,
         or the paper's one maximal risk, all sensors bought and a wrong answer. The risk is

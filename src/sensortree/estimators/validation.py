@@ -20,7 +20,13 @@ from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan, resolve_classifier
-from sensortree.leaves.rows import TrainingRows, assign_folds, folds_of_splits
+from sensortree.leaves.rows import (
+    FOLDS,
+    TrainingRows,
+    assign_folds,
+    folds_of_splits,
+    frequent_readings,
+)
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.loss import resolve_loss
@@ -76,8 +82,10 @@ def read_rows(
     order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
     blocks = [block[order] for block in blocks]
     codes, fold = codes[order], fold[order]
+    readings = np.hstack(blocks)
+    n_folds = int(settings.cv) if isinstance(settings.cv, Integral) else FOLDS
     if isinstance(settings.cv, Integral):
-        fold = assign_folds(np.hstack(blocks), codes, int(settings.cv), classes)
+        fold = assign_folds(readings, codes, n_folds, classes)
     return TrainingRows(
         reader,
         blocks,
@@ -89,6 +97,7 @@ def read_rows(
         None if paid is None else paid[order],
         loss,
         rows[order],
+        frequent_readings(readings, n_folds),
     )
 
 

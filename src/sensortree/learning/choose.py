@@ -14,7 +14,7 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
-from sensortree.learning.validated import Rehearsed, rehearse
+from sensortree.learning.validated import Rehearsed, per_observation, rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
 from sensortree.sensors.sensor_set import SensorSet
@@ -183,7 +183,8 @@ def judged_risks(rehearsed: Rehearsed, learn: Learner) -> Array:
     if rehearsed.parts:
         return rehearsed.risks()
     posed = rehearsed.posed
-    return posed.observed.risks(learn(posed.problem, posed.observed).coef)
+    risks = posed.observed.risks(learn(posed.problem, posed.observed).coef)
+    return per_observation(risks, rehearsed.observations)
 
 
 def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:

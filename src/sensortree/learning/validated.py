@@ -31,15 +31,30 @@ class Rehearsed:
     posed : Posed
     parts : list of (rows, coef)
         The distinct rows that were held out, and the coefficients learned without them.
+    observations : ndarray of shape (n_rows,)
+        How many observations each distinct row stands for.
     """
 
     posed: Posed
     parts: list[tuple[Rows, list[Array]]]
+    observations: Rows
 
     def risks(self) -> Array:
-        """Observed risks, times weight, of all rows that were held out."""
+        """Observed risks, times weight, of all that was held out, one per observation."""
         observed = self.posed.observed
-        return np.concatenate([observed.take(t).risks(coef) for t, coef in self.parts])
+        risks = [observed.take(test).risks(coef) for test, coef in self.parts]
+        return self.per_observation(np.concatenate(risks))
+
+    def per_observation(self, values: Array) -> Array:
+        """Values of held-out rows, times weight, as one for each observation."""
+        tests = np.concatenate([test for test, _ in self.parts])
+        return per_observation(values, self.observations[tests])
+
+
+def per_observation(values: Array, observations: Rows) -> Array:
+    """Values of distinct rows as one for each observation, of the same mean."""
+    share = observations.mean() / observations
+    return np.repeat(values * share, observations)
 
 
 def rehearse(
@@ -58,6 +73,7 @@ def rehearse_posed(posed: Posed, leaves: LeafClassifiers, learn: Learner) -> Reh
             (test, learn(problem.take(train), observed.take(train)).coef)
             for train, test in held_out_parts(leaves)
         ],
+        leaves.data.observations(),
     )
 
 
@@ -143,14 +159,19 @@ def compare_with_less(
             leaf = tree.route(judged.margins(coef))
             share = judged.weight / judged.weight.mean()
             spent[name].append(share * costs[test, leaf])
-    joined = {name: np.concatenate(parts) for name, parts in risks.items()}
+    joined = {
+        name: rehearsed.per_observation(np.concatenate(parts))
+        for name, parts in risks.items()
+    }
     cost = {name: float(np.concatenate(c).mean()) for name, c in spent.items()}
     informative = True
     if settings.learns_structure:
         nothing = nothing_bought(leaves, settings)
         free = pose(nothing, leaves, settings).observed
         tests = [test for test, _ in rehearsed.parts]
-        joined["nothing"] = np.concatenate([free.take(t).risks([]) for t in tests])
+        joined["nothing"] = rehearsed.per_observation(
+            np.concatenate([free.take(t).risks([]) for t in tests])
+        )
         costs = costs_of_leaves(nothing, leaves)[:, 0]
         cost["nothing"] = float(np.average(costs, weights=free.weight))
         informative = any(
@@ -193,6 +214,7 @@ def tells_more(
     def leads(loss: Callable[[Array], Array]) -> float:
         """Mean lead in standard errors."""
         lead = share * (loss(leaves.posteriors[free]) - loss(leaves.posteriors[known]))
+        lead = per_observation(lead, data.observations())
         error = float(lead.std() / np.sqrt(len(lead)))
         return float(lead.mean()) / error if error else 0.0
 

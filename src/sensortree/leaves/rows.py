@@ -17,6 +17,11 @@ from sensortree.sensors.reader import SensorReader, together
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Mask, Rows
 
+# Folds where no number of them is given.
+FOLDS = 5
+# Rows of equal readings, as a multiple of the folds, that are not held out together.
+FREQUENT = 3
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
@@ -43,6 +48,8 @@ class TrainingRows:
         What wrong answers cost.
     rows : ndarray of shape (n_samples,)
         Where each row stands in the X that was given.
+    frequent : ndarray of bool of shape (n_samples,)
+        Whether a row's readings are those of many rows.
     """
 
     reader: SensorReader
@@ -55,6 +62,7 @@ class TrainingRows:
     prices: Array | None = None
     loss: Loss = field(default_factory=Loss)
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    frequent: Mask = field(default_factory=lambda: np.empty(0, bool))
 
     @property
     def sensors(self) -> SensorSet:
@@ -71,6 +79,7 @@ class TrainingRows:
             fold=self.fold[rows],
             prices=None if self.prices is None else self.prices[rows],
             rows=self.rows[rows],
+            frequent=self.frequent[rows],
         )
 
     def market(self, max_cost: float | None) -> Market:
@@ -93,6 +102,15 @@ class TrainingRows:
         first = first_of_runs(np.hstack([*self.blocks, *ends]))
         return first, np.add.reduceat(self.weight, first)
 
+    def observations(self) -> Rows:
+        """How many observations each distinct row stands for.
+
+        Rows of frequent readings are one each; others only repeat each other.
+        """
+        first, _ = self.distinct()
+        lengths = np.diff(np.r_[first, len(self.y)])
+        return np.where(self.frequent[first], lengths, 1)
+
 
 def first_of_runs(values: Array) -> Rows:
     """First row of each run of equal rows; NaN equals NaN."""
@@ -101,11 +119,28 @@ def first_of_runs(values: Array) -> Rows:
     return np.flatnonzero(np.r_[True, ~equal.all(axis=1)])
 
 
+def frequent_readings(values: Array, n_folds: int) -> Mask:
+    """Whether a row's readings are those of many rows, (n_samples,).
+
+    Such rows say what is true of these readings, rather than repeat each other.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_columns)
+        Readings, sorted, so that equal ones are neighbours.
+    n_folds : int
+    """
+    lengths = np.diff(np.r_[first_of_runs(values), len(values)])
+    return np.repeat(lengths >= FREQUENT * n_folds, lengths)
+
+
 def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) -> Rows:
     """Deal sorted rows out to folds, class by class; equal readings go together.
 
-    Readings that several classes share are dealt with the rarest of these, and count for
-    all of them. Where a class has readings of its own only, folds take turns.
+    Equal readings of very many rows are dealt out row by row: without them in the other
+    folds nothing could be learned from readings that are few, such as yes and no.
+    Of others, those that several classes share are dealt with the rarest of these, and
+    count for all of them. Where a class has readings of its own only, folds take turns.
 
     The only readings of a class are never held out (-1), since nothing could be learned
     about it without them.
@@ -123,7 +158,10 @@ def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) ->
     -------
     fold : ndarray of shape (n_samples,)
     """
-    first = first_of_runs(values)
+    frequent = frequent_readings(values, n_folds)
+    begins = frequent.copy()
+    begins[first_of_runs(values)] = True
+    first = np.flatnonzero(begins)
     lengths = np.diff(np.r_[first, len(values)])
     has = np.zeros((len(first), len(classes)), dtype=bool)
     has[np.repeat(np.arange(len(first)), lengths), y] = True
@@ -139,12 +177,17 @@ def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) ->
     dealt_with = np.where(has, n_readings, len(first) + 1).argmin(axis=1)
     dealt_with[has[:, alone].any(axis=1)] = -1
     rng = np.random.default_rng(0)
+    single = frequent[first]
     order = [
-        rng.permutation(np.flatnonzero(dealt_with == c)) for c in range(len(alone))
+        rng.permutation(np.flatnonzero((dealt_with == c) & ~single))
+        for c in range(len(alone))
     ]
     deal = evenly if (has.sum(axis=1) > 1).any() else in_turn
     fold = np.full(len(first), -1)
     fold[np.concatenate(order)] = deal(order, has, n_folds)
+    for c in range(len(alone)):
+        rows = np.flatnonzero((dealt_with == c) & single)
+        fold[rows] = (np.arange(len(rows)) + c) % n_folds
     return np.repeat(fold, lengths)
 
 
