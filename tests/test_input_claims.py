@@ -396,6 +396,14 @@ def test_equal_readings_of_many_rows_are_spread_over_the_folds():
             assert np.ptp(counts) <= 1
 
 
+def test_copies_share_a_fold_however_many_there_are():
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(20, 2)), 30, axis=0), np.arange(600) // 300
+    fold, order = folds_of(X, y)
+    _, reading = np.unique(X[order], axis=0, return_inverse=True)
+    assert len(set(zip(reading, fold, strict=True))) == 20
+
+
 def test_a_yes_or_no_with_a_tenth_of_noise_is_learned():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(2_500, 1)).astype(float)

@@ -94,7 +94,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         posteriors that decisions are learned from come out of fold, while the final
         classifiers are fitted on all rows. None judges them on their training rows, as
         published. By a number, rows of equal readings share a fold, unless three or more
-        for each fold have them, and the only readings of a class are never held out, with
+        for each fold have them in a table of classes that share readings or of 16
+        readings at most, and the only readings of a class are never held out, with
         a warning. A splitter is shown the rows of positive weight; pairs are positions in
         the X that is given.
     savings : {"tight", "published"}, default="tight"

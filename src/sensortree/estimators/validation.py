@@ -97,7 +97,7 @@ def read_rows(
         None if paid is None else paid[order],
         loss,
         rows[order],
-        frequent_readings(readings, n_folds),
+        frequent_readings(readings, codes, n_folds),
     )
 
 

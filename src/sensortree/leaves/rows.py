@@ -21,6 +21,8 @@ from sensortree.types import Array, Mask, Rows
 FOLDS = 5
 # Rows of equal readings, as a multiple of the folds, that are not held out together.
 FREQUENT = 3
+# Distinct readings up to which equal ones of one class are not taken for copies.
+FEW_READINGS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,26 +121,32 @@ def first_of_runs(values: Array) -> Rows:
     return np.flatnonzero(np.r_[True, ~equal.all(axis=1)])
 
 
-def frequent_readings(values: Array, n_folds: int) -> Mask:
+def frequent_readings(values: Array, y: Rows, n_folds: int) -> Mask:
     """Whether a row's readings are those of many rows, (n_samples,).
 
-    Such rows say what is true of these readings, rather than repeat each other.
+    Such rows say what is true of these readings, rather than repeat each other. Copies
+    are known by this: all that are equal are of one class, and there are many readings.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_columns)
         Readings, sorted, so that equal ones are neighbours.
+    y : ndarray of shape (n_samples,)
     n_folds : int
     """
-    lengths = np.diff(np.r_[first_of_runs(values), len(values)])
-    return np.repeat(lengths >= FREQUENT * n_folds, lengths)
+    first = first_of_runs(values)
+    lengths = np.diff(np.r_[first, len(values)])
+    many = lengths >= FREQUENT * n_folds
+    mixed = np.minimum.reduceat(y, first) < np.maximum.reduceat(y, first)
+    copies = not (many & mixed).any() and len(first) > FEW_READINGS
+    return np.repeat(many & (not copies), lengths)
 
 
 def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) -> Rows:
     """Deal sorted rows out to folds, class by class; equal readings go together.
 
-    Equal readings of very many rows are dealt out row by row: without them in the other
-    folds nothing could be learned from readings that are few, such as yes and no.
+    Equal readings of very many rows, no copies, are dealt out row by row: without them in
+    the other folds nothing could be learned from readings that are few, such as yes and no.
     Of others, those that several classes share are dealt with the rarest of these, and
     count for all of them. Where a class has readings of its own only, folds take turns.
 
@@ -158,7 +166,7 @@ def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) ->
     -------
     fold : ndarray of shape (n_samples,)
     """
-    frequent = frequent_readings(values, n_folds)
+    frequent = frequent_readings(values, y, n_folds)
     begins = frequent.copy()
     begins[first_of_runs(values)] = True
     first = np.flatnonzero(begins)
