@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from experiments.data import arrays_of
@@ -27,13 +29,25 @@ def balanced_children(n_leaves: int) -> tuple[list[int], list[int]]:
     return negative, positive
 
 
+def chain_children(n_leaves: int) -> tuple[list[int], list[int]]:
+    """Children of the nodes of a chain: every negative child is a leaf."""
+    n_nodes = n_leaves - 1
+    return [-1] * n_nodes, [*range(1, n_nodes), -1][:n_nodes]
+
+
+CHILDREN = {"balanced": balanced_children, "chain": chain_children}
+
+
 def from_savings(
-    features: np.ndarray, savings: np.ndarray, tight: bool = True
+    features: np.ndarray,
+    savings: np.ndarray,
+    tight: bool = True,
+    shape: str = "balanced",
 ) -> SurrogateProblem:
-    """A balanced tree whose nodes all see the same features."""
+    """A tree of a shape whose nodes all see the same features."""
     if tight:
         savings = savings - savings.min(axis=1, keepdims=True)
-    negative, positive = balanced_children(savings.shape[1])
+    negative, positive = CHILDREN[shape](savings.shape[1])
     n_nodes = len(negative)
     empty = np.zeros((len(savings), n_nodes))
     P, N = SurrogateProblem(
@@ -45,7 +59,11 @@ def from_savings(
 
 
 def synthetic(
-    n_samples: int, n_leaves: int, n_features: int, seed: int = 0
+    n_samples: int,
+    n_leaves: int,
+    n_features: int,
+    seed: int = 0,
+    shape: str = "balanced",
 ) -> SurrogateProblem:
     """Leaves are right with a probability that is logistic in the features."""
     rng = np.random.default_rng(seed)
@@ -53,7 +71,12 @@ def synthetic(
     scores = 0.5 * X @ rng.normal(size=(n_features - 1, n_leaves))
     right = rng.random((n_samples, n_leaves)) < 1 / (1 + np.exp(-scores))
     savings = right + 0.3 * rng.random(n_leaves)
-    return from_savings(np.c_[X, np.ones(n_samples)], savings)
+    return from_savings(np.c_[X, np.ones(n_samples)], savings, shape=shape)
+
+
+def with_own_features(problem: SurrogateProblem) -> SurrogateProblem:
+    """The same problem with a copy of its features at each node."""
+    return replace(problem, features=[array.copy() for array in problem.features])
 
 
 def forest(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -87,6 +89,24 @@ def test_alternating_never_raises_the_risk_and_repeats_itself(seed, l2):
         again = alternate(problem, start, l2, improve)
         for one, other in zip(end, again, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_a_node_is_improved_again_only_if_its_rows_or_gains_changed(seed):
+    problem = random_problem(seed)
+    widths = range(3, 3 + problem.tree.n_nodes)  # which tell the nodes apart
+    features = tuple(np.pad(problem.features[0], ((0, 0), (n - 3, 0))) for n in widths)
+    problem = replace(problem, features=features)
+    asked = {n: [] for n in widths}
+
+    def improve(phi, gain, theta, l2):
+        asked[phi.shape[1]].append((phi.tobytes(), gain.tobytes()))
+        return best_direction(phi, gain, theta, l2)
+
+    alternate(problem, random_coef(problem, seed + 1), 0.1, improve)
+    for visits in asked.values():
+        assert visits
+        assert all(one != next_one for one, next_one in pairwise(visits))
 
 
 @given(seed=st.integers(0, 10**6))

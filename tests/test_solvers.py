@@ -7,7 +7,7 @@ import pytest
 from strategies import random_problem
 
 from sensortree import ParameterError, SensorTreeClassifier
-from sensortree.program import SOLVERS, SurrogateProblem, solve
+from sensortree.program import SOLVERS, Penalty, SurrogateProblem, approximate, solve
 
 LINEAR = list(SOLVERS)
 RIDGE = [name for name, solver in SOLVERS.items() if solver.ridge]
@@ -70,6 +70,22 @@ def test_all_solvers_agree_with_an_l1_penalty(seed, l2, l1):
         certificate = solve(problem, name, l2=l2, l1=l1).certificate
         assert certificate.converged, name
         assert certificate.upper == pytest.approx(reference, rel=1e-6), name
+
+
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (0.0, 0.5), (1.0, 0.0), (0.5, 2.0)])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_approximation_is_within_its_tolerance(seed, l2, l1):
+    problem = random_problem(seed, n_leaves=6)
+    proof = solve(problem, l2=l2, l1=l1).certificate
+    value = problem.value(approximate(problem, 1e-4, l2, l1), Penalty(l2, l1))
+    assert value - proof.lower <= 1e-4 * max(proof.unit, value)
+
+
+def test_a_lone_leaf_has_nothing_to_approximate():
+    assert (
+        approximate(SurrogateProblem([], [], [], np.empty((3, 0)), np.empty((3, 0))))
+        == []
+    )
 
 
 def test_a_large_l1_penalty_leaves_no_coefficient():

@@ -11,7 +11,8 @@ from strategies import random_problem
 
 from sensortree import CertificateWarning, ProblemError
 from sensortree.program import SurrogateProblem, solve
-from sensortree.program.solvers.structured import blocks
+from sensortree.program.solvers.base import Options
+from sensortree.program.solvers.structured import blocks, interior_point, rows
 from sensortree.program.solvers.structured.shape import TreeShape
 
 
@@ -24,6 +25,12 @@ def changed(problem, **parts):
         "lost_if_positive": problem.lost_if_positive,
     }
     return SurrogateProblem(**{**same, **parts})
+
+
+def in_blocks(monkeypatch, n_rows):
+    """Let the solver take so many rows at a time."""
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", n_rows)
 
 
 def cascade_problem(n_leaves, n_samples=100, seed=0):
@@ -218,7 +225,7 @@ def test_general_solvers_ask_for_numpy_arrays():
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_the_number_of_threads_changes_nothing(monkeypatch, n_jobs):
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", 100)
+    in_blocks(monkeypatch, 20)
     one, more = solve(BASE), solve(BASE, n_jobs=n_jobs)
     for mine, theirs in zip(one.coef, more.coef, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -230,11 +237,82 @@ def test_two_runs_give_the_same_bits():
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("size", [5, 37, 1 << 20])
-def test_the_size_of_blocks_changes_no_optimum(monkeypatch, size):
+@pytest.mark.parametrize("n_rows", [1, 7, 1 << 20])
+def test_the_size_of_blocks_changes_no_optimum(monkeypatch, n_rows):
     optimum = solve(BASE, tol=1e-9).certificate.upper
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", size)
+    in_blocks(monkeypatch, n_rows)
     assert solve(BASE, tol=1e-9).certificate.upper == pytest.approx(optimum, rel=1e-9)
+
+
+def test_matrices_that_are_large_are_summed_in_fewer_parts(monkeypatch):
+    in_blocks(monkeypatch, 10)  # 12 blocks of 120 rows; 25 coefficients
+    apart = solve(BASE)
+    monkeypatch.setattr(blocks, "ROOM_FOR_MATRICES", 2 * 25**2)
+    together = blocks.Blocks(BASE, 1)
+    assert [len(chunk) for chunk in together._chunks] == [6, 6]
+    assert solve(BASE).certificate.upper == pytest.approx(
+        apart.certificate.upper, rel=1e-9
+    )
+
+
+# the Newton matrix ------------------------------------------------------------------------
+
+
+def newton_matrix(problem, roughly):
+    """Upper triangle of the Newton matrix at the first point."""
+    options = Options(*[np.zeros(sum(problem.n_features))] * 2, tol=1e-6)
+    path = interior_point.InteriorPoint(problem, options)
+    path.start(1.0)
+    return np.triu(path.blocks.newton(roughly)[0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_products_in_single_precision_are_right_to_their_precision(seed):
+    problem = random_problem(seed, n_leaves=7)
+    rough, exact = (newton_matrix(problem, roughly) for roughly in (True, False))
+    error = np.abs(rough - exact).max() / np.abs(exact).max()
+    assert 0 < error < 1e-6
+
+
+@pytest.mark.parametrize("n_rows", [1, 13, 60])
+def test_the_rows_that_are_multiplied_at_a_time_change_no_matrix(monkeypatch, n_rows):
+    problem = random_problem(3, n_samples=60, n_leaves=7)
+    whole = newton_matrix(problem, False)
+    monkeypatch.setattr(rows, "PRODUCT_ROWS", n_rows)
+    np.testing.assert_allclose(newton_matrix(problem, False), whole, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["rare binary columns", "separable nodes"])
+def test_single_precision_decides_nothing_in_the_end(monkeypatch, name):
+    mixed = solve(HARD[name], l2=0.01).certificate
+    monkeypatch.setattr(interior_point, "ROUGH_GAP", np.inf)  # never
+    double = solve(HARD[name], l2=0.01).certificate
+    assert mixed.upper == pytest.approx(double.upper, rel=1e-6, abs=1e-6)
+
+
+def test_a_matrix_that_single_precision_cannot_tell_is_made_again(monkeypatch):
+    seen = []
+    newton = blocks.Blocks.newton
+
+    def watched(self, roughly):
+        seen.append(roughly)
+        return newton(self, roughly)
+
+    monkeypatch.setattr(blocks.Blocks, "newton", watched)
+    monkeypatch.setattr(interior_point, "ROUGH_CONDITION", 0.0)  # none is good enough
+    assert solve(BASE).certificate.converged
+    assert seen[:3] == [True, False, False]
+    assert not any(seen[1:])
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 40), (21, 63, 1000), (63, 70, 2000)])
+def test_a_product_by_tiles_is_the_product(shape):
+    m, k, n = shape
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(m, n)), rng.normal(size=(k, n))
+    S = np.ones((m, k))
+    rows.add_product(S, X, Y)
+    np.testing.assert_allclose(S, 1.0 + X @ Y.T, atol=1e-10)
 
 
 # stopping ---------------------------------------------------------------------------------

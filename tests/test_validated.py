@@ -7,6 +7,7 @@ import pytest
 
 from sensortree import SensorTreeClassifier
 from sensortree.learning.validated import _cheapest_of_the_best
+from sensortree.program import solution
 
 
 def risks(**means: float) -> dict[str, np.ndarray]:
@@ -78,3 +79,20 @@ def test_nothing_is_compared_where_that_is_not_asked_for(given):
     X = rng.normal(size=(60, 2))
     model = SensorTreeClassifier(**given).fit(X, X[:, 0] > 0)
     assert model.decision_report_.compared is None
+
+
+def test_what_is_only_compared_is_not_certified(monkeypatch):
+    certified = []
+    certify = solution.certify
+
+    def counted(*arguments, **options):
+        certified.append(arguments)
+        return certify(*arguments, **options)
+
+    monkeypatch.setattr(solution, "certify", counted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = X[:, 0] + X[:, 1] * (X[:, 2] > 0) > 0
+    model = SensorTreeClassifier(cost_weight=0.02).fit(X, y)
+    assert model.decision_report_.compared is not None
+    assert len(certified) == 1  # the decisions that were kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.exceptions import CertificateWarning
 from sensortree.learning.learned import Learned, Learner, ridge_of
 from sensortree.learning.pose import Posed, pose
 from sensortree.learning.settings import Settings
@@ -22,7 +20,7 @@ from sensortree.learning.validated import (
     rehearse_posed,
 )
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.program import SOLVERS, solve
+from sensortree.program import SOLVERS, SurrogateProblem, approximate, solve
 from sensortree.program.refinement import alternate, best_cut
 from sensortree.program.routing import RoutingProblem
 
@@ -42,15 +40,17 @@ def learn_jointly(
     refine: bool,
     fallback: bool,
     n_jobs: int,
+    minimise: Callable[..., Learned] | None = None,
 ) -> Learned:
     """Minimise the surrogate over all decision functions at once, then refine.
 
-    Other parameters are those of `SensorTreeClassifier`. The evidence holds the
-    certificate, a `DecisionReport`, and the leaf that all examples go to, if they do.
+    Other parameters are those of `SensorTreeClassifier`; `minimise` is how, `certified`
+    unless told. The evidence holds a `DecisionReport`, the leaf that all examples go to, if
+    they do, and what `minimise` gives, such as the certificate.
     """
     ridge = 0.0 if l2 == "auto" and not SOLVERS[solver].ridge else ridge_of(l2, problem)
     surrogate = problem.surrogate(problem.worst(savings))
-    solution = solve(surrogate, solver, tol, ridge, l1, n_jobs=n_jobs)
+    solution = (minimise or certified)(surrogate, solver, tol, ridge, l1, n_jobs)
     learned = {"linear program": list(solution.coef)}
     if refine:
         single = problem.constant_coef(int(np.argmin(problem.constant_risk())))
@@ -74,11 +74,36 @@ def learn_jointly(
         problem.risk(learned[kept]),
     )
     evidence: dict[str, Any] = {
-        "certificate": solution.certificate,
+        **solution.evidence,
         "fallback_leaf": leaf if kept == "one leaf" else None,
         "decision_report": report,
     }
     return Learned(learned[kept], evidence)
+
+
+def certified(
+    surrogate: SurrogateProblem,
+    solver: str,
+    tol: float,
+    l2: float,
+    l1: float,
+    n_jobs: int,
+) -> Learned:
+    """Solve the program; the evidence is its certificate."""
+    solution = solve(surrogate, solver, tol, l2, l1, n_jobs=n_jobs)
+    return Learned(solution.coef, {"certificate": solution.certificate})
+
+
+def approximated(
+    surrogate: SurrogateProblem,
+    solver: str,
+    tol: float,
+    l2: float,
+    l1: float,
+    n_jobs: int,
+) -> Learned:
+    """Come near the optimum by our own solver, whatever is asked for; no evidence."""
+    return Learned(approximate(surrogate, tol, l2, l1, n_jobs=n_jobs))
 
 
 def rehearsal(
@@ -86,18 +111,10 @@ def rehearsal(
 ) -> Learner:
     """Learn as `learn_jointly` does, near enough for what is only compared.
 
-    Whatever solver is asked for, by our own, and without a word about the certificate: it
-    is not the one that the fit is certified by.
+    By our own solver, whatever is asked for, and without a certificate.
     """
     ridge = 0.0 if l2 == "auto" and not SOLVERS[solver].ridge else l2
-    near = partial(learn, solver="structured", tol=max(tol, REHEARSED), l2=ridge)
-
-    def learn_quietly(problem: RoutingProblem, observed: RoutingProblem) -> Learned:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CertificateWarning)
-            return near(problem, observed)
-
-    return learn_quietly
+    return partial(learn, tol=max(tol, REHEARSED), l2=ridge, minimise=approximated)
 
 
 def prefer_less(

@@ -7,7 +7,7 @@ from sensortree.program.linear_program import (
     path_form,
     with_l1,
 )
-from sensortree.program.solution import Solution, solve
+from sensortree.program.solution import Solution, approximate, solve
 from sensortree.program.solvers import SOLVERS, Progress, Solver
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 
@@ -21,6 +21,7 @@ __all__ = [
     "Solution",
     "Solver",
     "SurrogateProblem",
+    "approximate",
     "certify",
     "compact_form",
     "path_form",

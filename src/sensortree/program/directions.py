@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from sensortree.program.arrays import Array, like, namespace, to_numpy
 
+Vector = NDArray[np.float64]
+
 # Columns with a condition number up to this are left as they are.
 WELL_CONDITIONED = 1e3
 # Directions that are smaller than this, against the largest, are rounding: coefficients
@@ -53,6 +55,20 @@ def triangle(columns: Array) -> NDArray[np.float64]:
     if isinstance(columns, np.ndarray):
         return np.asarray(np.linalg.qr(columns, mode="r"))
     return to_numpy(namespace(columns).linalg.qr(columns)[1])
+
+
+def spread(columns: Array, room: Array) -> tuple[Vector, Vector, Vector]:
+    """Norms of the columns of room X, and singular values and vectors of room X / norms."""
+    weighted = columns * room[:, None]
+    gram = to_numpy(weighted.T @ weighted)
+    norms = np.sqrt(gram.diagonal())
+    norms = np.where(norms > 0, norms, 1.0)
+    squares, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
+    if squares[0] > 1e-4 * squares[-1]:  # squaring has cost no digit that matters
+        return norms, np.sqrt(squares[::-1]), vectors.T[::-1]
+    C = triangle(weighted * like(1.0 / norms, weighted))
+    _, sizes, turn = np.linalg.svd(C, full_matrices=True)
+    return norms, np.r_[sizes, np.zeros(norms.size - sizes.size)], turn
 
 
 def exact_product(columns: Array, weights: Array) -> NDArray[np.float64]:

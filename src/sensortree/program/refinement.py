@@ -5,6 +5,7 @@ if it goes negative there and at another if it goes positive. What going positiv
 in risk, makes a weighted two-class problem. Its logistic regression gives a direction;
 where many examples come by, the threshold of the least true risk along it is found by
 sorting. A step is kept only if the risk falls, so the risk never rises and the search ends.
+A node whose examples and gains are those of the last visit is left as it is.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import solve as solve_dense
+from scipy.linalg.lapack import dposv
 from scipy.special import expit
 
 from sensortree.program.routing import RoutingProblem
-from sensortree.types import Array
+from sensortree.types import Array, Rows
 
 Coef = list[Array]
 Improvement = Callable[[Array, Array, Array, float], Array]
@@ -62,6 +63,7 @@ def alternate(
         return coef
     margins = problem.margins(coef)
     enough = LEAST_FALL * np.ptp(problem.leaf_risk) * problem.weight.sum()
+    visited: dict[int, tuple[Rows, Array]] = {}  # rows and gains of the last visit
     for _ in range(max_sweeps):
         fallen = 0.0
         passed = problem.tree.passed(margins)
@@ -76,16 +78,22 @@ def alternate(
             rows = np.flatnonzero(passed[:, node])
             phi = problem.features[node]
             gain = problem.weight[rows] * (if_negative - if_positive)[rows]
-            theta = improve(phi[rows], gain, coef[node], l2)
-            moved = phi @ theta
-            fall = gain @ (moved[rows] > 0) - gain @ (margins[rows, node] > 0)
-            if fall > enough:
-                coef[node], margins[:, node] = theta, moved
-                fallen += fall
+            if node not in visited or not _equal(visited[node], (rows, gain)):
+                visited[node] = rows, gain
+                theta = improve(phi[rows], gain, coef[node], l2)
+                moved = phi @ theta
+                fall = gain @ (moved[rows] > 0) - gain @ (margins[rows, node] > 0)
+                if fall > enough:
+                    coef[node], margins[:, node] = theta, moved
+                    fallen += fall
             below[:, node] = np.where(margins[:, node] > 0, if_positive, if_negative)
         if fallen <= enough:
             break
     return coef
+
+
+def _equal(some: tuple[Rows, Array], others: tuple[Rows, Array]) -> bool:
+    return all(map(np.array_equal, some, others))
 
 
 def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
@@ -95,7 +103,9 @@ def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
     method, from θ = 0 or the given θ, whichever is better.
     """
     matters = gain != 0
-    phi, weight, sign = phi[matters], np.abs(gain[matters]), np.sign(gain[matters])
+    if not matters.all():
+        phi, gain = phi[matters], gain[matters]
+    weight, sign = np.abs(gain), np.sign(gain)
     ridge = max(l2, LEAST_RIDGE * float(weight.sum()))
     if not ridge:  # no example cares
         return np.zeros_like(theta)
@@ -105,17 +115,18 @@ def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
         return float(loss + 0.5 * ridge * (theta @ theta))
 
     margin = phi @ theta
-    value = objective(theta, margin)
-    if value > objective(0 * theta, 0 * margin):
-        theta, margin = 0 * theta, 0 * margin
-        value = objective(theta, margin)
+    value, at_zero = objective(theta, margin), float(np.log(2.0) * weight.sum())
+    if value > at_zero:
+        theta, margin, value = 0 * theta, 0 * margin, at_zero
     for _ in range(NEWTON_STEPS):
-        pull = weight * expit(-sign * margin)
+        wrong = expit(-sign * margin)  # probability of the side that loses
+        pull = weight * wrong
         gradient = ridge * theta - phi.T @ (sign * pull)
-        curvature = pull * expit(sign * margin)
-        hessian = phi.T @ (curvature[:, None] * phi)
+        hessian = phi.T @ ((pull * (1.0 - wrong))[:, None] * phi)
         hessian.flat[:: len(theta) + 1] += ridge
-        step = solve_dense(hessian, -gradient, assume_a="pos", check_finite=False)
+        _, step, failed = dposv(hessian.T, -gradient, lower=True, overwrite_a=True)
+        if failed:  # nothing but rounding is left of it
+            break
         slope = float(gradient @ step)
         if slope > -1e-8 * value:
             break

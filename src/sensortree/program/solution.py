@@ -1,4 +1,4 @@
-"""`solve`: scale, hand over to a solver, undo the scaling, certify."""
+"""`solve`: scale, hand over to a solver, undo the scaling, certify; or `approximate`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sensortree.program.solvers import (
     Progress,
     Solver,
 )
-from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
+from sensortree.program.surrogate import Coef, DualPoint, Penalty, SurrogateProblem
 
 # What a solver whose answer could not be certified is asked for: this times the
 # tolerance, and at least this much.
@@ -145,6 +145,48 @@ def solve(
     return Solution(coef, certificate, dual, solver, iterations, seconds)
 
 
+def approximate(
+    problem: SurrogateProblem,
+    tol: float = 1e-4,
+    l2: float = 0.0,
+    l1: float = 0.0,
+    *,
+    n_jobs: int | None = None,
+) -> list[NDArray[np.float64]]:
+    """Minimise the surrogate as nearly as the structured solver says; nothing is proved.
+
+    For coefficients that are only compared with others.
+
+    Parameters
+    ----------
+    problem : SurrogateProblem
+    tol : float, default=1e-4
+        Relative gap to come near to, by the solver's own estimate.
+    l2, l1 : float, default=0.0
+        Weights of the penalties, as in `solve`.
+    n_jobs : int, default=None
+        Threads; None means 1. The answer does not depend on it.
+
+    Returns
+    -------
+    coef : list of ndarray of shape (D_j,)
+
+    Examples
+    --------
+    >>> from sensortree.program import SurrogateProblem, approximate
+    >>> problem = SurrogateProblem(
+    ...     [-1], [-1], [[[1.0], [2.0]]], [[1.0], [0.0]], [[0.0], [2.0]])
+    >>> round(problem.value(approximate(problem)), 3)
+    1.5
+    """
+    back_end = _check_options("structured", tol, l2, l1, n_jobs)
+    if not problem.n_nodes:
+        return []
+    scaled = _Scaled.of(problem, l2, l1)
+    raw = back_end.run(scaled.problem, scaled.options(tol, n_jobs or 1, None))
+    return without_noise(problem, scaled.coef_back(raw.candidates[0].coef))
+
+
 def without_noise(
     problem: SurrogateProblem, coef: list[NDArray[np.float64]]
 ) -> list[NDArray[np.float64]]:
@@ -216,16 +258,19 @@ class _Scaled:
         """What a solver is asked for."""
         return Options(self.ridge, self.lasso, tol, n_jobs, callback)
 
-    def back(self, candidate: Candidate) -> tuple[list[NDArray[np.float64]], DualPoint]:
-        """Give coefficients and pulls in the user's units."""
-        coef = [
+    def coef_back(self, coef: Coef) -> Coef:
+        """Give coefficients in the user's units."""
+        return [
             (theta if turn is None else turn @ theta) / scale
             for theta, turn, scale in zip(
-                candidate.coef, self.turns, self.column_scale, strict=True
+                coef, self.turns, self.column_scale, strict=True
             )
         ]
+
+    def back(self, candidate: Candidate) -> tuple[Coef, DualPoint]:
+        """Give coefficients and pulls in the user's units."""
         dual = candidate.dual
-        return coef, replace(
+        return self.coef_back(candidate.coef), replace(
             dual,
             pull_negative=dual.pull_negative * self.size,
             pull_positive=dual.pull_positive * self.size,

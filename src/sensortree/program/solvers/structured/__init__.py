@@ -22,11 +22,12 @@ sums of positive terms. With g1, g2 the conductances of a node's two branches an
 where o = w dm_j + u_child is the source of a branch. Hence for k, l below different sides
 of j the entry M_kl is a product of one factor per side, and the p x p Newton matrix
 S = sum_i Φ_iᵀ M_i Φ_i is built from a few large matrix products per node, from the leaves
-up. Everything else is elementwise on node-major (n_nodes, n_rows) arrays, a level of the
-tree at a time, in row blocks that fit a cache, summed in a fixed order. Where S is close
-to singular, its solutions are refined by conjugate gradients with the exact operator,
-which needs no matrix. S is factored where the rows are, so a device waits for the host
-only where scalars and (p,) vectors are read.
+up; in single precision while the gap is large and S far from singular. Everything else is
+elementwise on node-major (n_nodes, n_rows) arrays, a level of the tree at a time, in row
+blocks that fit a cache, summed in a fixed order. Where S is close to singular, its
+solutions are refined by conjugate gradients with the exact operator, which needs no
+matrix. S is factored where the rows are, so a device waits for the host only where scalars
+and (p,) vectors are read.
 """
 
 from sensortree.program.solvers.base import Solver

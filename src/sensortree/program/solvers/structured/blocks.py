@@ -23,10 +23,14 @@ Vector = NDArray[np.float64]
 Result = TypeVar("Result")
 
 BLOCK_VALUES = 1 << 14  # rows x nodes of a NumPy block, so that its arrays fit a cache
+BLOCK_ROWS = 1 << 10  # but no fewer rows: a call costs as much as a few hundred of them
 BLOCK_VALUES_FOREIGN = 1 << 24
 ROOM_FOR_PRODUCTS = 1 << 25  # numbers: 256 MiB
 ROOM_FOR_PRODUCTS_FOREIGN = 1 << 30
-CHUNKS = 16  # sums over blocks are sums of this many, however many threads there are
+# Sums over blocks are sums of this many, however many threads there are; of matrices, of
+# as many as there is room for.
+CHUNKS = 16
+ROOM_FOR_MATRICES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,8 @@ class Blocks:
         # An example for which no decision matters costs nothing, wherever it goes.
         rows = np.flatnonzero(to_numpy(weight) > 0)
         limit = BLOCK_VALUES if xp is np else BLOCK_VALUES_FOREIGN
-        n_blocks = max(1, -(-rows.size * problem.n_nodes // limit))
+        at_once = max(BLOCK_ROWS, limit // problem.n_nodes)
+        n_blocks = max(1, -(-rows.size // at_once))
         self.parts = [part for part in np.array_split(rows, n_blocks) if part.size]
         self.blocks = [self._block(part) for part in self.parts]
         self.n_values = 4 * problem.n_nodes * rows.size
@@ -57,7 +62,8 @@ class Blocks:
         for block in self.blocks:
             block.products.keep = rows.size * n_pairs(problem.n_features[0]) <= room
         numbers = np.arange(len(self.blocks))
-        self._chunks = np.array_split(numbers, max(1, min(CHUNKS, numbers.size)))
+        n_chunks = min(CHUNKS, numbers.size, ROOM_FOR_MATRICES // self.n_coef**2)
+        self._chunks = np.array_split(numbers, max(1, n_chunks))
         self._unpacked: Array | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -94,51 +100,63 @@ class Blocks:
         self, task: Callable[..., Result], *arguments: Iterable[Any]
     ) -> list[Result]:
         """Do a task for every block, results in order."""
-        return self._run(task, self.blocks, *arguments)
+        return list(self._run(task, self.blocks, *arguments))
 
     def _run(
         self, task: Callable[..., Result], *arguments: Iterable[Any]
-    ) -> list[Result]:
+    ) -> Iterator[Result]:
         """Map a task, on the threads if there are any.
 
         Where rounding is all that is left, numbers overflow; `run` sees and stops.
         """
         if self._pool is None:
-            return list(map(task, *arguments))
+            return map(task, *arguments)
 
         def quietly(*each: Any) -> Result:
             with np.errstate(all="ignore"):
                 return task(*each)
 
-        return list(self._pool.map(quietly, *arguments))
+        return self._pool.map(quietly, *arguments)
 
-    def matrix(self) -> Array:
-        """S = sum of Φᵀ M Φ, (p, p), where the rows are; at least its upper triangle."""
+    def newton(self, roughly: bool) -> tuple[Array, Vector]:
+        """Matrix and right-hand side of the predictor, at the present point.
+
+        The matrix S = sum of Φᵀ M Φ, (p, p), stays where the rows are; its upper triangle
+        is filled in. `roughly` allows for products in single precision.
+        """
         n_nodes, n_features = self.problem.n_nodes, self.problem.n_features[0]
         pairs = len(self.blocks[0].products.shared) == 1 and n_nodes > 1
         n_coef = self.n_coef
         shape = (n_pairs(n_nodes), n_pairs(n_features)) if pairs else (n_coef, n_coef)
 
-        def add_up(chunk: NDArray[np.intp]) -> Array:
+        def add_up(chunk: NDArray[np.intp]) -> tuple[Array, Vector]:
             sample = self.blocks[0].weight
             S = self.xp.zeros(shape, dtype=sample.dtype, **on_device_of(sample))
+            aims = []
             for k in chunk:
-                self.blocks[k].connect()
+                rows = self.blocks[k]
+                rows.connect()
+                aims.append(rows.aim())
                 if pairs:
-                    self.blocks[k].add_pairs(S)
+                    rows.add_pairs(S)
+                elif roughly:
+                    rows.add_rough_matrix(S)
                 else:
-                    self.blocks[k].add_matrix(S)
-            return S
+                    rows.add_matrix(S)
+            return S, add_up_in_order(aims)
 
-        S = add_up_in_order(self._run(add_up, self._chunks))
+        parts = self._run(add_up, self._chunks)
+        S, aim = next(parts)
+        for part, its_aim in parts:  # in order, and no more of them alive than need be
+            S += part
+            aim = aim + its_aim
         if not pairs:
-            return S
+            return S, aim
         if self._unpacked is None:
             self._unpacked = like(_unpacked(n_nodes, n_features), S)
         xp = self.xp
-        return xp.reshape(
-            xp.take(xp.reshape(S, (-1,)), self._unpacked), (n_coef, n_coef)
-        )
+        S = xp.take(xp.reshape(S, (-1,)), self._unpacked)
+        return xp.reshape(S, (n_coef, n_coef)), aim
 
     def apply(self, d: Vector) -> Vector:
         """S @ d without the matrix."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.arrays import Array, like, namespace, to_numpy
+from sensortree.program.arrays import Array, like, namespace, on_device_of, to_numpy
 from sensortree.program.solvers.structured.shape import TreeShape
 
 Vector = NDArray[np.float64]
@@ -29,12 +31,12 @@ class FeatureProducts:
         self.features, self.n_nodes = features, len(features)
         self.xp = namespace(features[0])
         self.n_coef = tree.below[0].stop
-        numbered = np.arange(self.n_coef)
         shared: dict[int, tuple[Array, list[int]]] = {}
         for j, phi in enumerate(features):
             shared.setdefault(id(phi), (phi, []))[1].append(j)
+        # Coefficients (len(nodes), D) of the nodes of an array; of one node, a slice.
         self.shared = [
-            (phi, nodes, np.stack([numbered[tree.columns[j]] for j in nodes]))
+            (phi, nodes, _places([tree.columns[j] for j in nodes]))
             for phi, nodes in shared.values()
         ]
         self.keep = False
@@ -42,23 +44,28 @@ class FeatureProducts:
 
     def margins(self, theta: Vector) -> Array:
         """Margins of given coefficients, (n_nodes, n_rows)."""
-        margins: list[Array] = [None] * self.n_nodes
+        margins: Array = None
         for phi, nodes, columns in self.shared:
             together = like(theta[columns], phi) @ phi
             if len(nodes) == self.n_nodes:
                 return together
+            if margins is None:
+                shape = (self.n_nodes, phi.shape[1])
+                margins = self.xp.empty(shape, dtype=phi.dtype, **on_device_of(phi))
             for k, j in enumerate(nodes):
-                margins[j] = together[k, :]
-        return self.xp.stack(margins)
+                margins[j, :] = together[k, :]
+        return margins
 
     def to_theta(self, pull: Array) -> Vector:
         """Adjoint of `margins`."""
         theta = np.empty(self.n_coef)
         for phi, nodes, columns in self.shared:
-            if len(nodes) < self.n_nodes:
-                mine = self.xp.stack([pull[j, :] for j in nodes])
-            else:
+            if len(nodes) == self.n_nodes:
                 mine = pull
+            elif len(nodes) == 1:
+                mine = pull[nodes[0], None, :]
+            else:
+                mine = self.xp.stack([pull[j, :] for j in nodes])
             theta[columns] = to_numpy(mine @ phi.T)
         return theta
 
@@ -71,3 +78,10 @@ class FeatureProducts:
         if self.keep:
             self.kept = products
         return products
+
+
+def _places(columns: list[slice]) -> Any:
+    """Index that takes coefficients of some nodes from all, one row for each node."""
+    if len(columns) == 1:
+        return (None, columns[0])
+    return np.stack([np.arange(mine.start, mine.stop) for mine in columns])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +13,11 @@ from sensortree.program.solvers.base import Options, Progress, RawSolution
 from sensortree.program.solvers.structured.blocks import Blocks, Point, add_up_in_order
 from sensortree.program.solvers.structured.newton import Newton
 from sensortree.program.solvers.structured.penalties import Penalties
+from sensortree.program.solvers.structured.rows import Rows
 from sensortree.program.surrogate import SurrogateProblem
 
 Vector = NDArray[np.float64]
+Parts = tuple[Vector, Vector]  # bounds of some rows, and their coupling
 
 MAX_ITERATIONS = 300
 STEP_TO_BOUNDARY = 0.99
@@ -36,6 +38,10 @@ TIGHT = 1e-6
 # How many times larger than they are coefficients may become, when a point is judged.
 REACH = 100.0
 PATIENCE = 20  # iterations without a smaller gap
+# Products in single precision do while the gap is above the first, and the ratio of the
+# largest to the smallest pivot below the second.
+ROUGH_GAP = 1e-4
+ROUGH_CONDITION = 1e3
 
 
 class InteriorPoint:
@@ -47,13 +53,19 @@ class InteriorPoint:
         ours = self.blocks.tree.coefficients()
         self.penalties = Penalties(options.ridge[ours], options.lasso[ours])
         self.n_values = self.blocks.n_values + self.penalties.n_values
+        self.roughly = True  # whether products in single precision may do
 
     def start(self, multiple: float) -> None:
         """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
         theta = np.zeros(self.blocks.n_coef)
         value = sum(self.blocks.map(lambda rows: rows.stand(theta)))
         mu = multiple * value / self.n_values
-        self.blocks.map(lambda rows: rows.center(mu))
+
+        def center(rows: Rows) -> Parts:
+            rows.center(mu)
+            return rows.bounds()
+
+        self._parts = self.blocks.map(center)
         self.penalties.start(theta, mu)
 
     def bounds(self) -> tuple[float, float, float, float]:
@@ -61,8 +73,7 @@ class InteriorPoint:
 
         That sum is the gap, once the dual point is feasible.
         """
-        parts = self.blocks.map(lambda rows: rows.bounds())
-        penalties = self.penalties
+        parts, penalties = self._parts, self.penalties
         upper, lower, product = add_up_in_order([part[0] for part in parts]).tolist()
         coupling = add_up_in_order([part[1] for part in parts]) - penalties.pull()
         doubt = REACH * np.abs(coupling) @ np.maximum(1.0, np.abs(penalties.theta))
@@ -79,11 +90,15 @@ class InteriorPoint:
         `product` is the sum of s z; `drag` is added to the curvature of each coefficient.
         """
         blocks, penalties = self.blocks, self.penalties
-        newton = Newton(blocks, penalties, drag)
-        primal, dual = self._direction(newton.predict, None)
+        newton, aim = self._newton(drag)
+        d = newton.predict(aim + penalties.aim(None))
+        parts = [
+            *blocks.map(lambda rows: rows.follow(d)),
+            np.r_[penalties.follow(d), penalties.changes()],
+        ]
+        primal, dual = self._lengths([part[:2] for part in parts])
         # With dz = -z (1 + r), the sum of s z after this step:
-        parts = [*blocks.map(lambda rows: rows.changes()), penalties.changes()]
-        once, twice = add_up_in_order(parts).tolist()
+        once, twice = add_up_in_order([part[2:] for part in parts]).tolist()
         left = (
             (1.0 - dual) * product
             + (primal - dual - primal * dual) * once
@@ -91,22 +106,37 @@ class InteriorPoint:
         )
         centring = min((left / product) ** 3, MOST_CENTRING)
         mu = centring * product / self.n_values
-        primal, dual = self._direction(newton.solve, mu)
-        primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in (primal, dual))
-        blocks.map(lambda rows: rows.move(primal, dual))
+        aims = blocks.map(lambda rows: rows.aim_at(mu))
+        d = newton.solve(add_up_in_order(aims) + penalties.aim(mu))
+        speeds = blocks.map(lambda rows: rows.follow_corrected(d))
+        lengths = self._lengths([*speeds, penalties.follow(d)])
+        primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in lengths)
+
+        def move(rows: Rows) -> Parts:
+            rows.move(primal, dual)
+            return rows.bounds()
+
+        self._parts = blocks.map(move)
         penalties.move(primal, dual)
         return min(primal, dual)
 
-    def _direction(
-        self, solve: Callable[[Vector], Vector], mu: float | None
-    ) -> tuple[float, float]:
-        """Find a direction; return how far it can be followed, primal and dual."""
-        blocks, penalties = self.blocks, self.penalties
-        aims = blocks.map(lambda rows: rows.aim(mu))
-        d = solve(add_up_in_order(aims) + penalties.aim(mu))
-        speeds = [*blocks.map(lambda rows: rows.follow(d)), penalties.follow(d)]
+    def _newton(self, drag: float) -> tuple[Newton, Vector]:
+        """The Newton system, and the rows' right-hand side of the predictor."""
+        added = self.penalties.curvature() + drag
+        if self.roughly:
+            S, aim = self.blocks.newton(roughly=True)
+            with suppress(SolverError):
+                newton = Newton(S, added, self.blocks.apply)
+                if newton.condition < ROUGH_CONDITION:
+                    return newton, aim
+            self.roughly = False
+        S, aim = self.blocks.newton(roughly=False)
+        return Newton(S, added, self.blocks.apply), aim
+
+    def _lengths(self, speeds: list[Vector]) -> tuple[float, float]:
+        """How far a direction can be followed, primal and dual."""
         primal, dual = (1.0 / max(1.0, *each) for each in np.transpose(speeds).tolist())
-        if penalties.ridge.any():  # then the dual depends on θ: one step for both
+        if self.penalties.ridge.any():  # then the dual depends on θ: one step for both
             primal = dual = min(primal, dual)
         return primal, dual
 
@@ -141,6 +171,7 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol
                 if done or stop or stalled:
                     break
+                path.roughly = path.roughly and gap > ROUGH_GAP
                 drag = DRAG * min(options.tol, TIGHT) * size / path.blocks.n_coef
                 length = path.step(product, drag)
                 only_started = len(STARTS) - len(starts) == iteration + 1
@@ -151,5 +182,7 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
         except SolverError:
             if least == np.inf:
                 raise
-    found = path.blocks.solution((best, path.point()), iteration)
+    last = path.point()
+    points = (best,) if best.theta is last.theta else (best, last)
+    found = path.blocks.solution(points, iteration)
     return replace(found, stopped=bool(stop))

@@ -10,29 +10,37 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from sensortree.exceptions import SolverError
 from sensortree.program.arrays import Array, like, namespace, to_numpy
-from sensortree.program.solvers.structured.blocks import Blocks
-from sensortree.program.solvers.structured.penalties import Penalties
 
 Vector = NDArray[np.float64]
 Solve = Callable[[Vector], Vector]
 
 MAX_REFINEMENTS = 12
+# Ratio of the largest pivot to the smallest from which solutions are refined.
+DOUBTFUL = 1e4
 
 
 class Newton:
-    """The factored Newton matrix of a point, and solutions of its systems."""
+    """The factored Newton matrix of a point, and solutions of its systems.
 
-    def __init__(self, blocks: Blocks, penalties: Penalties, drag: float):
-        self.blocks = blocks
-        S = blocks.matrix()
+    Parameters
+    ----------
+    S : Array of shape (p, p)
+        What the rows add to the matrix, overwritten.
+    added : ndarray of shape (p,)
+        What is added to its diagonal.
+    apply : callable
+        S times a vector, exactly.
+    """
+
+    def __init__(self, S: Array, added: Vector, apply: Solve):
         diagonal = to_numpy(namespace(S).linalg.diagonal(S))
-        self.added = penalties.curvature() + drag
-        self.size = np.sqrt(np.maximum(diagonal + self.added, np.finfo(float).tiny))
+        self.added, self._apply_rows = added, apply
+        self.size = np.sqrt(np.maximum(diagonal + added, np.finfo(float).tiny))
         unit = like(1.0 / self.size, S)
         S *= unit
         S *= unit[:, None]
         self._solve, pivots = _factor(S)
-        self.doubtful = bool(pivots.min() < 1e-4 * pivots.max())
+        self.condition = float(pivots.max() / pivots.min())
 
     def predict(self, rhs: Vector) -> Vector:
         """Solve by the factor alone: near enough for a direction that is not taken."""
@@ -41,7 +49,7 @@ class Newton:
     def solve(self, rhs: Vector) -> Vector:
         """Solve by the factor, refined by conjugate gradients where it is doubtful."""
         d = self.predict(rhs)
-        if not self.doubtful:
+        if self.condition < DOUBTFUL:
             return d
         residual = rhs - self._apply(d)
         enough = 1e-9 * np.abs(rhs / self.size).max()
@@ -61,7 +69,7 @@ class Newton:
         return d
 
     def _apply(self, d: Vector) -> Vector:
-        return self.blocks.apply(d) + self.added * d
+        return self._apply_rows(d) + self.added * d
 
 
 def _factor(S: Array) -> tuple[Solve, Vector]:
