@@ -36,6 +36,7 @@ from sensortree.program.refinement import (
     best_cut,
     best_direction,
     best_threshold,
+    learn_upwards,
 )
 from sensortree.program.risk import product_form
 from sensortree.program.routing import RoutingProblem
@@ -110,6 +111,30 @@ def test_a_node_is_improved_again_only_if_its_rows_or_gains_changed(seed):
 
 
 @given(seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("seed", range(5))
+def test_decisions_learned_upwards_are_at_rest(seed):
+    problem = random_problem(seed)
+    coef = learn_upwards(problem, 0.1, best_direction)
+    again = alternate(problem, coef, 0.1, best_direction)
+    assert problem.risk(again) == pytest.approx(problem.risk(coef))
+
+
+def test_decisions_learned_upwards_find_what_features_tell():
+    # The sign of the first feature says which of four leaves is free of risk.
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    tree = SensorTree(
+        Node(
+            [], Node([], Leaf([]), Leaf(["a"])), Node([], Leaf(["b"]), Leaf(["a", "b"]))
+        )
+    )
+    phi = np.column_stack([x, np.ones(400)])
+    best = 2 * (x[:, 0] > 0) + (x[:, 1] > 0)
+    risk = 1.0 - np.eye(4)[best]
+    problem = RoutingProblem(tree, (phi,) * 3, risk, np.ones(400), 2.0)
+    assert problem.risk(learn_upwards(problem, 1e-3, best_direction)) < 0.02
+
+
 def test_the_threshold_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
     score = np.round(rng.normal(size=12), 1)  # some scores tie

@@ -18,7 +18,7 @@ from sensortree.learning.joint import (
     DecisionReport,
     learn_jointly,
     prefer_less,
-    rehearsal,
+    rehearse_jointly,
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, Certificate
@@ -288,21 +288,20 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         return cls(sensors, **{**published, **parameters})
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        learn = partial(
-            learn_jointly,
-            savings=self.savings,
-            solver=self.solver,
-            tol=self.tol,
-            l2=self.l2,
-            l1=self.l1,
-            refine=self.refine,
-            fallback=self.fallback,
-            n_jobs=effective_n_jobs(self.n_jobs),
-        )
+        ways: dict[str, Any] = {
+            "savings": self.savings,
+            "tol": self.tol,
+            "l2": self.l2,
+            "l1": self.l1,
+            "refine": self.refine,
+            "fallback": self.fallback,
+            "n_jobs": effective_n_jobs(self.n_jobs),
+        }
+        ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
         return fit_policy(
             prepared,
             self._settings(),
-            learn,
+            partial(learn_jointly, solver=self.solver, **ways),
             settle=prefer_less if self.fallback else as_learned,
-            rehearse=rehearsal(learn, self.solver, self.tol, self.l2),
+            rehearse=partial(rehearse_jointly, **{**ways, "l2": ridge}),
         )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +18,10 @@ from sensortree.learning.validated import (
     rehearse_posed,
 )
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.program import SOLVERS, SurrogateProblem, approximate, solve
-from sensortree.program.refinement import alternate, best_cut
+from sensortree.program import SOLVERS, approximate, solve
+from sensortree.program.refinement import alternate, best_cut, learn_upwards
 from sensortree.program.routing import RoutingProblem
+from sensortree.types import Array
 
 # Relative gap to which decisions are learned that are only compared.
 REHEARSED = 1e-4
@@ -40,81 +39,77 @@ def learn_jointly(
     refine: bool,
     fallback: bool,
     n_jobs: int,
-    minimise: Callable[..., Learned] | None = None,
 ) -> Learned:
     """Minimise the surrogate over all decision functions at once, then refine.
 
-    Other parameters are those of `SensorTreeClassifier`; `minimise` is how, `certified`
-    unless told. The evidence holds a `DecisionReport`, the leaf that all examples go to, if
-    they do, and what `minimise` gives, such as the certificate.
+    Other parameters are those of `SensorTreeClassifier`. The evidence holds the
+    certificate, a `DecisionReport`, and the leaf that all examples go to, if they do.
     """
     ridge = 0.0 if l2 == "auto" and not SOLVERS[solver].ridge else ridge_of(l2, problem)
     surrogate = problem.surrogate(problem.worst(savings))
-    solution = (minimise or certified)(surrogate, solver, tol, ridge, l1, n_jobs)
+    solution = solve(surrogate, solver, tol, ridge, l1, n_jobs=n_jobs)
     learned = {"linear program": list(solution.coef)}
     if refine:
-        single = problem.constant_coef(int(np.argmin(problem.constant_risk())))
         ends = [
-            alternate(problem, start, ridge, best_cut)
-            for start in (solution.coef, single)
+            alternate(problem, solution.coef, ridge, best_cut),
+            learn_upwards(problem, ridge, best_cut),
         ]
         learned["refined"] = min(ends, key=problem.risk)
+    report, leaf = _kept(problem, observed, learned, ridge, fallback)
+    evidence: dict[str, Any] = {
+        "certificate": solution.certificate,
+        "fallback_leaf": leaf,
+        "decision_report": report,
+    }
+    return Learned(learned[report.kept], evidence)
+
+
+def _kept(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    learned: dict[str, list[Array]],
+    ridge: float,
+    fallback: bool,
+) -> tuple[DecisionReport, int | None]:
+    """Keep the last that was learned, or one leaf for all, which is added to it."""
     kept = list(learned)[-1]
     leaf = int(np.argmin(observed.constant_risk()))
     learned["one leaf"] = observed.constant_coef(leaf)
     risk = {name: observed.risk(coef) for name, coef in learned.items()}
     if fallback and risk["one leaf"] < risk[kept]:
         kept = "one leaf"
-    stops = tuple(sorted(problem.tree.leaves[leaf].sensors))
-    report = DecisionReport(
-        kept,
-        risk,
-        stops if kept == "one leaf" else None,
-        ridge,
-        problem.risk(learned[kept]),
-    )
-    evidence: dict[str, Any] = {
-        **solution.evidence,
-        "fallback_leaf": leaf if kept == "one leaf" else None,
-        "decision_report": report,
-    }
-    return Learned(learned[kept], evidence)
+    single = kept == "one leaf"
+    stops = tuple(sorted(problem.tree.leaves[leaf].sensors)) if single else None
+    own = problem.risk(learned[kept])
+    return DecisionReport(kept, risk, stops, ridge, own), leaf if single else None
 
 
-def certified(
-    surrogate: SurrogateProblem,
-    solver: str,
+def rehearse_jointly(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    *,
+    savings: str,
     tol: float,
-    l2: float,
+    l2: float | str,
     l1: float,
+    refine: bool,
+    fallback: bool,
     n_jobs: int,
 ) -> Learned:
-    """Solve the program; the evidence is its certificate."""
-    solution = solve(surrogate, solver, tol, l2, l1, n_jobs=n_jobs)
-    return Learned(solution.coef, {"certificate": solution.certificate})
-
-
-def approximated(
-    surrogate: SurrogateProblem,
-    solver: str,
-    tol: float,
-    l2: float,
-    l1: float,
-    n_jobs: int,
-) -> Learned:
-    """Come near the optimum by our own solver, whatever is asked for; no evidence."""
-    return Learned(approximate(surrogate, tol, l2, l1, n_jobs=n_jobs))
-
-
-def rehearsal(
-    learn: Callable[..., Learned], solver: str, tol: float, l2: float | str
-) -> Learner:
     """Learn as `learn_jointly` does, near enough for what is only compared.
 
-    By our own solver, whatever is asked for, and without a certificate.
+    What is refined anyway need not set out from the program's optimum; what is not is the
+    optimum of our own solver, without a certificate.
     """
-    ridge = 0.0 if l2 == "auto" and not SOLVERS[solver].ridge else l2
-    return partial(learn, tol=max(tol, REHEARSED), l2=ridge, minimise=approximated)
+    ridge = ridge_of(l2, problem)
+    if refine:
+        learned = {"refined": learn_upwards(problem, ridge, best_cut)}
+    else:
+        surrogate = problem.surrogate(problem.worst(savings))
+        near = approximate(surrogate, max(tol, REHEARSED), ridge, l1, n_jobs=n_jobs)
+        learned = {"linear program": near}
+    report, _ = _kept(problem, observed, learned, ridge, fallback)
+    return Learned(learned[report.kept])
 
 
 def prefer_less(

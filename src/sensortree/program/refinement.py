@@ -92,6 +92,34 @@ def alternate(
     return coef
 
 
+def learn_upwards(problem: RoutingProblem, l2: float, improve: Improvement) -> Coef:
+    """Learn decision functions from the leaves up, then alternate.
+
+    At first those come by a node whose leaf of the least risk is below it. Takes and gives
+    what `alternate` does, without a start.
+    """
+    tree = problem.tree
+    if not tree.n_nodes:
+        return []
+    best = problem.leaf_risk.argmin(axis=1)
+    passed = (tree.path_signs != 0)[best]
+    below = np.empty(passed.shape)  # risk of each example, put at each node
+    coef: Coef = [np.empty(0)] * tree.n_nodes
+    for node in reversed(range(tree.n_nodes)):
+        if_negative, if_positive = (
+            problem.leaf_risk[:, ~child[node]]
+            if child[node] < 0
+            else below[:, child[node]]
+            for child in tree.children
+        )
+        rows, phi = np.flatnonzero(passed[:, node]), problem.features[node]
+        gain = problem.weight[rows] * (if_negative - if_positive)[rows]
+        coef[node] = improve(phi[rows], gain, np.zeros(phi.shape[1]), l2)
+        goes = phi @ coef[node] > 0
+        below[:, node] = np.where(goes, if_positive, if_negative)
+    return alternate(problem, coef, l2, improve)
+
+
 def _equal(some: tuple[Rows, Array], others: tuple[Rows, Array]) -> bool:
     return all(map(np.array_equal, some, others))
 
