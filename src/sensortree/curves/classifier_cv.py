@@ -13,9 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from sensortree.curves.choice import Choice, check_targets, choose
 from sensortree.curves.curve import (
+    FIRST_POINTS,
     POINTS,
     TradeoffCurve,
     automatic_grid,
+    first_weights,
     measured_curve,
 )
 from sensortree.curves.held_out import HeldOutFolds
@@ -30,10 +32,10 @@ from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
 from sensortree.sensors.market import within
 
-# Points put between the last that meets a target and the first that does not, first on
-# held-out folds, then on all rows; and the distance in cost or error, as a share of the
-# target, that is near enough.
-REFINEMENTS, NEAR = 4, 0.05
+# Points put between the last that meets a target and the first that does not, on held-out
+# folds, and then where all rows overspend; and the distance in cost or error, as a share of
+# the target, that is near enough.
+AROUND, BEFORE, NEAR = 6, 4, 0.05
 
 OWN = ("budget", "max_error", "cost_weights", "cv")
 
@@ -268,7 +270,8 @@ class SensorTreeClassifierCV(
     def _most_steps(self, n_budgets: int = 1) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
-            return POINTS + 1 + n_budgets * (2 * REFINEMENTS + 1)
+            grid, more = (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
+            return grid + 1 + n_budgets * (more + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets
@@ -277,14 +280,19 @@ class SensorTreeClassifierCV(
         """The curve, with more points around the target where the grid is automatic."""
         if self.cost_weights is not None:
             return measured_curve(folds, self.cost_weights)
-        weights = automatic_grid(folds)
+        weights = first_weights(folds) if self._aims() else automatic_grid(folds)
+        measured_curve(folds, weights, ends=False)
         folds.settle()
-        for _ in range(REFINEMENTS):
+        for _ in range(AROUND):
             between = self._next_weight(measured_curve(folds, weights, ends=False))
             if between is None or folds.progress.stopped:
                 break
             weights.append(between)
         return measured_curve(folds, weights)
+
+    def _aims(self) -> bool:
+        """Whether points are wanted around a target, rather than wherever much changes."""
+        return self.budget is not None or self.max_error is not None
 
     def _next_weight(self, curve: TradeoffCurve) -> float | None:
         """A weight between the last point at a target and the first beyond it."""
@@ -308,10 +316,11 @@ class SensorTreeClassifierCV(
         Where there is none nearby, one is put before it.
         """
         overspent: list[float] = []
-        more = REFINEMENTS if self.cost_weights is None else 0
+        more = BEFORE if self.cost_weights is None else 0
         note = ""
         while True:
-            known = np.flatnonzero(np.isin(curve.cost_weight, overspent))
+            # a lower cost weight would spend no less
+            known = np.flatnonzero(curve.cost_weight <= max(overspent, default=-1.0))
             chosen = choose(curve, self.budget, self.max_error, known.tolist())
             weight = chosen.cost_weight
             model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))

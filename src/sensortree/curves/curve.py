@@ -388,13 +388,18 @@ def _told_curve(
     return curve
 
 
-def automatic_grid(folds: HeldOutFolds) -> list[float]:
-    """Cost weights from "buys nothing" to "buys everything", denser where much changes."""
+def first_weights(folds: HeldOutFolds) -> list[float]:
+    """Few cost weights from "buys nothing" to "buys everything"; 0 where all is free."""
     highest, lowest = folds.automatic_ends()
     if not highest:
         return [0.0]
-    weights: list[float] = np.geomspace(highest, lowest, FIRST_POINTS).tolist()
-    while len(weights) < POINTS:
+    return [float(w) for w in np.geomspace(highest, lowest, FIRST_POINTS)]
+
+
+def automatic_grid(folds: HeldOutFolds) -> list[float]:
+    """Cost weights from "buys nothing" to "buys everything", denser where much changes."""
+    weights = first_weights(folds)
+    while 1 < len(weights) < POINTS:
         curve = measured_curve(folds, weights, ends=False)
         at = widest_step(curve)
         if at is None or folds.progress.stopped:

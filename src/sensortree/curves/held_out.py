@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
-from sensortree.learning.prepare import Prepared, Winners, prepare
+from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import fit_leaf_classifiers
 from sensortree.leaves.logistic import QuadraticLogisticRegression
@@ -241,7 +241,7 @@ class HeldOutFolds:
                 settings = reader._settings()
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
                 prepared = prepare(read, settings, TextProgress(verbose=False))
-                yield reader, replace(prepared, winners=Winners())
+                yield reader, replace(prepared, neighbours=Neighbours())
             return
         everybody = prepare(self.data, self.settings, self.progress).leaves
         shared = SharedClassifiers(self.data, everybody.classifier, everybody.n_jobs)
@@ -258,13 +258,13 @@ class HeldOutFolds:
                 out=frozenset({fold}),
             )
             quiet = TextProgress(verbose=False)
-            yield self._reader, Prepared(leaves, self.settings, quiet, Winners())
+            yield self._reader, Prepared(leaves, self.settings, quiet, Neighbours())
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
         for _, prepared in self._folds:
-            assert prepared.winners is not None
-            prepared.winners.settled = True
+            assert prepared.neighbours is not None
+            prepared.neighbours.settle()
 
     @cached_property
     def all_rows(self) -> Prepared:

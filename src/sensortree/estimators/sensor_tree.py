@@ -13,13 +13,15 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
-from sensortree.learning.fit import Fitted, as_learned, fit_policy
+from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
     learn_jointly,
+    prefer_as_beside,
     prefer_less,
     rehearsal,
 )
+from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, Certificate
 
@@ -286,7 +288,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         return cls(sensors, **{**published, **parameters})
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        learn = partial(
+        learn: Learner = partial(
             learn_jointly,
             savings=self.savings,
             solver=self.solver,
@@ -297,10 +299,15 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             fallback=self.fallback,
             n_jobs=effective_n_jobs(self.n_jobs),
         )
+        rehearse = rehearsal(learn, self.solver, self.tol, self.l2)
+        settle: Settler = prefer_less
+        if prepared.neighbours is not None:  # what is only measured is not certified
+            learn = rehearse
+            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
         return fit_policy(
             prepared,
             self._settings(),
             learn,
-            settle=prefer_less if self.fallback else as_learned,
-            rehearse=rehearsal(learn, self.solver, self.tol, self.l2),
+            settle=settle if self.fallback else as_learned,
+            rehearse=rehearse,
         )

@@ -146,18 +146,19 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
         known = [sensors.names[j] for j in start]
         tree = exhaustive_tree(sensors.names, known, market.next_ones)
         return Chosen(tree, report_of_built("exhaustive", tree, sensors))
-    winners = prepared.winners
-    expected = None if winners is None else winners.expected(cost_weight)
+    winners = prepared.neighbours and prepared.neighbours.searches
+    expected = winners.expected(cost_weight) if winners else frozenset()
     found: dict[str, tuple[SensorTree, StructureReport]] = {}
     for name in ("chain", "grown"):
-        if expected in (None, name):
+        if not expected or name in expected:
             found[name] = run_search(search, name, cost_weight, root)
-    if len(sensors) <= settings.n_leaves and expected in (None, "cascade"):
+    cascades = not expected or "cascade" in expected
+    if len(sensors) <= settings.n_leaves and cascades:
         cheap = cheap_root(settings, market)
         cascade = cascade_tree(cheapest_order(market, cheap), cheap)
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
-    if expected in found:
-        return Chosen(*found[expected])
+    if expected and len(found) == 1:
+        return Chosen(*found.popitem()[1])
     rehearsed = {
         name: rehearse(tree, leaves, settings, learn)
         for name, (tree, _) in found.items()
@@ -165,7 +166,7 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     winner, validated = least_validated(
         {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     )
-    if winners is not None:
+    if winners:
         winners.add(cost_weight, winner)
     tree, report = found[winner]
     return Chosen(tree, replace(report, validated=validated), rehearsed[winner])

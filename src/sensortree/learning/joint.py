@@ -13,6 +13,7 @@ import numpy as np
 from sensortree.exceptions import CertificateWarning
 from sensortree.learning.learned import Learned, Learner, ridge_of
 from sensortree.learning.pose import Posed, pose
+from sensortree.learning.prepare import Winners
 from sensortree.learning.settings import Settings
 from sensortree.learning.validated import (
     Compared,
@@ -136,6 +137,27 @@ def prefer_less(
         report = replace(report, fallback_sensors=stops, learned_risk=own)
     evidence = {"fallback_leaf": leaf, "decision_report": report}
     return posed, Learned(coef, {**learned.evidence, **evidence})
+
+
+def prefer_as_beside(
+    posed: Posed,
+    learned: Learned,
+    rehearsed: Rehearsed | None,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+    *,
+    winners: Winners,
+) -> tuple[Posed, Learned]:
+    """As `prefer_less`; decisions kept at the cost weights around are kept unjudged."""
+    cost_weight = settings.cost_weight
+    if rehearsed is None and winners.expected(cost_weight) == {"decisions"}:
+        return posed, learned
+    posed, learned = prefer_less(posed, learned, rehearsed, leaves, settings, learn)
+    compared = learned.evidence["decision_report"].compared
+    if compared is not None:
+        winners.add(cost_weight, compared.kept)
+    return posed, learned
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sensortree.structure.search import StructureSearch, open_search
 
 @dataclass
 class Winners:
-    """Which search won at which cost weight, where fits learn from each other.
+    """What won at which cost weight, where fits learn from each other.
 
     Attributes
     ----------
@@ -27,19 +27,38 @@ class Winners:
     won: dict[float, str] = field(default_factory=dict)
     settled: bool = False
 
-    def expected(self, cost_weight: float) -> str | None:
-        """The search that won at the next cost weights below and above, if it is one."""
+    def expected(self, cost_weight: float) -> frozenset[str]:
+        """What won at the next cost weights below and above; nothing at an end."""
         below = [weight for weight in self.won if weight <= cost_weight]
         above = [weight for weight in self.won if weight >= cost_weight]
         if not (below and above):
-            return None
-        names = {self.won[max(below)], self.won[min(above)]}
-        return names.pop() if len(names) == 1 else None
+            return frozenset()
+        return frozenset({self.won[max(below)], self.won[min(above)]})
 
     def add(self, cost_weight: float, name: str) -> None:
         """Remember who won, unless nothing more is to be learned."""
         if not self.settled:
             self.won[cost_weight] = name
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What fits learn from those at other cost weights, where they are only compared.
+
+    Attributes
+    ----------
+    searches : Winners
+        The search whose tree was taken.
+    decisions : Winners
+        What was kept of the decisions, or in their place.
+    """
+
+    searches: Winners = field(default_factory=Winners)
+    decisions: Winners = field(default_factory=Winners)
+
+    def settle(self) -> None:
+        """Teach later fits nothing more."""
+        self.searches.settled = self.decisions.settled = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +73,14 @@ class Prepared:
         How structures are searched for.
     progress : TextProgress
         Is told of each step, and may say stop.
-    winners : Winners or None
-        None where a fit must not learn from others.
+    neighbours : Neighbours or None
+        None where a fit must not learn from others: its model is kept.
     """
 
     leaves: LeafClassifiers
     settings: Settings
     progress: TextProgress
-    winners: Winners | None = None
+    neighbours: Neighbours | None = None
 
     @cached_property
     def search(self) -> StructureSearch:
