@@ -435,7 +435,7 @@ def measured_curve(
     traced_by_weight = folds.estimator._traced_by == COST_WEIGHT
     if not traced_by_weight:
         weights, ends = sorted(weights), False
-    for weight in sorted(weights, reverse=True):  # in one order, whatever was given
+    for weight in from_the_ends(weights):
         folds.measure(weight)
     measured = [folds.measure(weight) for weight in weights]
     highest, _ = folds.automatic_ends()
@@ -449,6 +449,21 @@ def measured_curve(
         nothing=folds.means(folds.measure(highest)) if ends else None,
         everything=None if everything is None else folds.means(everything),
     )
+
+
+def from_the_ends(weights: Iterable[float]) -> list[float]:
+    """Numbers in one order, whatever was given: both ends, then what halves the gaps.
+
+    So that those in between can learn from those around them.
+    """
+    left = sorted(set(weights), reverse=True)
+    order, gaps = [left[0], left[-1]], [(0, len(left) - 1)]
+    for first, last in gaps:  # grows as it goes
+        middle = (first + last) // 2
+        if first < middle:
+            order.append(left[middle])
+            gaps += [(first, middle), (middle, last)]
+    return list(dict.fromkeys(order))
 
 
 def lower_hull(points: Iterable[Point]) -> list[Point]:

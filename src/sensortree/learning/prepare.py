@@ -12,6 +12,9 @@ from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import TextProgress
 from sensortree.structure.search import StructureSearch, open_search
 
+# Ratio of two cost weights between which nothing is compared anew.
+CLOSE = 10.0
+
 
 @dataclass
 class Winners:
@@ -28,12 +31,19 @@ class Winners:
     settled: bool = False
 
     def expected(self, cost_weight: float) -> frozenset[str]:
-        """What won at the next cost weights below and above; nothing at an end."""
-        below = [weight for weight in self.won if weight <= cost_weight]
-        above = [weight for weight in self.won if weight >= cost_weight]
-        if not (below and above):
+        """What won at the next cost weights below and above; nothing at an end.
+
+        If these are close, what won at the closer: where one thing takes over from
+        another, they are about as good.
+        """
+        below = max((w for w in self.won if w <= cost_weight), default=None)
+        above = min((w for w in self.won if w >= cost_weight), default=None)
+        if below is None or above is None:
             return frozenset()
-        return frozenset({self.won[max(below)], self.won[min(above)]})
+        if above <= CLOSE * below:
+            closer = below if cost_weight**2 < below * above else above
+            return frozenset({self.won[closer]})
+        return frozenset({self.won[below], self.won[above]})
 
     def add(self, cost_weight: float, name: str) -> None:
         """Remember who won, unless nothing more is to be learned."""
