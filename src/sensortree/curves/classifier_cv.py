@@ -270,7 +270,9 @@ class SensorTreeClassifierCV(
     def _most_steps(self, n_budgets: int = 1) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
-            grid, more = (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
+            grid, more = (
+                (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
+            )
             return grid + 1 + n_budgets * (more + 1)
         if not isinstance(self.cost_weights, Sized):
             return None

@@ -22,7 +22,8 @@ from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
 from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.fitting import fit_leaf_classifiers
+from sensortree.leaves.engine import Solution
+from sensortree.leaves.fitting import fit_leaf_classifiers, judge_logistic_folds
 from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
@@ -77,18 +78,49 @@ class SharedClassifiers:
 
 
 @dataclass(frozen=True, eq=False)
-class FoldClassifiers(LeafClassifiers):
-    """Classifiers of the rows outside one fold, shared with the other folds.
+class SharedLogistic:
+    """What logistic leaves without some folds say, each subset in one job.
 
-    Logistic leaves are not shared: all folds of a subset are one job, with one penalty.
+    Attributes
+    ----------
+    data, classifier, n_jobs
+        As in `SharedClassifiers`.
+    judged : dict of subset to dict of fold to (posterior, solution)
+        As `LogisticEngine.judge_without_each` gives it.
     """
 
-    shared: SharedClassifiers = field(kw_only=True)
-    out: Folds = field(kw_only=True)
+    data: TrainingRows
+    classifier: QuadraticLogisticRegression
+    n_jobs: int | None
+    judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(
+        default_factory=dict
+    )
 
-    @property
-    def _shares(self) -> bool:
-        return not isinstance(self.classifier, QuadraticLogisticRegression)
+    def without(
+        self, subsets: Iterable[Subset], out: int
+    ) -> dict[Subset, tuple[Array, Solution]]:
+        """Posteriors of the rows outside a fold, and fits to them, of some subsets."""
+        data, wanted = self.data, list(dict.fromkeys(subsets))
+        new = [subset for subset in wanted if subset not in self.judged]
+        self.judged.update(
+            judge_logistic_folds(
+                self.classifier,
+                {subset: data.features(subset) for subset in new},
+                data.y,
+                len(data.classes),
+                data.weight if data.weighted else None,
+                data.fold,
+                self.n_jobs,
+            )
+        )
+        return {subset: self.judged[subset][out] for subset in wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class FoldClassifiers(LeafClassifiers):
+    """Classifiers of the rows outside one fold, shared with the other folds."""
+
+    out: Folds = field(kw_only=True)
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows; of at least half, those of all.
@@ -97,19 +129,22 @@ class FoldClassifiers(LeafClassifiers):
         shared are half as many, to all n, and trees need them too. If no fold is left
         out, this is a fit like any other, and searches like any other.
         """
-        few = 2 * len(rows) < len(self.data.y)
-        if not self._shares or not self.out or few:
+        if not self.out or 2 * len(rows) < len(self.data.y):
             return super().take(rows)
         sample = self.data.take(rows)
         return SampleClassifiers(
             sample, self.classifier, self.n_jobs, leaves=self, rows=rows
         )
 
+
+@dataclass(frozen=True, eq=False)
+class FittedForFolds(FoldClassifiers):
+    """Of any kind: fitted without one fold or two."""
+
+    shared: SharedClassifiers = field(kw_only=True)
+
     def judge(self, subsets: Iterable[Subset]) -> None:
         """Find the posteriors of those subsets that have none yet."""
-        if not self._shares:
-            super().judge(subsets)
-            return
         data, n_classes = self.data, len(self.data.classes)
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
         features = {s: data.features(s) for s in new}
@@ -129,9 +164,22 @@ class FoldClassifiers(LeafClassifiers):
 
     def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitted on all rows outside the fold."""
-        if not self._shares:
-            return super().fit(subsets)
         return self.shared.without(subsets, self.out)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFold(FoldClassifiers):
+    """Logistic leaves: judged for all folds in one job, and kept at their own minimum."""
+
+    shared: SharedLogistic = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        new = [s for s in subsets if s not in self.posteriors]
+        (out,) = self.out
+        rest = self.shared.data.fold != out
+        for subset, (said, start) in self.shared.without(new, out).items():
+            self.posteriors[subset], self.starts[subset] = said[rest], start
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,19 +292,22 @@ class HeldOutFolds:
                 yield reader, replace(prepared, neighbours=Neighbours())
             return
         everybody = prepare(self.data, self.settings, self.progress).leaves
-        shared = SharedClassifiers(self.data, everybody.classifier, everybody.n_jobs)
-        self._shared = shared
+        task = everybody.classifier, everybody.n_jobs
+        logistic = isinstance(everybody.classifier, QuadraticLogisticRegression)
+        together = SharedLogistic(self.data, *task)
+        shared = SharedClassifiers(self.data, *task)
+        self._shared = None if logistic else shared
         for fold in self.numbers:
-            data = self.data.take(self._rows(fold, held=False))
+            data, out = self.data.take(self._rows(fold, held=False)), frozenset({fold})
+            leaves: LeafClassifiers
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
-            leaves = FoldClassifiers(
-                data,
-                shared.classifier,
-                shared.n_jobs,
-                shared=shared,
-                out=frozenset({fold}),
-            )
+            if not logistic:
+                leaves = FittedForFolds(data, *task, out=out, shared=shared)
+            elif self.cv is None:
+                leaves = LeafClassifiers(data, *task)
+            else:
+                leaves = LogisticFold(data, *task, out=out, shared=together)
             quiet = TextProgress(verbose=False)
             yield self._reader, Prepared(leaves, self.settings, quiet, Neighbours())
 
@@ -275,7 +326,7 @@ class HeldOutFolds:
         quiet = TextProgress(verbose=False)
         if self._shared is None or self.cv is None:
             return prepare(self.data, self.settings, quiet)
-        leaves = FoldClassifiers(
+        leaves = FittedForFolds(
             self.data,
             self._shared.classifier,
             self._shared.n_jobs,
