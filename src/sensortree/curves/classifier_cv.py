@@ -30,6 +30,7 @@ from sensortree.estimators.callbacks import (
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
+from sensortree.learning.timing import FitReport
 from sensortree.sensors.market import within
 
 # Points put between the last that meets a target and the first that does not, on held-out
@@ -65,15 +66,17 @@ class SensorTreeClassifierCV(
         with a `BudgetWarning`. With neither `budget` nor `max_error`, the cheapest point
         whose error is within one standard error of the least is taken.
     cost_weights : iterable of float, default=None
-        Cost weights to pick from. By default up to 20 as in `tradeoff_curve`, and up to
-        eight more around the target.
+        Cost weights to pick from. By default seven from where nothing is bought to where
+        everything is that saves an error, and up to ten more around the target; with no
+        target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
     costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
             classifier, calibration, savings, errors, decision_features, refine, solver, \
             tol, l2, l1, fallback, n_jobs, verbose
-        As in `SensorTreeClassifier`. `max_time` is for the searches of the curve together,
-        and once more for those of the fit on all rows.
+        As in `SensorTreeClassifier`. When `max_time` is over, no further point is
+        measured: of those that there are, which both ends of the curve come first of, one
+        is picked, and the fit on all rows is finished.
 
     Attributes
     ----------
@@ -84,6 +87,8 @@ class SensorTreeClassifierCV(
     chosen_ : Choice
         The point that was picked, whether it meets the target, and what the points beside
         it would give; print it.
+    fit_report_ : FitReport
+        As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
     tree_, certificate_, decision_report_, structure_report_, fallback_leaf_, sensors_, \
             classes_, policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
@@ -102,6 +107,8 @@ class SensorTreeClassifierCV(
     >>> model.chosen_.rule, model.chosen_.met
     ('budget', True)
     """
+
+    fit_report_: FitReport
 
     def __init__(
         self,
@@ -183,7 +190,7 @@ class SensorTreeClassifierCV(
         -------
         self
         """
-        progress = Progress(self, self.verbose, self._most_steps())
+        progress = Progress(self, self.verbose, self._most_steps(), self.max_time)
         with all_or_nothing(self):
             check_targets(self.budget, self.max_error)
             folds = self._folds(X, y, sample_weight, prices, progress)
@@ -207,7 +214,7 @@ class SensorTreeClassifierCV(
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         budgets : iterable of float
-            `max_time` is for the searches of all of them together.
+            `max_time` is for the curves of all of them together.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
 
@@ -230,7 +237,8 @@ class SensorTreeClassifierCV(
         models = [clone(self).set_params(budget=budget) for budget in budgets]
         for model in models:
             check_targets(model.budget, model.max_error)
-        progress = Progress(self, self.verbose, self._most_steps(len(models)))
+        most = self._most_steps(len(models))
+        progress = Progress(self, self.verbose, most, self.max_time)
         folds = self._folds(X, y, sample_weight, prices, progress)
         for model in models:
             model._fit(folds)
@@ -250,13 +258,18 @@ class SensorTreeClassifierCV(
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
-        model, curve, chosen = self._within_budget(folds, self._curve(folds))
+        watch = folds.progress.watch
+        with watch.stage("curve"):
+            curve = self._curve(folds)
+        model, curve, chosen = self._within_budget(folds, curve)
         folds.progress.step("fit on all rows")
         for name, value in vars(model).items():
             if name.endswith("_"):
                 setattr(self, name, value)
         self.curve_, self.chosen_ = curve, chosen
         self.cost_weight_ = chosen.cost_weight
+        seconds = {"curve": watch.seconds["curve"], **self.fit_report_.seconds}
+        self.fit_report_ = replace(self.fit_report_, seconds=seconds)
         if not chosen.met:
             self._warn(chosen)
 
@@ -286,8 +299,10 @@ class SensorTreeClassifierCV(
         measured_curve(folds, weights, ends=False)
         folds.settle()
         for _ in range(AROUND):
+            if folds.progress.stopped:
+                break
             between = self._next_weight(measured_curve(folds, weights, ends=False))
-            if between is None or folds.progress.stopped:
+            if between is None:
                 break
             weights.append(between)
         return measured_curve(folds, weights)
@@ -339,7 +354,8 @@ class SensorTreeClassifierCV(
             place = curve, chosen.index, curve.mean_cost, float(self.budget)
             between = weight_before(*place)
             if more and between is not None and not folds.progress.stopped:
-                curve = measured_curve(folds, [*curve.cost_weight, between])
+                with folds.progress.watch.stage("curve"):
+                    curve = measured_curve(folds, [*curve.cost_weight, between])
                 more -= 1
         return model, curve, replace(chosen, note=note or chosen.note)
 

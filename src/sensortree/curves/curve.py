@@ -314,8 +314,10 @@ def tradeoff_curve(
     ----------
     estimator : estimator of this package
         Its `cost_weight` does not matter; it is left as it is. Its `max_time` is for the
-        searches of all cost weights and folds together. With `verbose`, each point is
-        told on stderr with the time that is left; its scikit-learn callbacks are told too.
+        whole curve: when it is over, the points that were measured are returned; both
+        ends come first, then what halves the gaps. With `verbose`, each point is told on
+        stderr with the time that is left; its scikit-learn callbacks are told too, and may
+        say stop.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     cost_weights : iterable of float, default=None
@@ -381,9 +383,12 @@ def _told_curve(
     """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
     most = POINTS if weights is None else len(weights) + 1  # buying nothing is one more
     verbose = model._settings().verbose
-    progress = Progress(model, verbose, most + 1)  # buying everything
+    max_time = model._settings().max_time
+    progress = Progress(model, verbose, most + 1, max_time)  # buying everything
     folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
+    if progress.stopped:
+        progress.say(f"{progress.stopped}: the curve has {len(curve)} points")
     progress.end()
     return curve
 
@@ -399,10 +404,14 @@ def first_weights(folds: HeldOutFolds) -> list[float]:
 def automatic_grid(folds: HeldOutFolds) -> list[float]:
     """Cost weights from "buys nothing" to "buys everything", denser where much changes."""
     weights = first_weights(folds)
+    curve = measured_curve(folds, weights, ends=False)
+    folds.progress.say(f"a first curve of {len(curve)} points; more where much changes")
     while 1 < len(weights) < POINTS:
         curve = measured_curve(folds, weights, ends=False)
+        if folds.progress.stopped:
+            break
         at = widest_step(curve)
-        if at is None or folds.progress.stopped:
+        if at is None:
             break
         weights.append(
             float(np.sqrt(curve.cost_weight[at] * curve.cost_weight[at + 1]))
@@ -428,7 +437,10 @@ def widest_step(curve: TradeoffCurve) -> int | None:
 def measured_curve(
     folds: HeldOutFolds, cost_weights: Iterable[float], ends: bool = True
 ) -> TradeoffCurve:
-    """Curve of some cost weights; a weight that was measured before costs nothing."""
+    """Curve of some cost weights; a weight that was measured before costs nothing.
+
+    Of those only that were measured before the time was over.
+    """
     weights = [float(weight) for weight in cost_weights]
     if not weights:
         raise ParameterError("cost_weights is empty; give at least one number.")
@@ -437,16 +449,18 @@ def measured_curve(
         weights, ends = sorted(weights), False
     for weight in from_the_ends(weights):
         folds.measure(weight)
-    measured = [folds.measure(weight) for weight in weights]
+    found = [(weight, folds.measure(weight)) for weight in weights]
+    measured = [(weight, m) for weight, m in found if m is not None]
     highest, _ = folds.automatic_ends()
+    nothing = folds.measure(highest) if ends else None
     everything = folds.measure_everything() if ends else None
     return TradeoffCurve.from_folds(
-        weights if traced_by_weight else [np.nan] * len(weights),
-        [m.error for m in measured],
-        [m.cost for m in measured],
+        [weight if traced_by_weight else np.nan for weight, _ in measured],
+        [m.error for _, m in measured],
+        [m.cost for _, m in measured],
         folds.weight,
         measure="error" if folds.estimator.loss is None else "loss",
-        nothing=folds.means(folds.measure(highest)) if ends else None,
+        nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
     )
 

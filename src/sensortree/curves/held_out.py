@@ -288,7 +288,7 @@ class HeldOutFolds:
                 reader = clone(self.estimator)
                 settings = reader._settings()
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
-                prepared = prepare(read, settings, TextProgress(verbose=False))
+                prepared = prepare(read, settings, self.progress.part())
                 yield reader, replace(prepared, neighbours=Neighbours())
             return
         everybody = prepare(self.data, self.settings, self.progress).leaves
@@ -308,8 +308,8 @@ class HeldOutFolds:
                 leaves = LeafClassifiers(data, *task)
             else:
                 leaves = LogisticFold(data, *task, out=out, shared=together)
-            quiet = TextProgress(verbose=False)
-            yield self._reader, Prepared(leaves, self.settings, quiet, Neighbours())
+            part = self.progress.part()
+            yield self._reader, Prepared(leaves, self.settings, part, Neighbours())
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
@@ -321,7 +321,8 @@ class HeldOutFolds:
     def all_rows(self) -> Prepared:
         """All rows, prepared; classifiers that folds have fitted judge there.
 
-        They judge the folds of this object, so the estimator's own `cv` has no say.
+        They judge the folds of this object, so the estimator's own `cv` has no say. This
+        is what measuring was for: it is finished, whatever the time.
         """
         quiet = TextProgress(verbose=False)
         if self._shared is None or self.cv is None:
@@ -339,24 +340,31 @@ class HeldOutFolds:
         """Fit a copy of the estimator with another cost weight on all rows."""
         return model._fit_prepared(self.all_rows, self._reader)
 
-    def measure(self, value: float, **parameters: Any) -> Measured:
+    def measure(self, value: float, **parameters: Any) -> Measured | None:
         """Fit without each fold in turn; mean loss and cost on the fold.
 
-        The value is a cost weight, or of the parameter that traces the method.
+        None if the time was over before; the first is measured whatever the time. The
+        value is a cost weight, or of the parameter that traces the method.
         """
         if not parameters and value in self._measured:
             return self._measured[value]
-        found = []
+        found: list[list[float]] = []
         settings = {self.estimator._traced_by: value, **parameters}
         folds = zip(self._folds, self.tests, strict=True)
         for (reader, prepared), (X, prices, part) in folds:
+            if self._measured and self.progress.stopped:
+                return None
             model = clone(self.estimator).set_params(**settings)
             model._check_parameters()
             model._fit_prepared(prepared, reader)
             answer = model.predict(X, prices)
             cost = model.acquisition_cost(X, prices)
             loss = self._loss(answer, part)
-            found.append([np.average(v, weights=part.weight) for v in (loss, cost)])
+            found.append(
+                [float(np.average(v, weights=part.weight)) for v in (loss, cost)]
+            )
+        if self._measured and self.progress.stopped:
+            return None  # the last tree may have been cut short
         measured = Measured(*np.array(found).T)
         if not parameters:
             self._measured[value] = measured
@@ -375,15 +383,16 @@ class HeldOutFolds:
     def measure_everything(self) -> Measured | None:
         """Mean loss and cost if everybody buys all sensors; None if nobody may.
 
-        None, too, of a method that takes no tree.
+        None, too, of a method that takes no tree, and if the time was over before.
         """
         if "structure" not in self.estimator.get_params():
             return None
         tree = SensorTree(Leaf(frozenset(self.data.sensors.names)))
         try:
-            self._everything = self._everything or self.measure(
-                0.0, structure=tree, root_sensors="auto"
-            )
+            if self._everything is None:
+                self._everything = self.measure(
+                    0.0, structure=tree, root_sensors="auto"
+                )
         except TreeError:
             return None
         return self._everything

@@ -17,12 +17,14 @@ from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
     learn_jointly,
+    measurement,
     prefer_as_beside,
     prefer_less,
     rehearsal,
 )
 from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
+from sensortree.learning.timing import FitReport
 from sensortree.program import SOLVERS, Certificate
 
 
@@ -73,8 +75,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Extensions of a subset that "chain" and "greedy" compare by training their leaf
         classifier; a least-squares screen picks them. "all" trains them all, as published.
     max_time : float, default=None
-        Seconds after which a search for a structure ends with what it has; for
-        `fit_path`, of all searches together.
+        Seconds of the whole fit, from its first line, after which nothing new is begun:
+        no step of a search, no further candidate for a tree, no move that improves one.
+        The tree found so far is finished: its leaf classifiers and its decisions. For
+        `fit_path` it is for all models together, for `tradeoff_curve` for the whole curve.
     improve : int, default=0
         Moves that may improve a learned structure after its decisions were learned: drop
         a leaf or a sensor, let a leaf buy on, exchange two sensors. Each is made only if
@@ -153,6 +157,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
+    fit_report_ : FitReport
+        Where the time of the fit went; print it. It is not saved with the model.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     training_cost_ : float
@@ -189,6 +195,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
 
     certificate_: Certificate
     decision_report_: DecisionReport
+    fit_report_: FitReport
     fallback_leaf_: int | None
     training_cost_: float
 
@@ -302,7 +309,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         rehearse = rehearsal(learn, self.solver, self.tol, self.l2)
         settle: Settler = prefer_less
         if prepared.neighbours is not None:  # what is only measured is not certified
-            learn = rehearse
+            near = measurement if self.refine else rehearsal
+            learn = near(learn, self.solver, self.tol, self.l2)
             settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
         return fit_policy(
             prepared,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import ParameterError
-from sensortree.learning.improvement import improve_structure
+from sensortree.learning.improvement import NEIGHBOURS, improve_structure
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
@@ -26,12 +26,15 @@ from sensortree.structure import (
 )
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import find_root, run_search
+from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array
 
-# structure="auto" is exhaustive up to this many leaves.
+# structure="auto" is exhaustive up to this many leaves; else these are searched for, and
+# compared with a cascade.
 EXHAUSTIVE = 16
+CANDIDATES = ("chain", "grown")
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +152,9 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     winners = prepared.neighbours and prepared.neighbours.searches
     expected = winners.expected(cost_weight) if winners else frozenset()
     found: dict[str, tuple[SensorTree, StructureReport]] = {}
-    for name in ("chain", "grown"):
+    for name in CANDIDATES:
+        if found and prepared.progress.stopped:
+            return Chosen(*found.popitem()[1])
         if not expected or name in expected:
             found[name] = run_search(search, name, cost_weight, root)
     cascades = not expected or "cascade" in expected
@@ -159,10 +164,15 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
-    rehearsed = {
-        name: rehearse(tree, leaves, settings, learn)
-        for name, (tree, _) in found.items()
-    }
+    rehearsed: dict[str, Rehearsed] = {}
+    for name, (tree, _) in found.items():
+        if prepared.progress.stopped:
+            break
+        with prepared.progress.watch.stage("comparing candidates"):
+            rehearsed[name] = rehearse(tree, leaves, settings, learn)
+        prepared.progress.step("comparing", name)
+    if not rehearsed:  # no time to compare
+        return Chosen(*found[next(iter(found))])
     winner, validated = least_validated(
         {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     )
@@ -170,6 +180,16 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
         winners.add(cost_weight, winner)
     tree, report = found[winner]
     return Chosen(tree, replace(report, validated=validated), rehearsed[winner])
+
+
+def most_steps(settings: Settings, n_sensors: int) -> int:
+    """Steps that choosing a tree may tell of."""
+    if not settings.learns_structure:
+        return 0
+    searches = CANDIDATES if settings.structure == "auto" else (settings.structure,)
+    own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
+    compared = len(CANDIDATES) + 1 if settings.structure == "auto" else 0
+    return own + compared + settings.improve * NEIGHBOURS
 
 
 def validated_risk(

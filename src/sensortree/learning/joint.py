@@ -29,6 +29,8 @@ from sensortree.program.routing import RoutingProblem
 
 # Relative gap to which decisions are learned that are only compared.
 REHEARSED = 1e-4
+# Rows of a program at most, where the refinement follows and nothing is certified.
+PROGRAM_ROWS = 4_000
 
 
 def learn_jointly(
@@ -43,15 +45,18 @@ def learn_jointly(
     refine: bool,
     fallback: bool,
     n_jobs: int,
+    program_rows: int | None = None,
 ) -> Learned:
     """Minimise the surrogate over all decision functions at once, then refine.
 
-    Other parameters are those of `SensorTreeClassifier`. The evidence holds the
+    The program is posed on `program_rows` at most, if given. Other parameters are those of
+    `SensorTreeClassifier`. The evidence holds the
     certificate, a `DecisionReport`, and the leaf that all examples go to, if they do.
     """
     ridge = 0.0 if l2 == "auto" and not SOLVERS[solver].ridge else ridge_of(l2, problem)
-    surrogate = problem.surrogate(problem.worst(savings))
-    solution = solve(surrogate, solver, tol, ridge, l1, n_jobs=n_jobs)
+    posed, share = spread_rows(problem, program_rows)
+    surrogate = posed.surrogate(posed.worst(savings))
+    solution = solve(surrogate, solver, tol, share * ridge, share * l1, n_jobs=n_jobs)
     learned = {"linear program": list(solution.coef)}
     if refine:
         single = problem.constant_coef(int(np.argmin(problem.constant_risk())))
@@ -80,6 +85,28 @@ def learn_jointly(
         "decision_report": report,
     }
     return Learned(learned[kept], evidence)
+
+
+def spread_rows(
+    problem: RoutingProblem, at_most: int | None
+) -> tuple[RoutingProblem, float]:
+    """A problem on some of its rows, evenly spread, and the share of weight they have."""
+    n_rows = len(problem.weight)
+    if at_most is None or n_rows <= at_most:
+        return problem, 1.0
+    part = problem.take(np.linspace(0, n_rows - 1, at_most).astype(np.intp))
+    return part, float(part.weight.sum() / problem.weight.sum())
+
+
+def measurement(
+    learn: Callable[..., Learned], solver: str, tol: float, l2: float | str
+) -> Learner:
+    """Learn as `rehearsal` does, for a point of a curve.
+
+    The program only says where the refinement of all rows sets out from: on many rows,
+    some of them must do.
+    """
+    return rehearsal(partial(learn, program_rows=PROGRAM_ROWS), solver, tol, l2)
 
 
 def rehearsal(

@@ -100,7 +100,6 @@ class Prepared:
             self.leaves,
             settings.n_leaves,
             None if settings.n_exact == "all" else int(settings.n_exact),
-            settings.max_time,
             settings.max_cost,
             self.progress,
         )
@@ -109,5 +108,5 @@ class Prepared:
 def prepare(rows: TrainingRows, settings: Settings, progress: TextProgress) -> Prepared:
     """Give training rows their leaf classifiers; nothing is fitted yet."""
     classifier = resolve_classifier(settings.classifier, settings.calibration)
-    leaves = LeafClassifiers(rows, classifier, settings.n_jobs)
+    leaves = LeafClassifiers(rows, classifier, settings.n_jobs, watch=progress.watch)
     return Prepared(leaves, settings, progress)
