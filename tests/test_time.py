@@ -79,7 +79,7 @@ def test_max_time_is_kept_but_for_one_step_and_one_tree(clock, rows, max_time):
 
 def test_no_candidate_is_compared_when_time_is_over(clock, rows):
     model = slow(max_time=20.0).fit(*rows)
-    assert model.structure_report_.validated is None
+    assert model.structure_report_.validated == {}
     clock.now = 0.0
     assert len(slow().fit(*rows).structure_report_.validated) == 3
 
@@ -174,7 +174,9 @@ def test_each_line_has_a_percentage_and_the_time_left(monkeypatch, capsys):
 
 def test_a_first_curve_is_told_before_it_is_refined(rows, capsys):
     X, y = rows
-    model = SensorTreeClassifier({"a": [0, 3], "b": [1, 2], "c": [4, 5, 6]}, verbose=True)
+    model = SensorTreeClassifier(
+        {"a": [0, 3], "b": [1, 2], "c": [4, 5, 6]}, verbose=True
+    )
     curve = tradeoff_curve(model, X, y, cv=FOLDS)
     told = capsys.readouterr().err.splitlines()
     (first,) = (i for i, line in enumerate(told) if "a first curve of 7 points" in line)
