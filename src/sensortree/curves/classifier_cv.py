@@ -49,8 +49,8 @@ class SensorTreeClassifierCV(
     A `tradeoff_curve` is measured, with more points around the target; the point that
     meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
     all rows. If what that spends on its training rows, as judged out of fold or as the
-    fitted model sends them, is above the budget, the next best point is taken, which is
-    one in between if none is near.
+    fitted model sends them, is above the budget, the next best point of a higher cost
+    weight is taken, which is one in between if none is near.
 
     Parameters
     ----------
