@@ -332,8 +332,8 @@ def test_labels_of_a_fold_say_nothing_where_it_is_left_out(n_classes):
         for t in (y, lied)
     )
     assert honest[1].C == other[1].C
-    # Fits set out from one that has seen the labels, and end within a hundredth of what
-    # is compared.
+    # Fits set out from one that has seen the labels, and end within a tenth of what is
+    # compared.
     np.testing.assert_allclose(honest[0], other[0], atol=2e-3)
 
 

@@ -52,7 +52,7 @@ KEPT, KEPT_LARGE = 1e-18, 1e-2
 CLIMBED = 1e-7
 # Of what is compared, the share that is left where a fit sets out from one that has seen
 # rows that it must not have seen.
-UNSEEN = 0.01
+UNSEEN = 0.1
 # Rounds before second derivatives are computed anew, and rounds at most.
 ROUNDS = (12, 36)
 MAX_ROUNDS = 3_000
