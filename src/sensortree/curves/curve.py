@@ -420,7 +420,10 @@ def automatic_grid(folds: HeldOutFolds) -> list[float]:
 
 
 def widest_step(curve: TradeoffCurve) -> int | None:
-    """The point after which cost and error change most; None if nothing changes much."""
+    """The point after which cost and error change most; None if nothing changes much.
+
+    What costs more and errs no less, by a standard error over folds, is not looked into.
+    """
     steps = np.zeros(len(curve) - 1)
     for values in (curve.mean_cost, curve.error):
         span = float(np.ptp(values))
@@ -430,6 +433,8 @@ def widest_step(curve: TradeoffCurve) -> int | None:
     nearly = np.where(level[:-2] | level[2:], EDGE, JUMP)
     # A step between weights that are nearly equal is a jump: more points do not fill it.
     steps[curve.cost_weight[:-1] < nearly * curve.cost_weight[1:]] = 0.0
+    saved = np.diff(curve.fold_error, axis=0)
+    steps[np.abs(saved.mean(axis=1)) <= _standard_error(saved)] = 0.0
     widest = int(np.argmax(steps))
     return widest if steps[widest] > FINE else None
 

@@ -133,7 +133,8 @@ class BaseSensorTreeClassifier(
         """Steps that a fit to X may take, and the time it may; wrong values know none."""
         settings = self._settings()
         declared = settings.sensors if isinstance(settings.sensors, Sized) else None
-        n_sensors = len(declared) if declared is not None else (*np.shape(X), 0)[1]
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
+        n_sensors = len(declared) if declared is not None else sum(shape[1:2])
         limits = settings.n_leaves, settings.improve, settings.max_time
         if not all(n is None or isinstance(n, Real) for n in limits):
             return Progress(self, bool(settings.verbose))  # refused in a moment
