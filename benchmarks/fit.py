@@ -3,7 +3,9 @@
     python -m benchmarks.fit                      all tables
     python -m benchmarks.fit clinical letter      some
     python -m benchmarks.fit --rounds 3           the least of several fits
-    python -m benchmarks.fit --profile clinical   where the time goes
+    python -m benchmarks.fit --report clinical    seconds by stage
+    python -m benchmarks.fit --profile clinical   where the time goes, by function
+    python -m benchmarks.fit --growth             growth with rows, sensors and classes
 
 Three tables are made up, so that nothing has to be fetched; landsat, letter and forest come
 from $SENSORTREE_DATA. Seconds are of one process with one thread, by its own clock, so that
@@ -32,8 +34,16 @@ from threadpoolctl import threadpool_limits
 
 from experiments.data import path_of
 from sensortree import Sensor, SensorTreeClassifier
+from sensortree.learning.timing import FitReport
 
 TEST_ROWS = 20_000
+# Rows, sensors and classes of the tables that growth is measured on.
+ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 200_000)
+GROWTH = (
+    *((n_rows, 20, 2) for n_rows in ROWS),
+    *((3_000, n_sensors, 2) for n_sensors in (5, 10, 40, 80)),
+    *((3_000, 20, n_classes) for n_classes in (4, 8, 16)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +57,7 @@ class Table:
     sensors: dict[str, Sensor]
     cost_weight: float
 
-    def lightgbm_seconds(self) -> float:
+    def lightgbm_seconds(self, tradeoff: float = 1e-4) -> float:
         """Time LightGBM with lazy penalties, the prices as shares of their sum."""
         from lightgbm import LGBMClassifier
 
@@ -56,7 +66,7 @@ class Table:
             prices[sensor.columns] = sensor.cost
         total = sum(float(sensor.cost) for sensor in self.sensors.values())
         model = LGBMClassifier(
-            cegb_tradeoff=1e-4,
+            cegb_tradeoff=tradeoff,
             cegb_penalty_feature_lazy=(prices / total).tolist(),
             random_state=0,
             n_jobs=1,
@@ -193,8 +203,8 @@ def fitted(table: Table, profile: bool) -> tuple[Any, float]:
     return model, seconds
 
 
-def line(name: str, rounds: int, profile: bool) -> str:
-    """Least seconds of some rounds, LightGBM's, and the risk of test rows."""
+def line(name: str, rounds: int, profile: bool) -> tuple[str, FitReport]:
+    """Least seconds of some rounds, LightGBM's, the risk of test rows; and a report."""
     table = TABLES[name]()
     times = []
     for _ in range(rounds):
@@ -205,13 +215,35 @@ def line(name: str, rounds: int, profile: bool) -> str:
     cost = model.acquisition_cost(table.X_test)
     risk = wrong + table.cost_weight * cost
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return (
+    shown = (
         f"| {name} | {min(times):.2f} | {rival:.2f} | {min(times) / rival:.1f} | "
         f"{wrong.mean():.4f} | {cost.mean():.3f} | {risk.mean():.4f} ± "
         f"{risk.std() / len(risk) ** 0.5:.4f} | {model.structure_report_.structure}, "
         f"{model.tree_.n_leaves} leaves, {model.structure_report_.n_classifiers} judged | "
         f"{peak:.2f} |"
     )
+    return shown, model.fit_report_
+
+
+def growth() -> None:
+    """Print seconds as rows, sensors and classes grow, and the exponent in rows."""
+    seconds = {}
+    print(
+        "| rows | sensors | classes | fit, s | exponent in rows |\n|---|---|---|---|---|"
+    )
+    for n_rows, n_sensors, n_classes in GROWTH:
+        table = columns(n_rows, n_sensors, n_classes)
+        _, seconds[n_rows, n_sensors, n_classes] = fitted(table, profile=False)
+        before = ROWS[max(0, ROWS.index(n_rows) - 1)] if n_rows in ROWS else n_rows
+        shown = ""
+        if (n_sensors, n_classes) == (20, 2) and before < n_rows:
+            ratio = seconds[n_rows, 20, 2] / seconds[before, 20, 2]
+            shown = f"{np.log(ratio) / np.log(n_rows / before):.2f}"
+        took = seconds[n_rows, n_sensors, n_classes]
+        print(
+            f"| {n_rows} | {n_sensors} | {n_classes} | {took:.2f} | {shown} |",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -219,16 +251,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--report", action="store_true")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--growth", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.growth:
+        with threadpool_limits(1):
+            growth()
+        return
     print(
         "| table | fit, s | LightGBM, s | ratio | error | cost | risk | tree | GiB |\n"
         "|---|---|---|---|---|---|---|---|---|"
     )
     with threadpool_limits(1):
         for name in arguments.tables or TABLES:
-            print(line(name, arguments.rounds, arguments.profile), flush=True)
+            shown, report = line(name, arguments.rounds, arguments.profile)
+            print(shown, flush=True)
+            if arguments.report:
+                print(report)
 
 
 if __name__ == "__main__":

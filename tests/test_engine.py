@@ -300,3 +300,46 @@ def test_a_function_that_is_never_lowered_stays_where_it_is():
         warnings.simplefilter("error")
         found, _ = descend(functions, np.zeros((2, 3)), Diagonal(np.ones(3)), 1e-9, 100)
     np.testing.assert_array_equal(found, np.zeros((2, 3)))
+
+
+# folds of folds ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_rows", "n_classes"), [(300, 2), (300, 3), (2500, 3)])
+def test_folds_judged_together_are_folds_judged_alone(n_rows, n_classes):
+    X, y = rows(n_rows, n_classes=n_classes)
+    fold = np.arange(n_rows) % 5
+    together = LogisticEngine(y, n_classes, fold=fold).judge_without_each(X)
+    for out in range(5):
+        rest = fold != out
+        alone = LogisticEngine(y[rest], n_classes, fold=fold[rest])
+        posterior, solution = alone.judge(X[rest])
+        said, start = together[out]
+        assert start.C == solution.C
+        assert np.isnan(said[~rest]).all()
+        # The penalty counts in units of each column, and these are of other rows.
+        assert np.abs(said[rest] - posterior).max() < 0.03
+        assert np.abs(said[rest] - posterior).mean() < 0.004
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_of_a_fold_say_nothing_where_it_is_left_out(n_classes):
+    X, y = rows(300, n_classes=n_classes)
+    fold = np.arange(300) % 5
+    lied = np.where(fold == 2, (y + 1) % n_classes, y)
+    honest, other = (
+        LogisticEngine(t, n_classes, fold=fold).judge_without_each(X)[2]
+        for t in (y, lied)
+    )
+    assert honest[1].C == other[1].C
+    # Fits set out from one that has seen the labels, and end within a tenth of what is
+    # compared.
+    np.testing.assert_allclose(honest[0], other[0], atol=2e-3)
+
+
+def test_a_class_that_two_folds_take_away_is_never_answered():
+    X, y = rows(200, n_classes=2)
+    fold = np.where(y == 1, np.arange(200) % 2, np.arange(200) % 5)
+    said = LogisticEngine(y, 2, fold=fold).judge_without_each(X)[0][0]
+    assert (said[fold == 1] == [1.0, 0.0]).all()
+    assert ((said[fold == 3] > 0) & (said[fold == 3] < 1)).all()

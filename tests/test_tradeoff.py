@@ -30,9 +30,11 @@ from sensortree import (
     cost_adjusted_scorer,
     tradeoff_curve,
 )
-from sensortree.curves.curve import widest_step
+from sensortree.curves.curve import from_the_ends, widest_step
 from sensortree.curves.held_out import HeldOutFolds
 from sensortree.display import TradeoffDisplay
+from sensortree.learning.prepare import Winners
+from sensortree.leaves.engine import LogisticEngine
 from sensortree.progress import TextProgress
 
 POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
@@ -182,6 +184,41 @@ def test_leaf_classifiers_are_fitted_once_for_all_folds_and_weights(problem):
     assert Counting.fits == 2 * 15
 
 
+def test_logistic_leaves_are_judged_once_for_all_folds_and_weights(
+    problem, monkeypatch
+):
+    model, X, y = problem
+    widths = []
+    judge = LogisticEngine.judge_without_each
+
+    def counting(engine, columns):
+        widths.append(columns.shape[1])
+        return judge(engine, columns)
+
+    monkeypatch.setattr(LogisticEngine, "judge_without_each", counting)
+    tradeoff_curve(model.set_params(structure="cascade"), X, y, WEIGHTS, cv=5)
+    assert sorted(widths) == [0, 2, 4]  # nothing, cheap, and both
+
+
+def test_both_ends_are_measured_first_and_then_what_halves_the_gaps():
+    assert from_the_ends([1, 2, 3, 4, 5, 6, 7]) == [7, 1, 4, 6, 3, 5, 2]
+    assert from_the_ends([2, 1, 2]) == [2, 1]
+    assert from_the_ends([0.5]) == [0.5]
+
+
+def test_between_cost_weights_only_what_won_there_is_compared():
+    winners = Winners({1.0: "chain", 0.01: "grown"})
+    assert winners.expected(0.1) == {"chain", "grown"}
+    assert winners.expected(2.0) == winners.expected(0.001) == set()
+    winners.add(0.2, "cascade")
+    # Within a factor of ten, what won at the closer, by their ratios.
+    assert winners.expected(0.5) == {"chain"}
+    assert winners.expected(0.4) == {"cascade"}
+    winners.settled = True
+    winners.add(0.1, "grown")
+    assert winners.expected(0.1) == {"cascade", "grown"}
+
+
 @pytest.mark.parametrize(("n_rows", "shares"), [(100, True), (40, False)])
 def test_a_search_on_most_rows_asks_the_classifiers_of_all(
     problem, monkeypatch, n_rows, shares
@@ -207,6 +244,14 @@ def test_a_step_at_the_end_of_a_level_stretch_is_not_looked_into():
     cost, error = [[0.0], [0.0], [1.0], [1.2]], [[0.9], [0.9], [0.3], [0.2]]
     assert widest_step(TradeoffCurve.from_folds(weight, error, cost)) == 2
     cost[0], error[0] = [-0.2], [1.0]  # not level: as wide a step is looked into
+    assert widest_step(TradeoffCurve.from_folds(weight, error, cost)) == 1
+
+
+def test_a_step_that_saves_no_error_for_sure_is_not_looked_into():
+    weight, cost = [4.0, 1.0, 0.25], [[0.0, 0.0], [1.0, 1.0], [3.0, 3.0]]
+    error = [[0.4, 0.4], [0.3, 0.3], [0.2, 0.39]]  # -.10 and .09: noise
+    assert widest_step(TradeoffCurve.from_folds(weight, error, cost)) == 0
+    error[2] = [0.2, 0.22]
     assert widest_step(TradeoffCurve.from_folds(weight, error, cost)) == 1
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sensortree import SensorTreeClassifier
+from sensortree import Leaf, SensorTree, SensorTreeClassifier
+from sensortree.learning.joint import spread_rows
 from sensortree.learning.validated import _cheapest_of_the_best
 from sensortree.program import solution
+from sensortree.program.routing import RoutingProblem
 
 
 def risks(**means: float) -> dict[str, np.ndarray]:
@@ -96,3 +98,17 @@ def test_what_is_only_compared_is_not_certified(monkeypatch):
     model = SensorTreeClassifier(cost_weight=0.02).fit(X, y)
     assert model.decision_report_.compared is not None
     assert len(certified) == 1  # the decisions that were kept
+
+
+def test_the_program_of_a_point_is_posed_on_rows_that_are_spread_evenly():
+    problem = RoutingProblem(
+        SensorTree(Leaf({"a"})),
+        (),
+        np.arange(10.0)[:, None],
+        np.r_[np.ones(9), 11.0],
+        max_risk=1.0,
+    )
+    part, share = spread_rows(problem, 4)
+    assert part.leaf_risk[:, 0].tolist() == [0.0, 3.0, 6.0, 9.0]
+    assert share == 14 / 20  # penalties count for as much weight as is left
+    assert spread_rows(problem, 10) == (problem, 1.0)

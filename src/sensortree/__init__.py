@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         TreeError,
         WideBasisWarning,
     )
+    from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
@@ -87,6 +88,7 @@ __all__ = [
     "DecisionReport",
     "Explanation",
     "FewRowsWarning",
+    "FitReport",
     "Leaf",
     "MaskedPolicy",
     "MissingDependencyError",
@@ -142,6 +144,7 @@ _HOME = {
     "Decision": "policy.steps",
     "DecisionReport": "estimators",
     "Explanation": "policy.explanation",
+    "FitReport": "learning.timing",
     "Leaf": "tree.tree",
     "MaskedPolicy": "policy.masked",
     "MyopicClassifier": "estimators",

@@ -1,9 +1,47 @@
-"""`TextProgress`: how far a fit has come, in lines on stderr."""
+"""`TextProgress`: how far a fit has come, when it must end, and where its time went."""
 
 from __future__ import annotations
 
 import sys
-import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+
+class Stopwatch:
+    """Seconds by stage, and how often something was done.
+
+    A stage inside another stops the clock of the outer one.
+
+    Attributes
+    ----------
+    seconds : dict of stage to float
+    counts : Counter of str to int
+    """
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.counts: Counter[str] = Counter()
+        self._open: list[str] = []
+        self._since = monotonic()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time until the end of the block for a stage."""
+        self._switch()
+        self._open.append(name)
+        try:
+            yield
+        finally:
+            self._switch()
+            self._open.pop()
+
+    def _switch(self) -> None:
+        now = monotonic()
+        if self._open:
+            self.seconds[self._open[-1]] += now - self._since
+        self._since = now
 
 
 class TextProgress:
@@ -14,22 +52,72 @@ class TextProgress:
     verbose : bool
     at_most : int, default=None
         Steps that there can be, where that is known.
+    max_time : float, default=None
+        Seconds from now after which nothing new is begun.
+
+    Attributes
+    ----------
+    watch : Stopwatch
     """
 
-    def __init__(self, verbose: bool, at_most: int | None = None):
-        self.verbose, self.started = verbose, time.monotonic()
+    def __init__(
+        self,
+        verbose: bool,
+        at_most: int | None = None,
+        max_time: float | None = None,
+    ):
+        self.verbose, self.started = verbose, monotonic()
         self.at_most, self.done = at_most, 0
-        self.stopped = False
+        self.deadline = None if max_time is None else self.started + max_time
+        self.told_to_stop = False
+        self.watch = Stopwatch()
+
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing new is to be begun; None if it may be."""
+        if self.told_to_stop:
+            return "a callback said stop"
+        if self.deadline is not None and monotonic() > self.deadline:
+            return "max_time was over"
+        return None
 
     def step(self, name: str, detail: str = "") -> None:
         """Say that a step has ended, and what is left if all steps are taken."""
         self.done += 1
+        said = f"{name}: {detail}" if detail else name
+        if self.at_most is not None and self.done < self.at_most:
+            seconds = monotonic() - self.started
+            left = seconds / self.done * (self.at_most - self.done)
+            said += (
+                f" (step {self.done} of at most {self.at_most}, "
+                f"{self.done / self.at_most:.0%}, at most {left:.0f} s left)"
+            )
+        self.say(said)
+
+    def say(self, words: str) -> None:
+        """Write a line, if the user wants lines."""
         if self.verbose:
-            seconds = time.monotonic() - self.started
-            said = f"{name}: {detail}" if detail else name
-            if self.at_most is not None and self.done < self.at_most:
-                left = seconds / self.done * (self.at_most - self.done)
-                said += (
-                    f" (step {self.done} of at most {self.at_most}, {left:.0f} s left)"
-                )
-            sys.stderr.write(f"[sensortree] {seconds:7.1f} s  {said}\n")
+            seconds = monotonic() - self.started
+            sys.stderr.write(f"[sensortree] {seconds:7.1f} s  {words}\n")
+
+    def expect(self, left: int) -> None:
+        """Say how many steps are left, now that it is known."""
+        if self.at_most is not None:
+            self.at_most = self.done + left
+
+    def part(self) -> TextProgress:
+        """Progress of a part of the work: no lines of its own, the same end."""
+        return _Part(self)
+
+
+class _Part(TextProgress):
+    """Steps of a part of a larger work, which ends when that must end."""
+
+    def __init__(self, whole: TextProgress):
+        super().__init__(verbose=False)
+        self.whole = whole
+
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing new is to be begun; None if it may be."""
+        return self.whole.stopped

@@ -49,15 +49,7 @@ def fit(
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.logistic2,
     structure: options.Tree = options.Structure.auto,
-    max_time: Annotated[
-        float | None,
-        typer.Option(
-            "--max-time",
-            metavar="SECONDS",
-            show_default=False,
-            help="Time after which the search for a tree ends with what it has.",
-        ),
-    ] = None,
+    max_time: options.MaxTime = None,
     jobs: options.Jobs = 1,
     output: Annotated[
         Path,
@@ -111,6 +103,7 @@ def curve(
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.logistic2,
     structure: options.Tree = options.Structure.auto,
+    max_time: options.MaxTime = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -136,6 +129,7 @@ def curve(
         **problem.settings(None, max_cost),
         classifier=classifier.value,
         structure=structure.value,
+        max_time=max_time,
     )
     with working("curve") as work:
         estimator.set_callbacks(StepsOfAFit(work))

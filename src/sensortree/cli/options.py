@@ -95,6 +95,15 @@ CostWeight = Annotated[
         "sensors file, or 0.01, or 1 if there is a [loss].",
     ),
 ]
+MaxTime = Annotated[
+    float | None,
+    typer.Option(
+        "--max-time",
+        metavar="SECONDS",
+        show_default=False,
+        help="Time after which nothing new is begun; what was found is finished.",
+    ),
+]
 MaxCost = Annotated[
     float | None,
     typer.Option(

@@ -13,9 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from sensortree.curves.choice import Choice, check_targets, choose
 from sensortree.curves.curve import (
+    FIRST_POINTS,
     POINTS,
     TradeoffCurve,
     automatic_grid,
+    first_weights,
     measured_curve,
 )
 from sensortree.curves.held_out import HeldOutFolds
@@ -28,12 +30,13 @@ from sensortree.estimators.callbacks import (
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
+from sensortree.learning.timing import FitReport
 from sensortree.sensors.market import within
 
-# Points put between the last that meets a target and the first that does not, first on
-# held-out folds, then on all rows; and the distance in cost or error, as a share of the
-# target, that is near enough.
-REFINEMENTS, NEAR = 4, 0.05
+# Points put between the last that meets a target and the first that does not, on held-out
+# folds, and then where all rows overspend; and the distance in cost or error, as a share of
+# the target, that is near enough.
+AROUND, BEFORE, NEAR = 6, 4, 0.05
 
 OWN = ("budget", "max_error", "cost_weights", "cv")
 
@@ -46,8 +49,8 @@ class SensorTreeClassifierCV(
     A `tradeoff_curve` is measured, with more points around the target; the point that
     meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
     all rows. If what that spends on its training rows, as judged out of fold or as the
-    fitted model sends them, is above the budget, the next best point is taken, which is
-    one in between if none is near.
+    fitted model sends them, is above the budget, the next best point of a higher cost
+    weight is taken, which is one in between if none is near.
 
     Parameters
     ----------
@@ -63,15 +66,17 @@ class SensorTreeClassifierCV(
         with a `BudgetWarning`. With neither `budget` nor `max_error`, the cheapest point
         whose error is within one standard error of the least is taken.
     cost_weights : iterable of float, default=None
-        Cost weights to pick from. By default up to 20 as in `tradeoff_curve`, and up to
-        eight more around the target.
+        Cost weights to pick from. By default seven from where nothing is bought to where
+        everything is that saves an error, and up to ten more around the target; with no
+        target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
     costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
             classifier, calibration, savings, errors, decision_features, refine, solver, \
             tol, l2, l1, fallback, n_jobs, verbose
-        As in `SensorTreeClassifier`. `max_time` is for the searches of the curve together,
-        and once more for those of the fit on all rows.
+        As in `SensorTreeClassifier`. When `max_time` is over, no further point is
+        measured: of those that there are, which both ends of the curve come first of, one
+        is picked, and the fit on all rows is finished.
 
     Attributes
     ----------
@@ -82,6 +87,8 @@ class SensorTreeClassifierCV(
     chosen_ : Choice
         The point that was picked, whether it meets the target, and what the points beside
         it would give; print it.
+    fit_report_ : FitReport
+        As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
     tree_, certificate_, decision_report_, structure_report_, fallback_leaf_, sensors_, \
             classes_, policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
@@ -100,6 +107,8 @@ class SensorTreeClassifierCV(
     >>> model.chosen_.rule, model.chosen_.met
     ('budget', True)
     """
+
+    fit_report_: FitReport
 
     def __init__(
         self,
@@ -181,7 +190,7 @@ class SensorTreeClassifierCV(
         -------
         self
         """
-        progress = Progress(self, self.verbose, self._most_steps())
+        progress = Progress(self, self.verbose, self._most_steps(), self.max_time)
         with all_or_nothing(self):
             check_targets(self.budget, self.max_error)
             folds = self._folds(X, y, sample_weight, prices, progress)
@@ -205,7 +214,7 @@ class SensorTreeClassifierCV(
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         budgets : iterable of float
-            `max_time` is for the searches of all of them together.
+            `max_time` is for the curves of all of them together.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
 
@@ -228,7 +237,8 @@ class SensorTreeClassifierCV(
         models = [clone(self).set_params(budget=budget) for budget in budgets]
         for model in models:
             check_targets(model.budget, model.max_error)
-        progress = Progress(self, self.verbose, self._most_steps(len(models)))
+        most = self._most_steps(len(models))
+        progress = Progress(self, self.verbose, most, self.max_time)
         folds = self._folds(X, y, sample_weight, prices, progress)
         for model in models:
             model._fit(folds)
@@ -248,13 +258,18 @@ class SensorTreeClassifierCV(
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
-        model, curve, chosen = self._within_budget(folds, self._curve(folds))
+        watch = folds.progress.watch
+        with watch.stage("curve"):
+            curve = self._curve(folds)
+        model, curve, chosen = self._within_budget(folds, curve)
         folds.progress.step("fit on all rows")
         for name, value in vars(model).items():
             if name.endswith("_"):
                 setattr(self, name, value)
         self.curve_, self.chosen_ = curve, chosen
         self.cost_weight_ = chosen.cost_weight
+        seconds = {"curve": watch.seconds["curve"], **self.fit_report_.seconds}
+        self.fit_report_ = replace(self.fit_report_, seconds=seconds)
         if not chosen.met:
             self._warn(chosen)
 
@@ -268,7 +283,10 @@ class SensorTreeClassifierCV(
     def _most_steps(self, n_budgets: int = 1) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
-            return POINTS + 1 + n_budgets * (2 * REFINEMENTS + 1)
+            grid, more = (
+                (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
+            )
+            return grid + 1 + n_budgets * (more + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets
@@ -277,14 +295,21 @@ class SensorTreeClassifierCV(
         """The curve, with more points around the target where the grid is automatic."""
         if self.cost_weights is not None:
             return measured_curve(folds, self.cost_weights)
-        weights = automatic_grid(folds)
+        weights = first_weights(folds) if self._aims() else automatic_grid(folds)
+        measured_curve(folds, weights, ends=False)
         folds.settle()
-        for _ in range(REFINEMENTS):
+        for _ in range(AROUND):
+            if folds.progress.stopped:
+                break
             between = self._next_weight(measured_curve(folds, weights, ends=False))
-            if between is None or folds.progress.stopped:
+            if between is None:
                 break
             weights.append(between)
         return measured_curve(folds, weights)
+
+    def _aims(self) -> bool:
+        """Whether points are wanted around a target, rather than wherever much changes."""
+        return self.budget is not None or self.max_error is not None
 
     def _next_weight(self, curve: TradeoffCurve) -> float | None:
         """A weight between the last point at a target and the first beyond it."""
@@ -308,10 +333,11 @@ class SensorTreeClassifierCV(
         Where there is none nearby, one is put before it.
         """
         overspent: list[float] = []
-        more = REFINEMENTS if self.cost_weights is None else 0
+        more = BEFORE if self.cost_weights is None else 0
         note = ""
         while True:
-            known = np.flatnonzero(np.isin(curve.cost_weight, overspent))
+            # a lower cost weight would spend no less
+            known = np.flatnonzero(curve.cost_weight <= max(overspent, default=-1.0))
             chosen = choose(curve, self.budget, self.max_error, known.tolist())
             weight = chosen.cost_weight
             model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
@@ -328,7 +354,8 @@ class SensorTreeClassifierCV(
             place = curve, chosen.index, curve.mean_cost, float(self.budget)
             between = weight_before(*place)
             if more and between is not None and not folds.progress.stopped:
-                curve = measured_curve(folds, [*curve.cost_weight, between])
+                with folds.progress.watch.stage("curve"):
+                    curve = measured_curve(folds, [*curve.cost_weight, between])
                 more -= 1
         return model, curve, replace(chosen, note=note or chosen.note)
 

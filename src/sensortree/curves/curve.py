@@ -314,8 +314,10 @@ def tradeoff_curve(
     ----------
     estimator : estimator of this package
         Its `cost_weight` does not matter; it is left as it is. Its `max_time` is for the
-        searches of all cost weights and folds together. With `verbose`, each point is
-        told on stderr with the time that is left; its scikit-learn callbacks are told too.
+        whole curve: when it is over, the points that were measured are returned; both
+        ends come first, then what halves the gaps. With `verbose`, each point is told on
+        stderr with the time that is left; its scikit-learn callbacks are told too, and may
+        say stop.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     cost_weights : iterable of float, default=None
@@ -381,23 +383,35 @@ def _told_curve(
     """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
     most = POINTS if weights is None else len(weights) + 1  # buying nothing is one more
     verbose = model._settings().verbose
-    progress = Progress(model, verbose, most + 1)  # buying everything
+    max_time = model._settings().max_time
+    progress = Progress(model, verbose, most + 1, max_time)  # buying everything
     folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
+    if progress.stopped:
+        progress.say(f"{progress.stopped}: the curve has {len(curve)} points")
     progress.end()
     return curve
 
 
-def automatic_grid(folds: HeldOutFolds) -> list[float]:
-    """Cost weights from "buys nothing" to "buys everything", denser where much changes."""
+def first_weights(folds: HeldOutFolds) -> list[float]:
+    """Few cost weights from "buys nothing" to "buys everything"; 0 where all is free."""
     highest, lowest = folds.automatic_ends()
     if not highest:
         return [0.0]
-    weights: list[float] = np.geomspace(highest, lowest, FIRST_POINTS).tolist()
-    while len(weights) < POINTS:
+    return [float(w) for w in np.geomspace(highest, lowest, FIRST_POINTS)]
+
+
+def automatic_grid(folds: HeldOutFolds) -> list[float]:
+    """Cost weights from "buys nothing" to "buys everything", denser where much changes."""
+    weights = first_weights(folds)
+    curve = measured_curve(folds, weights, ends=False)
+    folds.progress.say(f"a first curve of {len(curve)} points; more where much changes")
+    while 1 < len(weights) < POINTS:
         curve = measured_curve(folds, weights, ends=False)
+        if folds.progress.stopped:
+            break
         at = widest_step(curve)
-        if at is None or folds.progress.stopped:
+        if at is None:
             break
         weights.append(
             float(np.sqrt(curve.cost_weight[at] * curve.cost_weight[at + 1]))
@@ -406,7 +420,10 @@ def automatic_grid(folds: HeldOutFolds) -> list[float]:
 
 
 def widest_step(curve: TradeoffCurve) -> int | None:
-    """The point after which cost and error change most; None if nothing changes much."""
+    """The point after which cost and error change most; None if nothing changes much.
+
+    What costs more and errs no less, by a standard error over folds, is not looked into.
+    """
     steps = np.zeros(len(curve) - 1)
     for values in (curve.mean_cost, curve.error):
         span = float(np.ptp(values))
@@ -416,6 +433,8 @@ def widest_step(curve: TradeoffCurve) -> int | None:
     nearly = np.where(level[:-2] | level[2:], EDGE, JUMP)
     # A step between weights that are nearly equal is a jump: more points do not fill it.
     steps[curve.cost_weight[:-1] < nearly * curve.cost_weight[1:]] = 0.0
+    saved = np.diff(curve.fold_error, axis=0)
+    steps[np.abs(saved.mean(axis=1)) <= _standard_error(saved)] = 0.0
     widest = int(np.argmax(steps))
     return widest if steps[widest] > FINE else None
 
@@ -423,27 +442,47 @@ def widest_step(curve: TradeoffCurve) -> int | None:
 def measured_curve(
     folds: HeldOutFolds, cost_weights: Iterable[float], ends: bool = True
 ) -> TradeoffCurve:
-    """Curve of some cost weights; a weight that was measured before costs nothing."""
+    """Curve of some cost weights; a weight that was measured before costs nothing.
+
+    Of those only that were measured before the time was over.
+    """
     weights = [float(weight) for weight in cost_weights]
     if not weights:
         raise ParameterError("cost_weights is empty; give at least one number.")
     traced_by_weight = folds.estimator._traced_by == COST_WEIGHT
     if not traced_by_weight:
         weights, ends = sorted(weights), False
-    for weight in sorted(weights, reverse=True):  # in one order, whatever was given
+    for weight in from_the_ends(weights):
         folds.measure(weight)
-    measured = [folds.measure(weight) for weight in weights]
+    found = [(weight, folds.measure(weight)) for weight in weights]
+    measured = [(weight, m) for weight, m in found if m is not None]
     highest, _ = folds.automatic_ends()
+    nothing = folds.measure(highest) if ends else None
     everything = folds.measure_everything() if ends else None
     return TradeoffCurve.from_folds(
-        weights if traced_by_weight else [np.nan] * len(weights),
-        [m.error for m in measured],
-        [m.cost for m in measured],
+        [weight if traced_by_weight else np.nan for weight, _ in measured],
+        [m.error for _, m in measured],
+        [m.cost for _, m in measured],
         folds.weight,
         measure="error" if folds.estimator.loss is None else "loss",
-        nothing=folds.means(folds.measure(highest)) if ends else None,
+        nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
     )
+
+
+def from_the_ends(weights: Iterable[float]) -> list[float]:
+    """Numbers in one order, whatever was given: both ends, then what halves the gaps.
+
+    So that those in between can learn from those around them.
+    """
+    left = sorted(set(weights), reverse=True)
+    order, gaps = [left[0], left[-1]], [(0, len(left) - 1)]
+    for first, last in gaps:  # grows as it goes
+        middle = (first + last) // 2
+        if first < middle:
+            order.append(left[middle])
+            gaps += [(first, middle), (middle, last)]
+    return list(dict.fromkeys(order))
 
 
 def lower_hull(points: Iterable[Point]) -> list[Point]:

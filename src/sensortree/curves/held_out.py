@@ -20,9 +20,10 @@ from sklearn.base import clone
 
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
-from sensortree.learning.prepare import Prepared, Winners, prepare
+from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.fitting import fit_leaf_classifiers
+from sensortree.leaves.engine import Solution
+from sensortree.leaves.fitting import fit_leaf_classifiers, judge_logistic_folds
 from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
@@ -77,18 +78,49 @@ class SharedClassifiers:
 
 
 @dataclass(frozen=True, eq=False)
-class FoldClassifiers(LeafClassifiers):
-    """Classifiers of the rows outside one fold, shared with the other folds.
+class SharedLogistic:
+    """What logistic leaves without some folds say, each subset in one job.
 
-    Logistic leaves are not shared: all folds of a subset are one job, with one penalty.
+    Attributes
+    ----------
+    data, classifier, n_jobs
+        As in `SharedClassifiers`.
+    judged : dict of subset to dict of fold to (posterior, solution)
+        As `LogisticEngine.judge_without_each` gives it.
     """
 
-    shared: SharedClassifiers = field(kw_only=True)
-    out: Folds = field(kw_only=True)
+    data: TrainingRows
+    classifier: QuadraticLogisticRegression
+    n_jobs: int | None
+    judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(
+        default_factory=dict
+    )
 
-    @property
-    def _shares(self) -> bool:
-        return not isinstance(self.classifier, QuadraticLogisticRegression)
+    def without(
+        self, subsets: Iterable[Subset], out: int
+    ) -> dict[Subset, tuple[Array, Solution]]:
+        """Posteriors of the rows outside a fold, and fits to them, of some subsets."""
+        data, wanted = self.data, list(dict.fromkeys(subsets))
+        new = [subset for subset in wanted if subset not in self.judged]
+        self.judged.update(
+            judge_logistic_folds(
+                self.classifier,
+                {subset: data.features(subset) for subset in new},
+                data.y,
+                len(data.classes),
+                data.weight if data.weighted else None,
+                data.fold,
+                self.n_jobs,
+            )
+        )
+        return {subset: self.judged[subset][out] for subset in wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class FoldClassifiers(LeafClassifiers):
+    """Classifiers of the rows outside one fold, shared with the other folds."""
+
+    out: Folds = field(kw_only=True)
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows; of at least half, those of all.
@@ -97,19 +129,22 @@ class FoldClassifiers(LeafClassifiers):
         shared are half as many, to all n, and trees need them too. If no fold is left
         out, this is a fit like any other, and searches like any other.
         """
-        few = 2 * len(rows) < len(self.data.y)
-        if not self._shares or not self.out or few:
+        if not self.out or 2 * len(rows) < len(self.data.y):
             return super().take(rows)
         sample = self.data.take(rows)
         return SampleClassifiers(
             sample, self.classifier, self.n_jobs, leaves=self, rows=rows
         )
 
+
+@dataclass(frozen=True, eq=False)
+class FittedForFolds(FoldClassifiers):
+    """Of any kind: fitted without one fold or two."""
+
+    shared: SharedClassifiers = field(kw_only=True)
+
     def judge(self, subsets: Iterable[Subset]) -> None:
         """Find the posteriors of those subsets that have none yet."""
-        if not self._shares:
-            super().judge(subsets)
-            return
         data, n_classes = self.data, len(self.data.classes)
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
         features = {s: data.features(s) for s in new}
@@ -129,9 +164,22 @@ class FoldClassifiers(LeafClassifiers):
 
     def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitted on all rows outside the fold."""
-        if not self._shares:
-            return super().fit(subsets)
         return self.shared.without(subsets, self.out)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFold(FoldClassifiers):
+    """Logistic leaves: judged for all folds in one job, and kept at their own minimum."""
+
+    shared: SharedLogistic = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        new = [s for s in subsets if s not in self.posteriors]
+        (out,) = self.out
+        rest = self.shared.data.fold != out
+        for subset, (said, start) in self.shared.without(new, out).items():
+            self.posteriors[subset], self.starts[subset] = said[rest], start
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,42 +288,46 @@ class HeldOutFolds:
                 reader = clone(self.estimator)
                 settings = reader._settings()
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
-                prepared = prepare(read, settings, TextProgress(verbose=False))
-                yield reader, replace(prepared, winners=Winners())
+                prepared = prepare(read, settings, self.progress.part())
+                yield reader, replace(prepared, neighbours=Neighbours())
             return
         everybody = prepare(self.data, self.settings, self.progress).leaves
-        shared = SharedClassifiers(self.data, everybody.classifier, everybody.n_jobs)
-        self._shared = shared
+        task = everybody.classifier, everybody.n_jobs
+        logistic = isinstance(everybody.classifier, QuadraticLogisticRegression)
+        together = SharedLogistic(self.data, *task)
+        shared = SharedClassifiers(self.data, *task)
+        self._shared = None if logistic else shared
         for fold in self.numbers:
-            data = self.data.take(self._rows(fold, held=False))
+            data, out = self.data.take(self._rows(fold, held=False)), frozenset({fold})
+            leaves: LeafClassifiers
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
-            leaves = FoldClassifiers(
-                data,
-                shared.classifier,
-                shared.n_jobs,
-                shared=shared,
-                out=frozenset({fold}),
-            )
-            quiet = TextProgress(verbose=False)
-            yield self._reader, Prepared(leaves, self.settings, quiet, Winners())
+            if not logistic:
+                leaves = FittedForFolds(data, *task, out=out, shared=shared)
+            elif self.cv is None:
+                leaves = LeafClassifiers(data, *task)
+            else:
+                leaves = LogisticFold(data, *task, out=out, shared=together)
+            part = self.progress.part()
+            yield self._reader, Prepared(leaves, self.settings, part, Neighbours())
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
         for _, prepared in self._folds:
-            assert prepared.winners is not None
-            prepared.winners.settled = True
+            assert prepared.neighbours is not None
+            prepared.neighbours.settle()
 
     @cached_property
     def all_rows(self) -> Prepared:
         """All rows, prepared; classifiers that folds have fitted judge there.
 
-        They judge the folds of this object, so the estimator's own `cv` has no say.
+        They judge the folds of this object, so the estimator's own `cv` has no say. This
+        is what measuring was for: it is finished, whatever the time.
         """
         quiet = TextProgress(verbose=False)
         if self._shared is None or self.cv is None:
             return prepare(self.data, self.settings, quiet)
-        leaves = FoldClassifiers(
+        leaves = FittedForFolds(
             self.data,
             self._shared.classifier,
             self._shared.n_jobs,
@@ -288,24 +340,31 @@ class HeldOutFolds:
         """Fit a copy of the estimator with another cost weight on all rows."""
         return model._fit_prepared(self.all_rows, self._reader)
 
-    def measure(self, value: float, **parameters: Any) -> Measured:
+    def measure(self, value: float, **parameters: Any) -> Measured | None:
         """Fit without each fold in turn; mean loss and cost on the fold.
 
-        The value is a cost weight, or of the parameter that traces the method.
+        None if the time was over before; the first is measured whatever the time. The
+        value is a cost weight, or of the parameter that traces the method.
         """
         if not parameters and value in self._measured:
             return self._measured[value]
-        found = []
+        found: list[list[float]] = []
         settings = {self.estimator._traced_by: value, **parameters}
         folds = zip(self._folds, self.tests, strict=True)
         for (reader, prepared), (X, prices, part) in folds:
+            if self._measured and self.progress.stopped:
+                return None
             model = clone(self.estimator).set_params(**settings)
             model._check_parameters()
             model._fit_prepared(prepared, reader)
             answer = model.predict(X, prices)
             cost = model.acquisition_cost(X, prices)
             loss = self._loss(answer, part)
-            found.append([np.average(v, weights=part.weight) for v in (loss, cost)])
+            found.append(
+                [float(np.average(v, weights=part.weight)) for v in (loss, cost)]
+            )
+        if self._measured and self.progress.stopped:
+            return None  # the last tree may have been cut short
         measured = Measured(*np.array(found).T)
         if not parameters:
             self._measured[value] = measured
@@ -324,15 +383,16 @@ class HeldOutFolds:
     def measure_everything(self) -> Measured | None:
         """Mean loss and cost if everybody buys all sensors; None if nobody may.
 
-        None, too, of a method that takes no tree.
+        None, too, of a method that takes no tree, and if the time was over before.
         """
         if "structure" not in self.estimator.get_params():
             return None
         tree = SensorTree(Leaf(frozenset(self.data.sensors.names)))
         try:
-            self._everything = self._everything or self.measure(
-                0.0, structure=tree, root_sensors="auto"
-            )
+            if self._everything is None:
+                self._everything = self.measure(
+                    0.0, structure=tree, root_sensors="auto"
+                )
         except TreeError:
             return None
         return self._everything

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
@@ -21,6 +22,7 @@ from sensortree.estimators.callbacks import (
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ParameterError
+from sensortree.learning.choose import most_steps
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared, prepare
 from sensortree.learning.settings import LEARNED, Settings
@@ -39,6 +41,8 @@ from sensortree.tree.tree import SensorTree
 __all__ = ["BaseSensorTreeClassifier", "Interval", "StrOptions"]
 
 SETTINGS = tuple(field.name for field in fields(Settings))
+# Steps of every fit beside those of choosing a tree.
+READ_AND_LEARNED = 3
 # What an estimator knows about the columns of X once it has read it.
 SEEN = ("n_features_in_", "feature_names_in_")
 
@@ -116,14 +120,28 @@ class BaseSensorTreeClassifier(
         -------
         self
         """
-        progress = Progress(self, self._settings().verbose)
+        progress = self._progress(X)
         with all_or_nothing(self):
             self._check_parameters()
             settings = self._settings()
-            rows = read_rows(self, settings, X, y, sample_weight, prices)
+            with progress.watch.stage("reading"):
+                rows = read_rows(self, settings, X, y, sample_weight, prices)
+            progress.step("reading")
             self._show(self._learn(prepare(rows, settings, progress)))
         progress.end()
         return self
+
+    def _progress(self, X: Any) -> Progress:
+        """Steps that a fit to X may take, and the time it may; wrong values know none."""
+        settings = self._settings()
+        declared = settings.sensors if isinstance(settings.sensors, Sized) else None
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
+        n_sensors = len(declared) if declared is not None else sum(shape[1:2])
+        limits = settings.n_leaves, settings.improve, settings.max_time
+        if not all(n is None or isinstance(n, Real) for n in limits):
+            return Progress(self, bool(settings.verbose))  # refused in a moment
+        most = READ_AND_LEARNED + most_steps(settings, n_sensors)
+        return Progress(self, settings.verbose, most, settings.max_time)
 
     def fit_path(
         self,
@@ -143,7 +161,8 @@ class BaseSensorTreeClassifier(
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         cost_weights : iterable of float
-            `max_time` is for the searches of all of them together.
+            `max_time` is for all of them together; when it is over, the models that are
+            left are fitted to trees that take no search.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
 
@@ -168,8 +187,10 @@ class BaseSensorTreeClassifier(
             model._check_parameters()
         reader = clone(self)
         settings = reader._settings()
-        rows = read_rows(reader, settings, X, y, sample_weight, prices)
-        prepared = prepare(rows, settings, TextProgress(settings.verbose))
+        progress = TextProgress(settings.verbose, max_time=settings.max_time)
+        with progress.watch.stage("reading"):
+            rows = read_rows(reader, settings, X, y, sample_weight, prices)
+        prepared = prepare(rows, settings, progress)
         for model in models:
             model._fit_prepared(prepared, reader)
         return models

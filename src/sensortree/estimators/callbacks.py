@@ -27,10 +27,17 @@ class Progress(TextProgress):
     estimator : estimator with scikit-learn's callback support
     verbose : bool
     at_most : int, default=None
+    max_time : float, default=None
     """
 
-    def __init__(self, estimator: Any, verbose: bool, at_most: int | None = None):
-        super().__init__(verbose, at_most)
+    def __init__(
+        self,
+        estimator: Any,
+        verbose: bool,
+        at_most: int | None = None,
+        max_time: float | None = None,
+    ):
+        super().__init__(verbose, at_most, max_time)
         self.estimator = estimator
         self.context = begin_callbacks(estimator, at_most)
         self.context.call_on_fit_task_begin(estimator=estimator)
@@ -40,7 +47,7 @@ class Progress(TextProgress):
         super().step(name, detail)
         task = self.context.subcontext(task_name=name)
         task.call_on_fit_task_begin(estimator=self.estimator)
-        self.stopped |= bool(task.call_on_fit_task_end(estimator=self.estimator))
+        self.told_to_stop |= bool(task.call_on_fit_task_end(estimator=self.estimator))
 
     def end(self) -> None:
         """Say that the fit has ended."""

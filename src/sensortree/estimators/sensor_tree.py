@@ -13,14 +13,18 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
-from sensortree.learning.fit import Fitted, as_learned, fit_policy
+from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
     learn_jointly,
+    measure_jointly,
+    prefer_as_beside,
     prefer_less,
     rehearse_jointly,
 )
+from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
+from sensortree.learning.timing import FitReport
 from sensortree.program import SOLVERS, Certificate
 
 
@@ -71,8 +75,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Extensions of a subset that "chain" and "greedy" compare by training their leaf
         classifier; a least-squares screen picks them. "all" trains them all, as published.
     max_time : float, default=None
-        Seconds after which a search for a structure ends with what it has; for
-        `fit_path`, of all searches together.
+        Seconds of the whole fit, from its first line, after which nothing new is begun:
+        no step of a search, no further candidate for a tree, no move that improves one.
+        The tree found so far is finished: its leaf classifiers and its decisions. For
+        `fit_path` it is for all models together, for `tradeoff_curve` for the whole curve.
     improve : int, default=0
         Moves that may improve a learned structure after its decisions were learned: drop
         a leaf or a sensor, let a leaf buy on, exchange two sensors. Each is made only if
@@ -153,6 +159,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
+    fit_report_ : FitReport
+        Where the time of the fit went; print it. It is not saved with the model.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     training_cost_ : float
@@ -189,6 +197,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
 
     certificate_: Certificate
     decision_report_: DecisionReport
+    fit_report_: FitReport
     fallback_leaf_: int | None
     training_cost_: float
 
@@ -291,17 +300,21 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         ways: dict[str, Any] = {
             "savings": self.savings,
             "tol": self.tol,
-            "l2": self.l2,
             "l1": self.l1,
             "refine": self.refine,
             "fallback": self.fallback,
             "n_jobs": effective_n_jobs(self.n_jobs),
         }
         ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
+        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
+        settle: Settler = prefer_less
+        if prepared.neighbours is not None:  # what is only measured is not certified
+            learn = partial(measure_jointly, l2=ridge, **ways)
+            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
         return fit_policy(
             prepared,
             self._settings(),
-            partial(learn_jointly, solver=self.solver, **ways),
-            settle=prefer_less if self.fallback else as_learned,
-            rehearse=partial(rehearse_jointly, **{**ways, "l2": ridge}),
+            learn,
+            settle=settle if self.fallback else as_learned,
+            rehearse=partial(rehearse_jointly, l2=ridge, **ways),
         )

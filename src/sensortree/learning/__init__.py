@@ -11,5 +11,6 @@
     joint        learn them all at once, by the linear program, then refine
     validated    judge them on rows they were not learned from, beside what buys less
     fit          choose, pose, learn, assemble: rows → policy
+    timing       where the time of a fit went
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import ParameterError
-from sensortree.learning.improvement import improve_structure
+from sensortree.learning.improvement import NEIGHBOURS, improve_structure
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
@@ -26,12 +26,15 @@ from sensortree.structure import (
 )
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import find_root, run_search
+from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array
 
-# structure="auto" is exhaustive up to this many leaves.
+# structure="auto" is exhaustive up to this many leaves; else these are searched for, and
+# compared with a cascade.
 EXHAUSTIVE = 16
+CANDIDATES = ("chain", "grown")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,29 +149,47 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
         known = [sensors.names[j] for j in start]
         tree = exhaustive_tree(sensors.names, known, market.next_ones)
         return Chosen(tree, report_of_built("exhaustive", tree, sensors))
-    winners = prepared.winners
-    expected = None if winners is None else winners.expected(cost_weight)
+    winners = prepared.neighbours and prepared.neighbours.searches
+    expected = winners.expected(cost_weight) if winners else frozenset()
     found: dict[str, tuple[SensorTree, StructureReport]] = {}
-    for name in ("chain", "grown"):
-        if expected in (None, name):
+    for name in CANDIDATES:
+        if found and prepared.progress.stopped:
+            return Chosen(*found.popitem()[1])
+        if not expected or name in expected:
             found[name] = run_search(search, name, cost_weight, root)
-    if len(sensors) <= settings.n_leaves and expected in (None, "cascade"):
+    cascades = not expected or "cascade" in expected
+    if len(sensors) <= settings.n_leaves and cascades:
         cheap = cheap_root(settings, market)
         cascade = cascade_tree(cheapest_order(market, cheap), cheap)
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
-    if expected in found:
-        return Chosen(*found[expected])
-    rehearsed = {
-        name: rehearse(tree, leaves, settings, learn)
-        for name, (tree, _) in found.items()
-    }
+    if expected and len(found) == 1:
+        return Chosen(*found.popitem()[1])
+    rehearsed: dict[str, Rehearsed] = {}
+    for name, (tree, _) in found.items():
+        if prepared.progress.stopped:
+            break
+        with prepared.progress.watch.stage("comparing candidates"):
+            rehearsed[name] = rehearse(tree, leaves, settings, learn)
+        prepared.progress.step("comparing", name)
+    if not rehearsed:  # no time to compare
+        return Chosen(*found[next(iter(found))])
     winner, validated = least_validated(
         {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     )
-    if winners is not None:
+    if winners:
         winners.add(cost_weight, winner)
     tree, report = found[winner]
     return Chosen(tree, replace(report, validated=validated), rehearsed[winner])
+
+
+def most_steps(settings: Settings, n_sensors: int) -> int:
+    """Steps that choosing a tree may tell of."""
+    if not settings.learns_structure:
+        return 0
+    searches = CANDIDATES if settings.structure == "auto" else (settings.structure,)
+    own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
+    compared = len(CANDIDATES) + 1 if settings.structure == "auto" else 0
+    return own + compared + settings.improve * NEIGHBOURS
 
 
 def validated_risk(

@@ -13,12 +13,15 @@ from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
+from sensortree.learning.timing import Mark
 from sensortree.learning.validated import Rehearsed
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
+from sensortree.program.routing import RoutingProblem
+from sensortree.progress import Stopwatch
 from sensortree.structure import prune
 from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -83,22 +86,42 @@ def fit_policy(
         Learns decisions that are only compared, on a part of the rows; by default as
         those that are kept.
     """
-    rehearse = learn if rehearse is None else rehearse
     leaves, progress = prepared.leaves, prepared.progress
-    chosen = choose(prepared, settings, rehearse)
+    watch, mark = progress.watch, Mark.now(progress.watch)
+    rehearse = counted(learn if rehearse is None else rehearse, watch)
+    with watch.stage("search"):
+        chosen = choose(prepared, settings, rehearse)
+    progress.expect(left=2)
     tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
-    posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
-    progress.step("leaf classifiers")
-    learned = learn(posed.problem, posed.observed)
-    posed, learned = settle(posed, learned, rehearsed, leaves, settings, rehearse)
+    with watch.stage("decisions"):
+        posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
+        progress.step("leaf classifiers")
+        learned = counted(learn, watch)(posed.problem, posed.observed)
+    with watch.stage("comparing candidates"):
+        posed, learned = settle(posed, learned, rehearsed, leaves, settings, rehearse)
     progress.step("decisions")
-    if settings.learns_structure:
-        posed, learned = without_unreached_leaves(posed, learned)
-        left = posed.problem.tree.n_leaves
-        report = replace(report, pruned=tree.n_leaves - left)
-    policy = assemble(leaves, posed, learned, settings)
-    cost = training_cost(leaves, posed, learned)
-    return Fitted(policy, report, {**learned.evidence, "training_cost": cost})
+    with watch.stage("finishing"):
+        if settings.learns_structure:
+            posed, learned = without_unreached_leaves(posed, learned)
+            left = posed.problem.tree.n_leaves
+            report = replace(report, pruned=tree.n_leaves - left)
+        policy = assemble(leaves, posed, learned, settings)
+    evidence = {
+        **learned.evidence,
+        "training_cost": training_cost(leaves, posed, learned),
+        "fit_report": mark.report(watch, len(policy.classifiers)),
+    }
+    return Fitted(policy, report, evidence)
+
+
+def counted(learn: Learner, watch: Stopwatch) -> Learner:
+    """Count how often decisions are learned; a lone leaf has none."""
+
+    def learn_and_count(problem: RoutingProblem, observed: RoutingProblem) -> Learned:
+        watch.counts["learned"] += bool(problem.tree.n_nodes)
+        return learn(problem, observed)
+
+    return learn_and_count
 
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:

@@ -37,6 +37,8 @@ Known = frozenset[str]
 TRIED = 2
 # Leaves by which an exchange is ranked, and leaves that may be split: the most visited.
 BUSY = 3
+# Neighbours of a tree at most: three kinds that are tried, and leaves that buy on.
+NEIGHBOURS = 3 * TRIED + BUSY
 # Standard errors of the mean difference by which a move must be better.
 CLEARLY = 1.0
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sensortree.learning.learned import Learned, Learner, ridge_of
 from sensortree.learning.pose import Posed, pose
+from sensortree.learning.prepare import Winners
 from sensortree.learning.settings import Settings
 from sensortree.learning.validated import (
     Compared,
@@ -23,8 +24,10 @@ from sensortree.program.refinement import alternate, best_cut, learn_upwards
 from sensortree.program.routing import RoutingProblem
 from sensortree.types import Array
 
-# Relative gap to which decisions are learned that are only compared.
-REHEARSED = 1e-4
+# Relative gap to which decisions are learned that are only compared, and to which the
+# start of a refinement is; rows of the program of such a start at most.
+REHEARSED, NEAR = 1e-4, 1e-2
+PROGRAM_ROWS = 4_000
 
 
 def learn_jointly(
@@ -50,41 +53,12 @@ def learn_jointly(
     solution = solve(surrogate, solver, tol, ridge, l1, n_jobs=n_jobs)
     learned = {"linear program": list(solution.coef)}
     if refine:
-        ends = [
-            alternate(problem, solution.coef, ridge, best_cut),
-            learn_upwards(problem, ridge, best_cut),
-        ]
-        learned["refined"] = min(ends, key=problem.risk)
-    report, leaf = _kept(problem, observed, learned, ridge, fallback)
-    evidence: dict[str, Any] = {
-        "certificate": solution.certificate,
-        "fallback_leaf": leaf,
-        "decision_report": report,
-    }
-    return Learned(learned[report.kept], evidence)
+        learned["refined"] = refined(problem, solution.coef, ridge)
+    kept = keep(problem, observed, learned, ridge, fallback)
+    return Learned(kept.coef, {"certificate": solution.certificate, **kept.evidence})
 
 
-def _kept(
-    problem: RoutingProblem,
-    observed: RoutingProblem,
-    learned: dict[str, list[Array]],
-    ridge: float,
-    fallback: bool,
-) -> tuple[DecisionReport, int | None]:
-    """Keep the last that was learned, or one leaf for all, which is added to it."""
-    kept = list(learned)[-1]
-    leaf = int(np.argmin(observed.constant_risk()))
-    learned["one leaf"] = observed.constant_coef(leaf)
-    risk = {name: observed.risk(coef) for name, coef in learned.items()}
-    if fallback and risk["one leaf"] < risk[kept]:
-        kept = "one leaf"
-    single = kept == "one leaf"
-    stops = tuple(sorted(problem.tree.leaves[leaf].sensors)) if single else None
-    own = problem.risk(learned[kept])
-    return DecisionReport(kept, risk, stops, ridge, own), leaf if single else None
-
-
-def rehearse_jointly(
+def measure_jointly(
     problem: RoutingProblem,
     observed: RoutingProblem,
     *,
@@ -96,20 +70,90 @@ def rehearse_jointly(
     fallback: bool,
     n_jobs: int,
 ) -> Learned:
-    """Learn as `learn_jointly` does, near enough for what is only compared.
+    """Learn as `learn_jointly` does, for a point of a curve: nothing is certified.
 
-    What is refined anyway need not set out from the program's optimum; what is not is the
-    optimum of our own solver, without a certificate.
+    The program only says where the refinement of all rows sets out from: it need not be
+    close to its optimum, and on many rows, some of them must do.
     """
     ridge = ridge_of(l2, problem)
+    posed, share = spread_rows(problem, PROGRAM_ROWS if refine else None)
+    near = approximate(
+        posed.surrogate(posed.worst(savings)),
+        NEAR if refine else max(tol, REHEARSED),
+        share * ridge,
+        share * l1,
+        n_jobs=n_jobs,
+    )
+    learned = {"linear program": near}
     if refine:
-        learned = {"refined": learn_upwards(problem, ridge, best_cut)}
-    else:
-        surrogate = problem.surrogate(problem.worst(savings))
-        near = approximate(surrogate, max(tol, REHEARSED), ridge, l1, n_jobs=n_jobs)
-        learned = {"linear program": near}
-    report, _ = _kept(problem, observed, learned, ridge, fallback)
-    return Learned(learned[report.kept])
+        learned["refined"] = refined(problem, near, ridge)
+    return keep(problem, observed, learned, ridge, fallback)
+
+
+def rehearse_jointly(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    *,
+    refine: bool,
+    l2: float | str,
+    fallback: bool,
+    **others: Any,
+) -> Learned:
+    """Learn as `learn_jointly` does, near enough for what is only compared.
+
+    What is refined anyway need not set out from the program's optimum.
+    """
+    if not refine:
+        return measure_jointly(
+            problem, observed, refine=refine, l2=l2, fallback=fallback, **others
+        )
+    ridge = ridge_of(l2, problem)
+    learned = {"refined": learn_upwards(problem, ridge, best_cut)}
+    return keep(problem, observed, learned, ridge, fallback)
+
+
+def refined(problem: RoutingProblem, start: list[Array], ridge: float) -> list[Array]:
+    """The better end of refinements from the program's optimum, and from the leaves up."""
+    ends = [
+        alternate(problem, start, ridge, best_cut),
+        learn_upwards(problem, ridge, best_cut),
+    ]
+    return min(ends, key=problem.risk)
+
+
+def keep(
+    problem: RoutingProblem,
+    observed: RoutingProblem,
+    learned: dict[str, list[Array]],
+    ridge: float,
+    fallback: bool,
+) -> Learned:
+    """Keep the last of what was learned, or one leaf for all if that has the lower risk."""
+    kept = list(learned)[-1]
+    leaf = int(np.argmin(observed.constant_risk()))
+    ways = {**learned, "one leaf": observed.constant_coef(leaf)}
+    risk = {name: observed.risk(coef) for name, coef in ways.items()}
+    if fallback and risk["one leaf"] < risk[kept]:
+        kept = "one leaf"
+    single = kept == "one leaf"
+    stops = tuple(sorted(problem.tree.leaves[leaf].sensors)) if single else None
+    own = problem.risk(ways[kept])
+    evidence = {
+        "fallback_leaf": leaf if single else None,
+        "decision_report": DecisionReport(kept, risk, stops, ridge, own),
+    }
+    return Learned(ways[kept], evidence)
+
+
+def spread_rows(
+    problem: RoutingProblem, at_most: int | None
+) -> tuple[RoutingProblem, float]:
+    """A problem on some of its rows, evenly spread, and the share of weight they have."""
+    n_rows = len(problem.weight)
+    if at_most is None or n_rows <= at_most:
+        return problem, 1.0
+    part = problem.take(np.linspace(0, n_rows - 1, at_most).astype(np.intp))
+    return part, float(part.weight.sum() / problem.weight.sum())
 
 
 def prefer_less(
@@ -148,6 +192,27 @@ def prefer_less(
         report = replace(report, fallback_sensors=stops, learned_risk=own)
     evidence = {"fallback_leaf": leaf, "decision_report": report}
     return posed, Learned(coef, {**learned.evidence, **evidence})
+
+
+def prefer_as_beside(
+    posed: Posed,
+    learned: Learned,
+    rehearsed: Rehearsed | None,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+    *,
+    winners: Winners,
+) -> tuple[Posed, Learned]:
+    """As `prefer_less`; decisions kept at the cost weights around are kept unjudged."""
+    cost_weight = settings.cost_weight
+    if rehearsed is None and winners.expected(cost_weight) == {"decisions"}:
+        return posed, learned
+    posed, learned = prefer_less(posed, learned, rehearsed, leaves, settings, learn)
+    compared = learned.evidence["decision_report"].compared
+    if compared is not None:
+        winners.add(cost_weight, compared.kept)
+    return posed, learned
 
 
 @dataclass(frozen=True)

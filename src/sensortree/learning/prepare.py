@@ -12,10 +12,13 @@ from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import TextProgress
 from sensortree.structure.search import StructureSearch, open_search
 
+# Ratio of two cost weights between which nothing is compared anew.
+CLOSE = 10.0
+
 
 @dataclass
 class Winners:
-    """Which search won at which cost weight, where fits learn from each other.
+    """What won at which cost weight, where fits learn from each other.
 
     Attributes
     ----------
@@ -27,19 +30,45 @@ class Winners:
     won: dict[float, str] = field(default_factory=dict)
     settled: bool = False
 
-    def expected(self, cost_weight: float) -> str | None:
-        """The search that won at the next cost weights below and above, if it is one."""
-        below = [weight for weight in self.won if weight <= cost_weight]
-        above = [weight for weight in self.won if weight >= cost_weight]
-        if not (below and above):
-            return None
-        names = {self.won[max(below)], self.won[min(above)]}
-        return names.pop() if len(names) == 1 else None
+    def expected(self, cost_weight: float) -> frozenset[str]:
+        """What won at the next cost weights below and above; nothing at an end.
+
+        If these are close, what won at the closer: where one thing takes over from
+        another, they are about as good.
+        """
+        below = max((w for w in self.won if w <= cost_weight), default=None)
+        above = min((w for w in self.won if w >= cost_weight), default=None)
+        if below is None or above is None:
+            return frozenset()
+        if above <= CLOSE * below:
+            closer = below if cost_weight**2 < below * above else above
+            return frozenset({self.won[closer]})
+        return frozenset({self.won[below], self.won[above]})
 
     def add(self, cost_weight: float, name: str) -> None:
         """Remember who won, unless nothing more is to be learned."""
         if not self.settled:
             self.won[cost_weight] = name
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What fits learn from those at other cost weights, where they are only compared.
+
+    Attributes
+    ----------
+    searches : Winners
+        The search whose tree was taken.
+    decisions : Winners
+        What was kept of the decisions, or in their place.
+    """
+
+    searches: Winners = field(default_factory=Winners)
+    decisions: Winners = field(default_factory=Winners)
+
+    def settle(self) -> None:
+        """Teach later fits nothing more."""
+        self.searches.settled = self.decisions.settled = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +83,14 @@ class Prepared:
         How structures are searched for.
     progress : TextProgress
         Is told of each step, and may say stop.
-    winners : Winners or None
-        None where a fit must not learn from others.
+    neighbours : Neighbours or None
+        None where a fit must not learn from others: its model is kept.
     """
 
     leaves: LeafClassifiers
     settings: Settings
     progress: TextProgress
-    winners: Winners | None = None
+    neighbours: Neighbours | None = None
 
     @cached_property
     def search(self) -> StructureSearch:
@@ -71,7 +100,6 @@ class Prepared:
             self.leaves,
             settings.n_leaves,
             None if settings.n_exact == "all" else int(settings.n_exact),
-            settings.max_time,
             settings.max_cost,
             self.progress,
         )
@@ -80,5 +108,5 @@ class Prepared:
 def prepare(rows: TrainingRows, settings: Settings, progress: TextProgress) -> Prepared:
     """Give training rows their leaf classifiers; nothing is fitted yet."""
     classifier = resolve_classifier(settings.classifier, settings.calibration)
-    leaves = LeafClassifiers(rows, classifier, settings.n_jobs)
+    leaves = LeafClassifiers(rows, classifier, settings.n_jobs, watch=progress.watch)
     return Prepared(leaves, settings, progress)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from sensortree.leaves.engine import Solution
 from sensortree.leaves.fitting import (
@@ -16,7 +17,29 @@ from sensortree.leaves.fitting import (
 )
 from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
+from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
+
+Asked = TypeVar("Asked")
+
+
+Subsets = Iterable[frozenset[str]]
+
+
+def timed(
+    method: Callable[[LeafClassifiers, Subsets], Asked],
+) -> Callable[[LeafClassifiers, Subsets], Asked]:
+    """Count the time of a method, and how many subsets it has judged."""
+
+    @wraps(method)
+    def timed_method(leaves: LeafClassifiers, subsets: Subsets) -> Asked:
+        before = len(leaves.posteriors)
+        with leaves.watch.stage("leaf classifiers"):
+            found = method(leaves, subsets)
+        leaves.watch.counts["judged"] += len(leaves.posteriors) - before
+        return found
+
+    return timed_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +55,8 @@ class LeafClassifiers:
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes), out of fold
     starts : dict of subset to Solution
         Where fits of logistic leaves set out from.
+    watch : Stopwatch
+        Counts the time that they take.
     """
 
     data: TrainingRows
@@ -40,11 +65,14 @@ class LeafClassifiers:
     classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
     starts: dict[frozenset[str], Solution] = field(default_factory=dict)
+    watch: Stopwatch = field(default_factory=Stopwatch)
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows, who learn from those rows alone."""
-        return LeafClassifiers(self.data.take(rows), self.classifier, self.n_jobs)
+        part = self.data.take(rows)
+        return LeafClassifiers(part, self.classifier, self.n_jobs, watch=self.watch)
 
+    @timed
     def judge(self, subsets: Iterable[frozenset[str]]) -> None:
         """Find the posteriors of those subsets that have none yet."""
         data = self.data
@@ -63,6 +91,7 @@ class LeafClassifiers:
         else:
             self.posteriors.update(judge_leaf_classifiers(self.classifier, *task))
 
+    @timed
     def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         data, wanted = self.data, list(subsets)
@@ -89,6 +118,7 @@ class LeafClassifiers:
             )
         return {subset: self.classifiers[subset] for subset in wanted}
 
+    @timed
     def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:
         """Posteriors of light copies of the classifiers of some subsets."""
         data = self.data

@@ -17,7 +17,7 @@ to about one nat, so that comparisons need no more than a fraction of one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -50,6 +50,9 @@ TERMS = 10_000
 COMPARED = 1e-5
 KEPT, KEPT_LARGE = 1e-18, 1e-2
 CLIMBED = 1e-7
+# Of what is compared, the share that is left where a fit sets out from one that has seen
+# rows that it must not have seen.
+UNSEEN = 0.1
 # Rounds before second derivatives are computed anew, and rounds at most.
 ROUNDS = (12, 36)
 MAX_ROUNDS = 3_000
@@ -164,6 +167,114 @@ class LogisticEngine:
         posterior[self.order] = said
         return _rounded(posterior), Solution(problem.scorer(coef), C)
 
+    def judge_without_each(self, X: Array) -> dict[int, tuple[Array, Solution]]:
+        """What `judge` gives on the rows outside each fold, for all folds at once.
+
+        The fit without folds a and b judges the rows of b where a is left out, and those
+        of a where b is: with five folds these are ten fits side by side, and five without
+        a single fold, on one basis. Columns are standardised by all rows, which says
+        nothing about their classes; the penalty, which does, is chosen without each fold:
+        one for all would have seen the rows that are left out. Where two folds want
+        different penalties, their pair is fitted with both.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, width)
+
+        Returns
+        -------
+        judged : dict of fold to (posterior, solution)
+            The posterior is of all rows, (n_samples, n_classes), NaN for those of the fold.
+        """
+        problem = self._problem(X, compared=True) if X.shape[1] else None
+        if problem is None or len(self.folds) < 3:
+            return {a: self._judge_rest(X, a) for a in self.folds}
+        alone = self._without_each(problem)
+        out = np.array([(a, b) for a in self.folds for b in self.folds if a < b])
+        tasks = {(a, b, alone[c][0]): c for a, b in out.tolist() for c in (a, b)}
+        fits = dict(zip(tasks, self._fit_pairs(problem, tasks, alone), strict=True))
+        judged = {a: np.full((len(self.y), self.n_classes), np.nan) for a in alone}
+        for rows, fold, terms in problem.blocks():
+            for a, (C, coef, _) in alone.items():
+                if a == fold:
+                    continue
+                pair = (min(a, fold), max(a, fold), C)
+                used = coef if fold < 0 else fits[pair]
+                scores = used.astype(terms.dtype, copy=False) @ terms
+                judged[a][rows] = probabilities(np.ascontiguousarray(scores.T))
+        found = {}
+        for a, (C, coef, _) in alone.items():
+            if problem.n_outputs == 1:
+                self._without_a_class(judged[a], a)
+            posterior = np.empty_like(judged[a])
+            posterior[self.order] = judged[a]
+            found[a] = _rounded(posterior), Solution(problem.scorer(coef), C)
+        return found
+
+    def _judge_rest(self, X: Array, out: int) -> tuple[Array, Solution]:
+        """What `judge` gives on the rows outside one fold."""
+        fold, y, weight = (np.empty_like(v) for v in (self.fold, self.y, self.weight))
+        fold[self.order], y[self.order] = self.fold, self.y
+        weight[self.order] = self.weight
+        rest = fold != out
+        engine = LogisticEngine(
+            y[rest], self.n_classes, weight[rest], fold[rest], self.C
+        )
+        posterior = np.full((len(y), self.n_classes), np.nan)
+        posterior[rest], solution = engine.judge(X[rest])
+        return posterior, solution
+
+    def _without_each(
+        self, problem: _Problem
+    ) -> dict[int, tuple[float, Array, Curvature]]:
+        """As `_roughly`, without each fold: penalty, coefficients and curvature."""
+        C, coef, curvature = self._roughly(problem)
+        power = round(np.log(C) / np.log(3.0)) if problem.wants_evidence else 0
+        starts = {a: self._start(problem, coef, (a,)) for a in self.folds}
+        few = {a: problem.wants_evidence_on(self.fold != a) for a in self.folds}
+        found = {
+            a: _most_evident(problem, starts[a], a, power) for a in self.folds if few[a]
+        }
+        if many := [a for a in self.folds if not few[a]]:
+            C = 1.0 if self.C == "evidence" else float(self.C)
+            start = np.array([starts[a] for a in many])
+            tol = UNSEEN * problem.compared
+            fitted, _ = _descend(
+                problem, C, start, np.array(many), curvature, tol, MAX_ROUNDS
+            )
+            found |= {a: (C, fitted[k], curvature) for k, a in enumerate(many)}
+        return found
+
+    def _fit_pairs(
+        self,
+        problem: _Problem,
+        tasks: Mapping[tuple[int, int, float], int],
+        alone: Mapping[int, tuple[float, Array, Curvature]],
+    ) -> Array:
+        """Coefficients without two folds each, from those without one of the two."""
+        start = np.array(
+            [
+                self._start(problem, alone[c][1], (a, b))
+                for (a, b, _), c in tasks.items()
+            ]
+        )
+        curvature = alone[self.folds[0]][2]
+        penalty = np.array([C for _, _, C in tasks])
+        held_out = np.array([(a, b) for a, b, _ in tasks])
+        tol = UNSEEN * problem.compared
+        fitted, _ = _descend(
+            problem, penalty, start, held_out, curvature, tol, MAX_ROUNDS
+        )
+        return fitted
+
+    def _start(self, problem: _Problem, coef: Array, out: tuple[int, ...]) -> Array:
+        """Where a fit without some folds sets out; a class that is not there never is."""
+        (present,) = self._present(np.array([out]))
+        start = np.where(present[:, None], coef, 0.0)
+        if problem.n_outputs > 1:
+            start[:, -1] = np.where(present, start[:, -1], NEVER)
+        return start
+
     def fit(self, X: Array, start: Solution | None = None) -> Solution:
         """The classifier fitted to all rows, at its minimum.
 
@@ -239,23 +350,24 @@ class LogisticEngine:
         return C, coef, curvature
 
     def _present(self, held_out: Rows) -> Array:
-        """Whether each class is there without each fold, (n_folds, n_outputs)."""
+        """Whether each class is there without each fold or pair, (n_fits, n_outputs)."""
         n_outputs = 1 if self.n_classes == 2 else self.n_classes
         if n_outputs == 1:
             return np.ones((len(held_out), 1), dtype=bool)
         return np.array(
             [
-                np.bincount(self.y[self.fold != f], minlength=self.n_classes) > 0
+                np.bincount(self.y[~np.isin(self.fold, f)], minlength=self.n_classes)
+                > 0
                 for f in held_out
             ]
         )
 
-    def _without_a_class(self, said: Array) -> None:
+    def _without_a_class(self, said: Array, out: int = NONE) -> None:
         """Where a fold takes one of two classes away, the other is all there is."""
         for f in self.folds:
-            rest = self.y[self.fold != f]
+            rest = self.y[(self.fold != f) & (self.fold != out)]
             if len(rest) and (rest == rest[0]).all():
-                said[self.fold == f] = np.eye(2)[rest[0]]
+                said[(self.fold == f) & (f != out)] = np.eye(2)[rest[0]]
 
 
 @dataclass(eq=False)
@@ -300,7 +412,11 @@ class _Problem:
     @property
     def wants_evidence(self) -> bool:
         """Whether the penalty matters, and its evidence can be afforded."""
-        few = self.engine.weight.sum() <= ENOUGH * self.n_coef
+        return self.wants_evidence_on(slice(None))
+
+    def wants_evidence_on(self, rows: Any) -> bool:
+        """The same where only some rows are learned from."""
+        few = self.engine.weight[rows].sum() <= ENOUGH * self.n_coef
         return bool(self.engine.C == "evidence" and few and self.n_coef <= NEWTON)
 
     def blocks(self) -> Iterator[tuple[slice, int, Array]]:
@@ -336,15 +452,22 @@ class _Problem:
         coef[~there, -1] = NEVER
         return coef
 
-    def losses(self, C: float, coef: Array, held_out: Rows) -> tuple[Array, Array]:
-        """Penalised losses without each fold, (n,), and their gradients like `coef`."""
+    def losses(
+        self, C: float | Array, coef: Array, held_out: Rows
+    ) -> tuple[Array, Array]:
+        """Penalised losses without each fold, (n,), and their gradients like `coef`.
+
+        Without each pair of folds, if `held_out` is of shape (n, 2); `C` may differ.
+        """
         slopes = coef.copy()
         slopes[..., -1] = 0.0
         value = 0.5 / C * np.einsum("kcj,kcj->k", slopes, slopes)
-        gradient = slopes / C
+        gradient = slopes / np.reshape(C, (-1, 1, 1))
         y, weight = self.engine.y, self.engine.weight.astype(self.dtype)
         for rows, fold, terms in self.blocks():
-            learns = np.flatnonzero(held_out != fold)
+            learns = np.flatnonzero(
+                (held_out != fold).reshape(len(held_out), -1).all(1)
+            )
             if not len(learns):
                 continue
             some = coef if len(learns) == len(coef) else coef[learns]
@@ -398,12 +521,14 @@ class _Problem:
         matrix.flat[:: n + 1] += 1e-12 * np.diag(matrix)
         return matrix
 
-    def hessian(self, coef: Array) -> Array:
-        """Second derivatives of the loss to all rows, classes one after another."""
+    def hessian(self, coef: Array, out: int = NONE) -> Array:
+        """Second derivatives of the loss outside a fold, classes one after another."""
         width = self.n_terms + 1
         n = self.n_outputs
         blocks = np.zeros((n, width, n, width))
-        for rows, _, terms in self.blocks():
+        for rows, fold, terms in self.blocks():
+            if fold == out:
+                continue
             said, weight = self._said(coef, terms), self.engine.weight[rows]
             for a in range(n):
                 for b in range(a, n):
@@ -461,7 +586,7 @@ def _errors(scores: Array, y: Rows, weight: Array) -> tuple[Array, Array]:
 
 def _descend(
     problem: _Problem,
-    C: float,
+    C: float | Array,
     start: Array,
     held_out: Rows,
     curvature: Curvature,
@@ -470,10 +595,11 @@ def _descend(
 ) -> tuple[Array, bool]:
     """Coefficients without each fold, like `start`, and whether they are near enough."""
     shape = start.shape[1:]
+    penalty = np.broadcast_to(C, len(start))
 
     def functions(numbers: Rows, points: Array) -> tuple[Array, Array]:
         value, gradient = problem.losses(
-            C, points.reshape(len(points), *shape), held_out[numbers]
+            penalty[numbers], points.reshape(len(points), *shape), held_out[numbers]
         )
         return value, gradient.reshape(points.shape)
 
@@ -489,10 +615,13 @@ def _alone(
     curvature: Curvature,
     tol: float,
     max_rounds: int,
+    out: int = NONE,
 ) -> tuple[Array, bool]:
-    """Coefficients to all rows, and whether they are near enough to their minimum."""
-    none = np.array([NONE])
-    found, arrived = _descend(problem, C, coef[None], none, curvature, tol, max_rounds)
+    """Coefficients to all rows, or without a fold, and whether they are near enough."""
+    held_out = np.array([out])
+    found, arrived = _descend(
+        problem, C, coef[None], held_out, curvature, tol, max_rounds
+    )
     return np.asarray(found[0]), arrived
 
 
@@ -509,9 +638,14 @@ def _extended(scorer: LogisticScorer) -> Array:
 # the penalty --------------------------------------------------------------------------
 
 
-def _most_evident(problem: _Problem, coef: Array) -> tuple[float, Array, Curvature]:
-    """C of the largest evidence, by climbing from 1; each fit sets out from the last."""
-    curvature = problem.curvature(coef, 1.0)
+def _most_evident(
+    problem: _Problem, coef: Array, out: int = NONE, best: int = 0
+) -> tuple[float, Array, Curvature]:
+    """C of the largest evidence outside a fold; each fit sets out from the last.
+
+    By climbing from 1, or from another power of 3.
+    """
+    curvature = problem.curvature(coef, 3.0**best)
     hessian: Array | None = None
     tried: dict[int, tuple[float, Array, Array]] = {}
 
@@ -522,16 +656,17 @@ def _most_evident(problem: _Problem, coef: Array) -> tuple[float, Array, Curvatu
             if hessian is not None:
                 curvature = Factored(problem.closed(hessian, C))
             for rounds in (*ROUNDS, MAX_ROUNDS):
-                coef, arrived = _alone(problem, C, coef, curvature, CLIMBED, rounds)
+                coef, arrived = _alone(
+                    problem, C, coef, curvature, CLIMBED, rounds, out
+                )
                 if arrived:
                     break
                 curvature = problem.curvature(coef, C)
-            hessian = problem.hessian(coef)
-            tried[power] = _log_evidence(problem, C, coef, hessian), coef, hessian
+            hessian = problem.hessian(coef, out)
+            tried[power] = _log_evidence(problem, C, coef, hessian, out), coef, hessian
         return tried[power][0]
 
-    evidence(0)  # the others set out from there
-    best = 0
+    evidence(best)  # the others set out from there
     for way in (-1, +1):
         while best + way in POWERS and evidence(best + way) > evidence(best):
             best += way
@@ -539,7 +674,9 @@ def _most_evident(problem: _Problem, coef: Array) -> tuple[float, Array, Curvatu
     return 3.0**best, coef, Factored(problem.closed(hessian, 3.0**best))
 
 
-def _log_evidence(problem: _Problem, C: float, coef: Array, hessian: Array) -> float:
+def _log_evidence(
+    problem: _Problem, C: float, coef: Array, hessian: Array, out: int = NONE
+) -> float:
     """Laplace's approximation of the log-evidence of a ridge logistic regression.
 
     The penalty |θ|²/(2C) is a Gaussian prior of variance C. With K the Hessian of the loss
@@ -547,7 +684,7 @@ def _log_evidence(problem: _Problem, C: float, coef: Array, hessian: Array) -> f
 
         log p(y | C) = -loss - |θ|²/(2C) - 1/2 log det(1 + C K) + constant.
     """
-    (penalised,), _ = problem.losses(C, coef[None], np.array([NONE]))
+    (penalised,), _ = problem.losses(C, coef[None], np.array([out]))
     width = problem.n_terms + 1
     intercepts = np.arange(width - 1, len(hessian), width)
     slopes = np.delete(np.arange(len(hessian)), intercepts)

@@ -180,6 +180,28 @@ def judge_logistic_leaves(
     return dict(zip(features, judged, strict=True))
 
 
+def judge_logistic_folds(
+    classifier: QuadraticLogisticRegression,
+    features: Mapping[Subset, Array],
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    fold: NDArray[np.intp],
+    n_jobs: int | None = None,
+) -> dict[Subset, dict[int, tuple[Array, Solution]]]:
+    """What `judge_logistic_leaves` gives on the rows outside each fold, for all at once.
+
+    Parameters
+    ----------
+    classifier, features, y, n_classes, sample_weight, fold, n_jobs
+        As in `judge_leaf_classifiers`.
+    """
+    engine = LogisticEngine(y, n_classes, sample_weight, fold, classifier.C)
+    tasks = [(engine, X) for X in features.values()]
+    judged = _in_parallel(LogisticEngine.judge_without_each, n_jobs, tasks)
+    return dict(zip(features, judged, strict=True))
+
+
 def fit_logistic_leaves(
     classifier: QuadraticLogisticRegression,
     features: Mapping[Subset, Array],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -44,8 +43,6 @@ class StructureSearch:
     n_leaves : int
     n_exact : int or None
         Extensions compared with their own classifier at each step; None for all.
-    deadline : float or None
-        Value of ``time.monotonic`` at which a search must end.
     progress : TextProgress
         Is told of each step, and may say stop.
     """
@@ -54,7 +51,6 @@ class StructureSearch:
     rows: Rows
     n_leaves: int
     n_exact: int | None
-    deadline: float | None
     progress: TextProgress
 
     def out_of_time(self) -> bool:
@@ -70,11 +66,7 @@ class StructureSearch:
     @property
     def stopped(self) -> str | None:
         """Why a search must end with what it has; None if it need not."""
-        if self.progress.stopped:
-            return "a callback said stop"
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            return "max_time was over"
-        return None
+        return self.progress.stopped
 
     def comparison(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
@@ -116,19 +108,17 @@ def open_search(
     leaves: LeafClassifiers,
     n_leaves: int,
     n_exact: int | None,
-    max_time: float | None,
     max_cost: float | None,
     progress: TextProgress,
 ) -> StructureSearch:
-    """Choose the rows that searches look at; their time begins now."""
+    """Choose the rows that searches look at."""
     n_rows = len(leaves.data.y)
     rows = np.arange(n_rows)
     if n_rows > SEARCH_ROWS:
         rows = np.sort(np.random.default_rng(0).permutation(n_rows)[:SEARCH_ROWS])
         leaves = leaves.take(rows)
-    deadline = None if max_time is None else time.monotonic() + max_time
     subsets = SubsetLosses(leaves, max_cost)
-    return StructureSearch(subsets, rows, n_leaves, n_exact, deadline, progress)
+    return StructureSearch(subsets, rows, n_leaves, n_exact, progress)
 
 
 def find_root(search: StructureSearch, cost_weight: float) -> Subset:
@@ -189,6 +179,18 @@ def grown(
 SEARCHES: dict[
     str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
 ] = {"chain": chain, "grown": grown, "greedy": greedy}
+
+
+def most_steps(name: str, n_sensors: int, n_leaves: int) -> int:
+    """Steps that a search may tell of: its root's, and those of its own."""
+    stages = min(n_sensors, n_leaves)
+    blocks = 2 * n_sensors.bit_length()
+    own = {
+        "chain": stages + blocks + 1,
+        "grown": 2 * n_leaves,
+        "greedy": n_leaves * (n_sensors + 1),
+    }
+    return 1 + own[name]
 
 
 def run_search(
