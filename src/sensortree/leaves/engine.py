@@ -52,7 +52,7 @@ KEPT, KEPT_LARGE = 1e-18, 1e-2
 CLIMBED = 1e-7
 # Of what is compared, the share that is left where a fit sets out from one that has seen
 # rows that it must not have seen.
-UNSEEN = 0.1
+UNSEEN, UNSEEN_LARGE = 0.01, 0.1
 # Rounds before second derivatives are computed anew, and rounds at most.
 ROUNDS = (12, 36)
 MAX_ROUNDS = 3_000
@@ -154,7 +154,7 @@ class LogisticEngine:
         if problem.n_outputs > 1:
             start[..., -1] = np.where(present, start[..., -1], NEVER)
         fitted, _ = _descend(
-            problem, C, start, held_out, curvature, problem.compared, MAX_ROUNDS
+            problem, C, start, held_out, curvature, problem.unseen, MAX_ROUNDS
         )
         fits = {f: fitted[k] for k, f in enumerate(self.folds)}
         said = np.empty((len(self.y), self.n_classes))
@@ -238,7 +238,7 @@ class LogisticEngine:
         if many := [a for a in self.folds if not few[a]]:
             C = 1.0 if self.C == "evidence" else float(self.C)
             start = np.array([starts[a] for a in many])
-            tol = UNSEEN * problem.compared
+            tol = problem.unseen
             fitted, _ = _descend(
                 problem, C, start, np.array(many), curvature, tol, MAX_ROUNDS
             )
@@ -261,7 +261,7 @@ class LogisticEngine:
         curvature = alone[self.folds[0]][2]
         penalty = np.array([C for _, _, C in tasks])
         held_out = np.array([(a, b) for a, b, _ in tasks])
-        tol = UNSEEN * problem.compared
+        tol = problem.unseen
         fitted, _ = _descend(
             problem, penalty, start, held_out, curvature, tol, MAX_ROUNDS
         )
@@ -408,6 +408,11 @@ class _Problem:
     def compared(self) -> float:
         """Nats to the minimum that are close enough for a comparison."""
         return COMPARED * self.n_coef
+
+    @property
+    def unseen(self) -> float:
+        """The same where a fit sets out from one that has seen what it must not."""
+        return self.compared * (UNSEEN_LARGE if self.much else UNSEEN)
 
     @property
     def wants_evidence(self) -> bool:
