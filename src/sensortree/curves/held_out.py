@@ -22,8 +22,9 @@ from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
 from sensortree.learning.prepare import Prepared, Winners, prepare
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.fitting import fit_leaf_classifiers
-from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
@@ -80,7 +81,8 @@ class SharedClassifiers:
 class FoldClassifiers(LeafClassifiers):
     """Classifiers of the rows outside one fold, shared with the other folds.
 
-    Logistic leaves are not shared: all folds of a subset are one job, with one penalty.
+    Logistic and boosted leaves are not shared: all folds of a subset are one job, with
+    one penalty or number of rounds.
     """
 
     shared: SharedClassifiers = field(kw_only=True)
@@ -88,7 +90,7 @@ class FoldClassifiers(LeafClassifiers):
 
     @property
     def _shares(self) -> bool:
-        return not isinstance(self.classifier, QuadraticLogisticRegression)
+        return not isinstance(self.classifier, (RidgeLogisticRegression, BoostedTrees))
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows; of at least half, those of all.

@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sensortree.leaves.engine import Solution
 from sensortree.leaves.fitting import (
+    engine_of,
+    fit_by_engine,
     fit_leaf_classifiers,
-    fit_logistic_leaves,
+    judge_by_engine,
     judge_leaf_classifiers,
-    judge_logistic_leaves,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.types import Array, Rows
 
@@ -30,8 +29,8 @@ class LeafClassifiers:
     n_jobs : int or None
     classifiers : dict of subset to classifier, fitted on all rows
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes), out of fold
-    starts : dict of subset to Solution
-        Where fits of logistic leaves set out from.
+    starts : dict of subset to what its engine found
+        Where fits to all rows set out from.
     """
 
     data: TrainingRows
@@ -39,7 +38,7 @@ class LeafClassifiers:
     n_jobs: int | None
     classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
-    starts: dict[frozenset[str], Solution] = field(default_factory=dict)
+    starts: dict[frozenset[str], Any] = field(default_factory=dict)
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows, who learn from those rows alone."""
@@ -49,45 +48,46 @@ class LeafClassifiers:
         """Find the posteriors of those subsets that have none yet."""
         data = self.data
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
-        task = (
-            {subset: data.features(subset) for subset in new},
-            data.y,
-            len(data.classes),
-            data.weight if data.weighted else None,
-            data.fold,
-            self.n_jobs,
-        )
-        if isinstance(self.classifier, QuadraticLogisticRegression):
-            for subset, judged in judge_logistic_leaves(self.classifier, *task).items():
+        features = {subset: data.features(subset) for subset in new}
+        engine = self._engine(data.fold)
+        if engine is not None:
+            for subset, judged in judge_by_engine(
+                engine, features, self.n_jobs
+            ).items():
                 self.posteriors[subset], self.starts[subset] = judged
-        else:
-            self.posteriors.update(judge_leaf_classifiers(self.classifier, *task))
+            return
+        self.posteriors.update(
+            judge_leaf_classifiers(
+                self.classifier,
+                features,
+                data.y,
+                len(data.classes),
+                data.weight if data.weighted else None,
+                data.fold,
+                self.n_jobs,
+            )
+        )
 
     def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         data, wanted = self.data, list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
         features = {subset: data.features(subset) for subset in new}
-        weight = data.weight if data.weighted else None
-        if isinstance(self.classifier, QuadraticLogisticRegression):
-            self.classifiers.update(
-                fit_logistic_leaves(
-                    self.classifier,
-                    features,
-                    data.y,
-                    len(data.classes),
-                    weight,
-                    self.starts,
-                    self.n_jobs,
-                )
-            )
+        engine = self._engine(None)
+        if engine is not None:
+            made = fit_by_engine(engine, features, self.starts, self.n_jobs)
         else:
-            self.classifiers.update(
-                fit_leaf_classifiers(
-                    self.classifier, features, data.y, weight, self.n_jobs
-                )
+            weight = data.weight if data.weighted else None
+            made = fit_leaf_classifiers(
+                self.classifier, features, data.y, weight, self.n_jobs
             )
+        self.classifiers.update(made)
         return {subset: self.classifiers[subset] for subset in wanted}
+
+    def _engine(self, fold: Rows | None) -> Any:
+        data = self.data
+        weight = data.weight if data.weighted else None
+        return engine_of(self.classifier, data.y, len(data.classes), weight, fold)
 
     def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:
         """Posteriors of light copies of the classifiers of some subsets."""

@@ -6,6 +6,7 @@ loudly rather than answer differently.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "begin_callbacks",
     "boosted_baseline",
     "boosted_rounds",
+    "boosted_scores",
     "check_sample_weight",
     "groups_rare_categories",
     "imputer_dtypes",
@@ -46,6 +48,15 @@ def boosted_rounds(classifier: Any) -> list[list[Any]]:
 def boosted_baseline(classifier: Any) -> Array:
     """What a HistGradientBoostingClassifier scores before its first tree, by class."""
     return np.asarray(classifier._baseline_prediction, dtype=np.float64).ravel()
+
+
+def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
+    """What each round from some one on adds to the scores of rows, (n_rows, n_outputs)."""
+    n_outputs = classifier.n_trees_per_iteration_
+    for trees in classifier._predictors[first:]:
+        added = np.zeros((len(X), n_outputs), dtype=np.float64, order="F")
+        classifier._predict_iterations(X, [trees], added, is_binned=False, n_threads=1)
+        yield added
 
 
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:
