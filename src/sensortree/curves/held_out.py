@@ -21,8 +21,8 @@ from sklearn.base import clone
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
 from sensortree.learning.prepare import Prepared, Winners, prepare
-from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.boosting import BoostedTrees
+from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import fit_leaf_classifiers
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import TrainingRows

@@ -23,6 +23,7 @@ from sensortree.structure import (
     check_tree_fits,
     exhaustive_leaves,
     exhaustive_tree,
+    prune,
 )
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import find_root, run_search
@@ -145,16 +146,30 @@ def learn_structure(
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
     if expected in found:
         return found[expected]
+    compared = search.subsets.stand_ins if search.subsets.masked else leaves
     winner, validated = least_validated(
         {
-            name: validated_risk(tree, leaves, settings, learn)
+            name: validated_risk(tree, compared, settings, learn)
             for name, (tree, _) in found.items()
         }
     )
     if winners is not None:
         winners.add(cost_weight, winner)
     tree, report = found[winner]
+    if search.subsets.masked:
+        tree = without_unreached(tree, compared, settings, learn)
     return tree, replace(report, validated=validated)
+
+
+def without_unreached(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> SensorTree:
+    """Take leaves out that no row reaches, unless all rows reach the same one.
+
+    Whether one leaf does for all is for the classifiers themselves to say.
+    """
+    visits = np.bincount(routed(tree, leaves, settings, learn), minlength=tree.n_leaves)
+    return prune(tree, visits)[0] if (visits > 0).sum() > 1 else tree
 
 
 def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:

@@ -2,8 +2,7 @@
 
 All folds of a subset of sensors are one job with one number of rounds: that of the least
 log-loss on the rows that are held out. Folds are boosted side by side, some rounds at a
-time, until more rounds no longer help. Bins are left to scikit-learn: to find them anew
-for each fit takes a few hundredths of it.
+time, until more rounds no longer help.
 """
 
 from __future__ import annotations
@@ -16,7 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sensortree.leaves.sklearn_private import boosted_baseline, boosted_scores
+from sensortree.leaves.sklearn_private import (
+    OnceBinned,
+    boosted_baseline,
+    boosted_scores,
+)
 from sensortree.policy.classifiers import posterior, probabilities
 from sensortree.types import Array, Rows
 
@@ -32,7 +35,7 @@ MAX_ROUNDS = 400
 # Share of the log-loss that another chunk must save, or it was the last.
 SAVED = 1e-3
 # Rows up to which all folds choose the number of rounds; of more, two do.
-FEW_ROWS = 3_000
+FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by.
 UNJUDGED = 50
 TINY = float(np.finfo(np.float32).tiny)
@@ -196,7 +199,8 @@ class _Fold:
         n_outputs = 1 if len(self.classes) <= 2 else len(self.classes)
         self.scores = self.best = np.zeros((len(self.judged), n_outputs))
         if len(self.classes) > 1:
-            self.booster = _booster(len(self.y), 0).set_params(warm_start=True)
+            like = _booster(len(self.y), 0).get_params()
+            self.booster = OnceBinned(**{**like, "warm_start": True})
 
     def boost(self, done: int, n_rounds: int) -> list[Array]:
         """Scores after each of some more rounds, (n_judged, n_outputs) each."""

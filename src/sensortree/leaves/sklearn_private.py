@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -26,6 +27,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
+    "OnceBinned",
     "StrOptions",
     "begin_callbacks",
     "boosted_baseline",
@@ -38,6 +40,17 @@ __all__ = [
     "rows_of",
     "validate_parameter_constraints",
 ]
+
+
+class OnceBinned(HistGradientBoostingClassifier):  # type: ignore[misc]
+    """A booster that is warm-started on the same rows, and bins them only once."""
+
+    def _bin_data(self, *rows: Any, **named: Any) -> Any:
+        if not hasattr(self, "_binned"):
+            binned = super()._bin_data(*rows, **named)
+            self._binned = binned, self._bin_mapper
+        binned, self._bin_mapper = self._binned
+        return binned
 
 
 def boosted_rounds(classifier: Any) -> list[list[Any]]:

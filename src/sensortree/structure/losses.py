@@ -6,12 +6,13 @@ Searches speak of sensors by number, so that ties go to the lowest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.boosting import BoostedTrees
+from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
@@ -73,6 +74,16 @@ class SubsetLosses:
     def n_screened(self) -> int:
         """Subsets that were screened so far."""
         return len(self._screened) + len(self._light)
+
+    @property
+    def stand_ins(self) -> LeafClassifiers:
+        """What candidate trees are compared with: classifiers, or the masked booster."""
+        if not self.masked:
+            return self.leaves
+        leaves = self.leaves
+        return ScreenedClassifiers(
+            leaves.data, leaves.classifier, leaves.n_jobs, subsets=self
+        )
 
     def exact(self, subsets: Sequence[Subset]) -> Array:
         """Losses of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
@@ -140,3 +151,17 @@ class SubsetLosses:
         """What the answers to these class probabilities, or scores, cost, (n_rows,)."""
         loss = self.data.loss
         return loss.of(self.data.y, loss.answer(posterior))
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenedClassifiers(LeafClassifiers):
+    """What the screen says, where classifiers would take too long."""
+
+    subsets: SubsetLosses = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[frozenset[str]]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        for subset in subsets:
+            if subset not in self.posteriors:
+                known = self.subsets.numbered(subset)
+                self.posteriors[subset] = self.subsets.scores(known)
