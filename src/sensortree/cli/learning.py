@@ -47,7 +47,7 @@ def fit(
     ] = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
-    classifier: options.LeafClassifier = options.Classifier.logistic2,
+    classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
     max_time: Annotated[
         float | None,
@@ -109,7 +109,7 @@ def curve(
     ] = None,
     cv: options.Folds = 5,
     max_cost: options.MaxCost = None,
-    classifier: options.LeafClassifier = options.Classifier.logistic2,
+    classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
     plot: Annotated[
         Path | None,
@@ -155,7 +155,7 @@ def compare(
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     cv: options.Folds = 5,
-    classifier: options.LeafClassifier = options.Classifier.logistic2,
+    classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
     delimiter: options.Delimiter = ",",
     as_json: options.Json = False,

@@ -118,7 +118,7 @@ class SensorTreeClassifierCV(
         max_time: float | None = None,
         improve: int = 0,
         root_sensors: Any = "auto",
-        classifier: Any = "logistic2",
+        classifier: Any = "auto",
         calibration: str | None = None,
         savings: str = "tight",
         errors: str = "smoothed",

@@ -20,10 +20,11 @@ from sklearn.base import clone
 
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
+from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Prepared, Winners, prepare
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.fitting import fit_leaf_classifiers
+from sensortree.leaves.fitting import fit_leaf_classifiers, resolve_classifier
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
@@ -226,6 +227,7 @@ class HeldOutFolds:
         )
         return (
             complete
+            and not (self.settings.classifier == "auto" and self.settings.calibration)
             and not data.reader.transformers
             and data.prices is None
             and (cv is None or isinstance(cv, Integral))
@@ -245,22 +247,32 @@ class HeldOutFolds:
                 prepared = prepare(read, settings, TextProgress(verbose=False))
                 yield reader, replace(prepared, winners=Winners())
             return
-        everybody = prepare(self.data, self.settings, self.progress).leaves
-        shared = SharedClassifiers(self.data, everybody.classifier, everybody.n_jobs)
+        settings = self.settings
+        shared = SharedClassifiers(
+            self.data,
+            resolve_classifier(settings.classifier, settings.calibration),
+            settings.n_jobs,
+        )
         self._shared = shared
         for fold in self.numbers:
             data = self.data.take(self._rows(fold, held=False))
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
+            chosen, report = leaves_of(data, self.settings)
             leaves = FoldClassifiers(
                 data,
-                shared.classifier,
+                chosen.classifier,
                 shared.n_jobs,
+                posteriors=chosen.posteriors,
+                starts=chosen.starts,
                 shared=shared,
                 out=frozenset({fold}),
             )
             quiet = TextProgress(verbose=False)
-            yield self._reader, Prepared(leaves, self.settings, quiet, Winners())
+            yield (
+                self._reader,
+                Prepared(leaves, self.settings, quiet, Winners(), report),
+            )
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
@@ -275,7 +287,11 @@ class HeldOutFolds:
         They judge the folds of this object, so the estimator's own `cv` has no say.
         """
         quiet = TextProgress(verbose=False)
-        if self._shared is None or self.cv is None:
+        if (
+            self._shared is None
+            or self.cv is None
+            or self.settings.classifier == "auto"
+        ):
             return prepare(self.data, self.settings, quiet)
         leaves = FoldClassifiers(
             self.data,

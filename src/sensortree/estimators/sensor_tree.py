@@ -214,7 +214,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         max_time: float | None = None,
         improve: int = 0,
         root_sensors: Any = "auto",
-        classifier: Any = "logistic2",
+        classifier: Any = "auto",
         calibration: str | None = None,
         cv: Any = 5,
         savings: str = "tight",

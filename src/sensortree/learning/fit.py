@@ -94,7 +94,8 @@ def fit_policy(
         report = replace(report, pruned=tree.n_leaves - left)
     policy = assemble(leaves, posed, learned, settings)
     cost = training_cost(leaves, posed, learned)
-    return Fitted(policy, report, {**learned.evidence, "training_cost": cost})
+    shown = {"training_cost": cost, "leaf_report": prepared.leaf_report}
+    return Fitted(policy, report, {**learned.evidence, **shown})
 
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:

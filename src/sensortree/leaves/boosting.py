@@ -7,6 +7,7 @@ time, until more rounds no longer help.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,14 +121,19 @@ class BoostedEngine:
         """
         if not X.shape[1]:  # with nothing known there is nothing to overfit
             return posterior(self.fit(X), X, self.n_classes), UNJUDGED
-        folds = [self._without(fold, X) for fold in self.folds]
-        said = np.empty((len(self.y), self.n_classes))
-        n_rounds = _boost(folds) if folds else UNJUDGED
-        for each in folds:
-            said[each.judged] = each.posterior(each.best, self.n_classes)
+        said, n_rounds = self.judge_some(X, self.folds)
         seen = self.fold < 0
         if seen.any():
             said[seen] = posterior(self.fit(X, n_rounds), X[seen], self.n_classes)
+        return said, n_rounds
+
+    def judge_some(self, X: Array, folds: Sequence[int]) -> tuple[Array, int]:
+        """As `judge`, of the rows of some folds; others are said to be of no class."""
+        said = np.zeros((len(self.y), self.n_classes))
+        boosted = [self._without(fold, X) for fold in folds]
+        n_rounds = _boost(boosted) if boosted else UNJUDGED
+        for each in boosted:
+            said[each.judged] = each.posterior(each.best, self.n_classes)
         return said, n_rounds
 
     def fit(self, X: Array, n_rounds: int | None = UNJUDGED) -> Any:

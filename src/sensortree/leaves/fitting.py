@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -43,7 +43,25 @@ SCREEN_ROWS = 2_000
 Subset = frozenset[str]
 
 
+class Undecided(ClassifierMixin, BaseEstimator):
+    """What "auto" stands for until rows are seen: leaves of some kind are not enough.
+
+    Whatever it will be, it gives probabilities, and where NaN comes it takes NaN.
+    """
+
+    def fit(self, X: Any, y: Any) -> Undecided:
+        raise NotImplementedError  # a kind is chosen first
+
+    predict = predict_proba = fit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
 CLASSIFIERS: dict[str, Any] = {
+    "auto": Undecided(),
     "linear": LinearLogisticRegression(),
     "logistic2": QuadraticLogisticRegression(),
     "boosted": BoostedTrees(),
