@@ -303,8 +303,8 @@ CASES = {
     "unknown classifier": (
         fit(TWO, classifier="forest"),
         ParameterError,
-        "classifier must be a scikit-learn classifier or one of 'logistic2', "
-        "'boosted', got 'forest'.",
+        "classifier must be a scikit-learn classifier or one of 'auto', 'linear', "
+        "'logistic2', 'boosted', got 'forest'.",
     ),
     "classifier that is a class": (
         fit(TWO, classifier=LogisticRegression),

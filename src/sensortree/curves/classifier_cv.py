@@ -82,8 +82,8 @@ class SensorTreeClassifierCV(
     chosen_ : Choice
         The point that was picked, whether it meets the target, and what the points beside
         it would give; print it.
-    tree_, certificate_, decision_report_, structure_report_, fallback_leaf_, sensors_, \
-            classes_, policy_, n_features_in_, feature_names_in_
+    tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
+            fallback_leaf_, sensors_, classes_, policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
 
     Examples

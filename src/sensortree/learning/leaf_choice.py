@@ -26,7 +26,7 @@ from sensortree.types import Array, Rows
 KINDS = ("linear", "logistic2", "boosted")
 # Columns of the larger subset, unless one sensor has more.
 WIDE = 32
-# Weight of rows from which boosted leaves are compared.
+# Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
 # Weight of rows to judge boosted leaves on: whole folds, as many as that takes.
 JUDGED = 1_200
@@ -223,8 +223,11 @@ def not_compared(
             f"classes; {QUADRATIC_WORK:.0e} is the most, and {TERMS} terms"
         )
     work = boosted_work(rows, settings.n_leaves)
-    if weight < ENOUGH_TO_BOOST:
-        out["boosted"] = f"wants {ENOUGH_TO_BOOST} rows or more, there are {weight:g}"
+    n_distinct = len(rows.distinct()[0])
+    if n_distinct < ENOUGH_TO_BOOST:
+        out["boosted"] = (
+            f"wants {ENOUGH_TO_BOOST} distinct rows or more, there are {n_distinct}"
+        )
     elif work > BOOSTED_WORK:
         out["boosted"] = (
             f"would look at about {work:.1e} readings for {len(rows.classes)} classes; "
@@ -243,7 +246,7 @@ def boosted_work(rows: TrainingRows, n_leaves: int) -> float:
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
     width = share * sum(block.shape[1] for block in rows.blocks)
-    return n_trees * (LEAF * TREE_LEAVES + weight * width)
+    return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
 
 
 def judged_folds(rows: TrainingRows, fold: Rows, boosted: bool) -> list[int]:

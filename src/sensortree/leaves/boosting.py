@@ -219,7 +219,7 @@ class _Fold:
         after = []
         for added in boosted_scores(self.booster, self.X_judged, done):
             self.scores = self.scores + added
-            after.append(self.scores.astype(np.float32))
+            after.append(self.scores)
         return after
 
     def posterior(self, scores: Array, n_classes: int) -> Array:

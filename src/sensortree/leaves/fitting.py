@@ -50,7 +50,8 @@ class Undecided(ClassifierMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any) -> Undecided:
-        raise NotImplementedError  # a kind is chosen first
+        """Raise: a kind is chosen first."""
+        raise NotImplementedError
 
     predict = predict_proba = fit
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-class OnceBinned(HistGradientBoostingClassifier):  # type: ignore[misc]
+class OnceBinned(HistGradientBoostingClassifier):
     """A booster that is warm-started on the same rows, and bins them only once."""
 
     def _bin_data(self, *rows: Any, **named: Any) -> Any:

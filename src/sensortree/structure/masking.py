@@ -96,7 +96,8 @@ def _boosted(
     copies[~known[:, owner]] = np.nan
     # Bins take much longer with weights.
     equal = bool((weight == weight[0]).all())
-    return HistGradientBoostingClassifier(
+    booster: Any = HistGradientBoostingClassifier
+    return booster(
         max_iter=N_ROUNDS,
         learning_rate=LEARNING_RATE,
         l2_regularization=L2,
