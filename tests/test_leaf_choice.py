@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from benchmarks.fit import clinical, thyroid
 from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
+from sensortree.exceptions import DataError
 from sensortree.learning import leaf_choice
 from sensortree.learning.leaf_choice import information, simplest_of_the_best
 
@@ -49,6 +50,19 @@ def test_gaps_that_nothing_fills_leave_boosted_leaves_only():
     report = chosen(X[:, 0] > 0, gaps)
     assert report.choice == "boosted"
     assert set(report.not_compared) == {"linear", "logistic2"}
+
+
+def test_gaps_of_one_fold_are_answered_by_the_others():
+    gaps = X[:300].copy()
+    gaps[7, 1] = np.nan  # no row is like it once it is held out
+    model = SensorTreeClassifierCV(cost_weights=[0.01, 0.1], cv=4)
+    assert model.fit(gaps, X[:300, 0] > 0).leaf_report_.choice == "boosted"
+
+
+def test_a_gap_that_training_did_not_have_is_refused():
+    model = SensorTreeClassifier(cost_weight=0.001).fit(X, X[:, 0] > 0)
+    with pytest.raises(DataError, match="NaN in row 0 of sensor"):
+        model.predict(np.full((1, 3), np.nan))
 
 
 def test_many_classes_on_many_rows_are_not_boosted(monkeypatch):

@@ -22,6 +22,7 @@ from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
 from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Prepared, Winners, prepare
+from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import fit_leaf_classifiers, resolve_classifier
@@ -234,6 +235,13 @@ class HeldOutFolds:
             and FEWEST_TO_SHARE <= len(self.numbers) <= MOST_TO_SHARE
         )
 
+    def _without_a_fold(self, settings: Settings) -> Settings:
+        """Settings of a fit whose leaves must take the gaps of held-out rows too."""
+        gaps = any(np.isnan(block).any() for block in self.data.blocks)
+        if settings.classifier == "auto" and gaps:
+            return replace(settings, classifier="boosted")
+        return settings
+
     def _open(self) -> Iterator[tuple[Any, Prepared]]:
         """The rows outside each fold, prepared, and the estimator that has read them."""
         if not self._shares():
@@ -242,7 +250,7 @@ class HeldOutFolds:
                 rows = np.sort(self.data.rows[self._rows(fold, held=False)])
                 parts = (_taken(part, rows) for part in (y, sample_weight, prices))
                 reader = clone(self.estimator)
-                settings = reader._settings()
+                settings = self._without_a_fold(reader._settings())
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
                 prepared = prepare(read, settings, TextProgress(verbose=False))
                 yield reader, replace(prepared, winners=Winners())
@@ -258,9 +266,9 @@ class HeldOutFolds:
             data = self.data.take(self._rows(fold, held=False))
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
-            chosen, report = leaves_of(data, self.settings)
+            chosen, report = leaves_of(data, self._without_a_fold(self.settings))
             leaves = FoldClassifiers(
-                data,
+                chosen.data,
                 chosen.classifier,
                 shared.n_jobs,
                 posteriors=chosen.posteriors,

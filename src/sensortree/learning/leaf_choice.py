@@ -9,7 +9,7 @@ compared: work is counted, never timed, so that the same rows give the same leaf
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,12 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import TREE_LEAVES, BoostedEngine
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import TERMS
-from sensortree.leaves.fitting import CLASSIFIERS, engine_of, resolve_classifier
+from sensortree.leaves.fitting import (
+    CLASSIFIERS,
+    accepts_nan,
+    engine_of,
+    resolve_classifier,
+)
 from sensortree.leaves.rows import TrainingRows, assign_folds
 from sensortree.types import Array, Rows
 
@@ -102,6 +107,9 @@ def leaves_of(
         return LeafClassifiers(rows, classifier, settings.n_jobs), None
     judged, report = choose_leaf(rows, settings)
     classifier = resolve_classifier(report.choice, settings.calibration)
+    # What the leaf does not take, the policy refuses.
+    takes_nan = accepts_nan(CLASSIFIERS[report.choice])
+    rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
     leaves = LeafClassifiers(rows, classifier, settings.n_jobs)
     if settings.calibration is None:
         leaves.posteriors.update(judged.posteriors)
