@@ -303,8 +303,8 @@ CASES = {
     "unknown classifier": (
         fit(TWO, classifier="forest"),
         ParameterError,
-        "classifier must be a scikit-learn classifier or one of 'logistic2', "
-        "'boosted', got 'forest'.",
+        "classifier must be a scikit-learn classifier or one of 'auto', 'linear', "
+        "'logistic2', 'boosted', got 'forest'.",
     ),
     "classifier that is a class": (
         fit(TWO, classifier=LogisticRegression),
@@ -371,7 +371,7 @@ CASES = {
         "Expected 2D array, got 1D array instead",
     ),
     "NaN that the leaf classifier cannot take": (
-        fit({"a": [0], "b": [1, 2]}, with_value(np.nan)),
+        fit({"a": [0], "b": [1, 2]}, with_value(np.nan), classifier="logistic2"),
         DataError,
         "NaN in row 3 of sensor 'b', column 'x1'; give the sensor a transformer, such as "
         "SimpleImputer(), or use a classifier that accepts NaN, such as "

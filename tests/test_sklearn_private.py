@@ -23,6 +23,7 @@ Y = (X[:, 0] > 0).astype(int)
 def test_one_file_knows_what_is_private():
     used = ("sklearn.utils._", "import _", "._predictors", "._baseline_prediction")
     used += ("._fit_dtype", "._fill_dtype", "._infrequent_enabled")
+    used += ("._predict_iterations", "._bin_data", "._bin_mapper")
     used += ("._transformer_to_input_indices", "._init_callback_context")
     owner = SOURCE / "leaves" / "sklearn_private.py"
     for path in SOURCE.rglob("*.py"):
@@ -53,6 +54,26 @@ def test_trees_of_a_booster_add_up_to_its_scores():
                 at = nodes[at["left"] if below else at["right"]]
             scores[row] += at["value"]
     np.testing.assert_allclose(scores, fitted.decision_function(X))
+
+
+def test_what_later_rounds_add_is_the_difference_of_scores():
+    short, long = (
+        HistGradientBoostingClassifier(max_iter=n, random_state=0).fit(X, Y)
+        for n in (2, 5)
+    )
+    added = sum(private.boosted_scores(long, X, 2))[:, 0]
+    difference = long.decision_function(X) - short.decision_function(X)
+    np.testing.assert_allclose(added, difference)
+
+
+def test_a_warm_start_that_bins_once_ends_where_a_plain_one_does():
+    once = private.OnceBinned(max_iter=2, warm_start=True, random_state=0).fit(X, Y)
+    binned = once._binned[0]
+    once.set_params(max_iter=5).fit(X, Y)
+    assert once._binned[0] is binned
+    plain = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(X, Y)
+    scores = plain.decision_function(X)
+    np.testing.assert_allclose(once.decision_function(X), scores)
 
 
 def test_an_imputer_says_its_types():

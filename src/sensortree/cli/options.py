@@ -12,6 +12,8 @@ import typer
 class Classifier(StrEnum):
     """Leaf classifiers that a model file can hold."""
 
+    auto = "auto"
+    linear = "linear"
     logistic2 = "logistic2"
     boosted = "boosted"
 

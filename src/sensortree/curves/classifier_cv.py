@@ -89,8 +89,8 @@ class SensorTreeClassifierCV(
         it would give; print it.
     fit_report_ : FitReport
         As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
-    tree_, certificate_, decision_report_, structure_report_, fallback_leaf_, sensors_, \
-            classes_, policy_, n_features_in_, feature_names_in_
+    tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
+            fallback_leaf_, sensors_, classes_, policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
 
     Examples
@@ -127,7 +127,7 @@ class SensorTreeClassifierCV(
         max_time: float | None = None,
         improve: int = 0,
         root_sensors: Any = "auto",
-        classifier: Any = "logistic2",
+        classifier: Any = "auto",
         calibration: str | None = None,
         savings: str = "tight",
         errors: str = "smoothed",

@@ -20,11 +20,19 @@ from sklearn.base import clone
 
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, TreeError
+from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Neighbours, Prepared, prepare
+from sensortree.learning.settings import Settings
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.engine import Solution
-from sensortree.leaves.fitting import fit_leaf_classifiers, judge_logistic_folds
-from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.engine import LogisticEngine, Solution
+from sensortree.leaves.fitting import (
+    engine_of,
+    fit_leaf_classifiers,
+    judge_folds_by_engine,
+    resolve_classifier,
+)
+from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
@@ -90,7 +98,7 @@ class SharedLogistic:
     """
 
     data: TrainingRows
-    classifier: QuadraticLogisticRegression
+    classifier: RidgeLogisticRegression
     n_jobs: int | None
     judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(
         default_factory=dict
@@ -102,17 +110,12 @@ class SharedLogistic:
         """Posteriors of the rows outside a fold, and fits to them, of some subsets."""
         data, wanted = self.data, list(dict.fromkeys(subsets))
         new = [subset for subset in wanted if subset not in self.judged]
-        self.judged.update(
-            judge_logistic_folds(
-                self.classifier,
-                {subset: data.features(subset) for subset in new},
-                data.y,
-                len(data.classes),
-                data.weight if data.weighted else None,
-                data.fold,
-                self.n_jobs,
-            )
-        )
+        weight = data.weight if data.weighted else None
+        n_classes = len(data.classes)
+        engine = engine_of(self.classifier, data.y, n_classes, weight, data.fold)
+        assert isinstance(engine, LogisticEngine)
+        features = {subset: data.features(subset) for subset in new}
+        self.judged.update(judge_folds_by_engine(engine, features, self.n_jobs))
         return {subset: self.judged[subset][out] for subset in wanted}
 
 
@@ -272,11 +275,19 @@ class HeldOutFolds:
         )
         return (
             complete
+            and not (self.settings.classifier == "auto" and self.settings.calibration)
             and not data.reader.transformers
             and data.prices is None
             and (cv is None or isinstance(cv, Integral))
             and FEWEST_TO_SHARE <= len(self.numbers) <= MOST_TO_SHARE
         )
+
+    def _without_a_fold(self, settings: Settings) -> Settings:
+        """Settings of a fit whose leaves must take the gaps of held-out rows too."""
+        gaps = any(np.isnan(block).any() for block in self.data.blocks)
+        if settings.classifier == "auto" and gaps:
+            return replace(settings, classifier="boosted")
+        return settings
 
     def _open(self) -> Iterator[tuple[Any, Prepared]]:
         """The rows outside each fold, prepared, and the estimator that has read them."""
@@ -286,30 +297,37 @@ class HeldOutFolds:
                 rows = np.sort(self.data.rows[self._rows(fold, held=False)])
                 parts = (_taken(part, rows) for part in (y, sample_weight, prices))
                 reader = clone(self.estimator)
-                settings = reader._settings()
+                settings = self._without_a_fold(reader._settings())
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
                 prepared = prepare(read, settings, self.progress.part())
                 yield reader, replace(prepared, neighbours=Neighbours())
             return
-        everybody = prepare(self.data, self.settings, self.progress).leaves
-        task = everybody.classifier, everybody.n_jobs
-        logistic = isinstance(everybody.classifier, QuadraticLogisticRegression)
-        together = SharedLogistic(self.data, *task)
-        shared = SharedClassifiers(self.data, *task)
-        self._shared = None if logistic else shared
+        settings = self._without_a_fold(self.settings)
+        together: dict[type, SharedLogistic] = {}
+        if settings.classifier != "auto":
+            own = resolve_classifier(settings.classifier, settings.calibration)
+            if not isinstance(own, (RidgeLogisticRegression, BoostedTrees)):
+                self._shared = SharedClassifiers(self.data, own, settings.n_jobs)
         for fold in self.numbers:
             data, out = self.data.take(self._rows(fold, held=False)), frozenset({fold})
             leaves: LeafClassifiers
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
-            if not logistic:
-                leaves = FittedForFolds(data, *task, out=out, shared=shared)
-            elif self.cv is None:
-                leaves = LeafClassifiers(data, *task)
+            chosen, report = leaves_of(data, settings, self.progress.watch)
+            task = chosen.classifier, chosen.n_jobs
+            kind = type(chosen.classifier)
+            if self._shared is not None:
+                leaves = FittedForFolds(data, *task, out=out, shared=self._shared)
+            elif self.cv is None or kind is BoostedTrees:
+                leaves = chosen
             else:
-                leaves = LogisticFold(data, *task, out=out, shared=together)
+                shared = together.setdefault(kind, SharedLogistic(self.data, *task))
+                leaves = LogisticFold(data, *task, out=out, shared=shared)
             part = self.progress.part()
-            yield self._reader, Prepared(leaves, self.settings, part, Neighbours())
+            yield (
+                self._reader,
+                Prepared(leaves, settings, part, Neighbours(), report),
+            )
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
@@ -325,7 +343,11 @@ class HeldOutFolds:
         is what measuring was for: it is finished, whatever the time.
         """
         quiet = TextProgress(verbose=False)
-        if self._shared is None or self.cv is None:
+        if (
+            self._shared is None
+            or self.cv is None
+            or self.settings.classifier == "auto"
+        ):
             return prepare(self.data, self.settings, quiet)
         leaves = FittedForFolds(
             self.data,

@@ -73,7 +73,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Leaves of a learned structure at most (K in the paper).
     n_exact : int or "all", default=3
         Extensions of a subset that "chain" and "greedy" compare by training their leaf
-        classifier; a least-squares screen picks them. "all" trains them all, as published.
+        classifier; a least-squares screen picks them. Boosted leaves are not trained for
+        that: their screen decides. "all" trains them all, as published.
     max_time : float, default=None
         Seconds of the whole fit, from its first line, after which nothing new is begun:
         no step of a search, no further candidate for a tree, no move that improves one.
@@ -88,11 +89,21 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         free ones, and for a learned structure the one more that lowers the risk most, if
         one does; for "exhaustive" and "cascade" the cheapest if none is free. An empty
         list starts from nothing: the first decisions are then the same for all examples.
-    classifier : {"logistic2", "boosted"} or scikit-learn classifier, default="logistic2"
-        Leaf classifier, fitted once per distinct set of sensors. "logistic2" is the
-        paper's: logistic regression on the degree-2 polynomial basis. "boosted" is
-        scikit-learn's HistGradientBoostingClassifier. A leaf answers with its most
-        probable class.
+    classifier : {"auto", "linear", "logistic2", "boosted"} or scikit-learn classifier, \
+            default="auto"
+        Leaf classifier, fitted once per distinct set of sensors. A leaf answers with its
+        most probable class.
+
+        - "auto": the simplest of the next three whose held-out log-loss, with a few
+          sensors and with many, is within one standard error of the least. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one.
+        - "linear": ridge logistic regression.
+        - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
+        - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
+          the rows that are held out ask for. Subsets are compared by one booster that was
+          trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
         Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
     cv : int, splitter or iterable of (train, test), default=5
@@ -156,6 +167,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     decision_report_ : DecisionReport
         Training risk of the linear program, of its refinement and of the best single
         leaf, and which was kept.
+    leaf_report_ : LeafReport or None
+        Which kind of leaf "auto" took, and why; None if it was named.
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
@@ -225,7 +238,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         max_time: float | None = None,
         improve: int = 0,
         root_sensors: Any = "auto",
-        classifier: Any = "logistic2",
+        classifier: Any = "auto",
         calibration: str | None = None,
         cv: Any = 5,
         savings: str = "tight",

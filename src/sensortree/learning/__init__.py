@@ -3,6 +3,7 @@
 ::
 
     settings     what a fit is asked for
+    leaf_choice  which kind of leaf classifier suits the rows
     prepare      training rows with all that several fits on them share
     choose       which tree: given, built, or of the least validated risk
     improvement  a tree's neighbours, tried one after another

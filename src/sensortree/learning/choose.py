@@ -23,6 +23,7 @@ from sensortree.structure import (
     check_tree_fits,
     exhaustive_leaves,
     exhaustive_tree,
+    prune,
 )
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import find_root, run_search
@@ -164,12 +165,14 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
+    masked = search.subsets.masked
+    compared = search.subsets.stand_ins if masked else leaves
     rehearsed: dict[str, Rehearsed] = {}
     for name, (tree, _) in found.items():
         if prepared.progress.stopped:
             break
         with prepared.progress.watch.stage("comparing candidates"):
-            rehearsed[name] = rehearse(tree, leaves, settings, learn)
+            rehearsed[name] = rehearse(tree, compared, settings, learn)
         prepared.progress.step("comparing", name)
     if not rehearsed:  # no time to compare
         return Chosen(*found[next(iter(found))])
@@ -179,7 +182,10 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     if winners:
         winners.add(cost_weight, winner)
     tree, report = found[winner]
-    return Chosen(tree, replace(report, validated=validated), rehearsed[winner])
+    report = replace(report, validated=validated)
+    if masked:  # what stood in for the classifiers is no longer good enough
+        return Chosen(without_unreached(tree, compared, settings, learn), report)
+    return Chosen(tree, report, rehearsed[winner])
 
 
 def most_steps(settings: Settings, n_sensors: int) -> int:
@@ -206,6 +212,17 @@ def judged_risks(rehearsed: Rehearsed, learn: Learner) -> Array:
     posed = rehearsed.posed
     risks = posed.observed.risks(learn(posed.problem, posed.observed).coef)
     return per_observation(risks, rehearsed.observations)
+
+
+def without_unreached(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> SensorTree:
+    """Take leaves out that no row reaches, unless all rows reach the same one.
+
+    Whether one leaf does for all is for the classifiers themselves to say.
+    """
+    visits = np.bincount(routed(tree, leaves, settings, learn), minlength=tree.n_leaves)
+    return prune(tree, visits)[0] if (visits > 0).sum() > 1 else tree
 
 
 def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:

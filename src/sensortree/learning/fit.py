@@ -109,6 +109,7 @@ def fit_policy(
     evidence = {
         **learned.evidence,
         "training_cost": training_cost(leaves, posed, learned),
+        "leaf_report": prepared.leaf_report,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
     return Fitted(policy, report, evidence)

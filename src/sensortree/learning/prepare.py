@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sensortree.learning.leaf_choice import LeafReport, leaves_of
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.fitting import resolve_classifier
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import TextProgress
 from sensortree.structure.search import StructureSearch, open_search
@@ -85,12 +85,15 @@ class Prepared:
         Is told of each step, and may say stop.
     neighbours : Neighbours or None
         None where a fit must not learn from others: its model is kept.
+    leaf_report : LeafReport or None
+        Why leaves are of the kind they are; None if the user said so.
     """
 
     leaves: LeafClassifiers
     settings: Settings
     progress: TextProgress
     neighbours: Neighbours | None = None
+    leaf_report: LeafReport | None = None
 
     @cached_property
     def search(self) -> StructureSearch:
@@ -106,7 +109,6 @@ class Prepared:
 
 
 def prepare(rows: TrainingRows, settings: Settings, progress: TextProgress) -> Prepared:
-    """Give training rows their leaf classifiers; nothing is fitted yet."""
-    classifier = resolve_classifier(settings.classifier, settings.calibration)
-    leaves = LeafClassifiers(rows, classifier, settings.n_jobs, watch=progress.watch)
-    return Prepared(leaves, settings, progress)
+    """Give training rows their leaf classifiers; none is fitted to all rows yet."""
+    leaves, report = leaves_of(rows, settings, progress.watch)
+    return Prepared(leaves, settings, progress, leaf_report=report)

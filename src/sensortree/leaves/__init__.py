@@ -7,6 +7,7 @@
     fitting      fit, hold out, calibrate
     logistic     the paper's leaf: logistic regression on the quadratic basis
     engine       its fits to many subsets and folds as one job;  descent   the minimiser
+    boosting     boosted leaves, the number of rounds from all folds
     standardising    centre and scale of columns
     sklearn_private  what we use of scikit-learn that is private
     compiling    fitted scikit-learn objects as plain arrays

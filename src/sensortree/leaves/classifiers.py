@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
-from sensortree.leaves.engine import Solution
 from sensortree.leaves.fitting import (
+    engine_of,
+    fit_by_engine,
     fit_leaf_classifiers,
-    fit_logistic_leaves,
+    judge_by_engine,
     judge_leaf_classifiers,
-    judge_logistic_leaves,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
@@ -53,8 +52,8 @@ class LeafClassifiers:
     n_jobs : int or None
     classifiers : dict of subset to classifier, fitted on all rows
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes), out of fold
-    starts : dict of subset to Solution
-        Where fits of logistic leaves set out from.
+    starts : dict of subset to what its engine found
+        Where fits to all rows set out from.
     watch : Stopwatch
         Counts the time that they take.
     """
@@ -64,7 +63,7 @@ class LeafClassifiers:
     n_jobs: int | None
     classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
-    starts: dict[frozenset[str], Solution] = field(default_factory=dict)
+    starts: dict[frozenset[str], Any] = field(default_factory=dict)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     def take(self, rows: Rows) -> LeafClassifiers:
@@ -77,19 +76,25 @@ class LeafClassifiers:
         """Find the posteriors of those subsets that have none yet."""
         data = self.data
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
-        task = (
-            {subset: data.features(subset) for subset in new},
-            data.y,
-            len(data.classes),
-            data.weight if data.weighted else None,
-            data.fold,
-            self.n_jobs,
-        )
-        if isinstance(self.classifier, QuadraticLogisticRegression):
-            for subset, judged in judge_logistic_leaves(self.classifier, *task).items():
+        features = {subset: data.features(subset) for subset in new}
+        engine = self._engine(data.fold)
+        if engine is not None:
+            for subset, judged in judge_by_engine(
+                engine, features, self.n_jobs
+            ).items():
                 self.posteriors[subset], self.starts[subset] = judged
-        else:
-            self.posteriors.update(judge_leaf_classifiers(self.classifier, *task))
+            return
+        self.posteriors.update(
+            judge_leaf_classifiers(
+                self.classifier,
+                features,
+                data.y,
+                len(data.classes),
+                data.weight if data.weighted else None,
+                data.fold,
+                self.n_jobs,
+            )
+        )
 
     @timed
     def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
@@ -97,26 +102,21 @@ class LeafClassifiers:
         data, wanted = self.data, list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
         features = {subset: data.features(subset) for subset in new}
-        weight = data.weight if data.weighted else None
-        if isinstance(self.classifier, QuadraticLogisticRegression):
-            self.classifiers.update(
-                fit_logistic_leaves(
-                    self.classifier,
-                    features,
-                    data.y,
-                    len(data.classes),
-                    weight,
-                    self.starts,
-                    self.n_jobs,
-                )
-            )
+        engine = self._engine(None)
+        if engine is not None:
+            made = fit_by_engine(engine, features, self.starts, self.n_jobs)
         else:
-            self.classifiers.update(
-                fit_leaf_classifiers(
-                    self.classifier, features, data.y, weight, self.n_jobs
-                )
+            weight = data.weight if data.weighted else None
+            made = fit_leaf_classifiers(
+                self.classifier, features, data.y, weight, self.n_jobs
             )
+        self.classifiers.update(made)
         return {subset: self.classifiers[subset] for subset in wanted}
+
+    def _engine(self, fold: Rows | None) -> Any:
+        data = self.data
+        weight = data.weight if data.weighted else None
+        return engine_of(self.classifier, data.y, len(data.classes), weight, fold)
 
     @timed
     def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.sklearn_private import (
     boosted_baseline,
     boosted_rounds,
@@ -45,7 +45,7 @@ def compile_classifier(classifier: Any) -> Any:
     """Give a fitted classifier as plain arrays; one of another kind as it is."""
     if isinstance(classifier, DummyClassifier):
         return ConstantScorer(np.asarray(classifier.class_prior_, dtype=np.float64))
-    if isinstance(classifier, QuadraticLogisticRegression):
+    if isinstance(classifier, RidgeLogisticRegression):
         return classifier.to_scorer()
     if type(classifier) is LogisticRegression:
         width = classifier.coef_.shape[1]

@@ -98,6 +98,8 @@ class LogisticEngine:
         -1 throughout.
     C : "evidence" or float, default="evidence"
         As in `QuadraticLogisticRegression`.
+    degree : int, default=2
+        Of the polynomial basis, 1 or 2.
 
     Examples
     --------
@@ -118,13 +120,14 @@ class LogisticEngine:
         weight: Array | None = None,
         fold: Rows | None = None,
         C: float | str = "evidence",
+        degree: int = 2,
     ):
         fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
         weight = np.ones(len(y)) if weight is None else weight
         self.order = np.argsort(fold, kind="stable")
         self.y, self.fold = y[self.order], fold[self.order]
         self.weight = weight[self.order]
-        self.n_classes, self.C = n_classes, C
+        self.n_classes, self.C, self.degree = n_classes, C, degree
         self.folds = [int(f) for f in np.unique(fold) if f >= 0]
 
     def judge(self, X: Array) -> tuple[Array, Solution]:
@@ -316,6 +319,8 @@ class LogisticEngine:
             return None
         width = X.shape[1]
         n_terms = width * (width + 3) // 2
+        if self.degree == 1:
+            return _Problem(X[self.order], 1, self, compared)
         if n_terms > TERMS:
             warnings.warn(
                 f"the degree-2 basis of {width} columns has {n_terms} terms, above "

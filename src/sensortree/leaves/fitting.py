@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -23,9 +23,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from sensortree.exceptions import ParameterError
+from sensortree.leaves.boosting import BoostedEngine, BoostedTrees
 from sensortree.leaves.engine import LogisticEngine, Solution
-from sensortree.leaves.logistic import QuadraticLogisticRegression
-from sensortree.policy.classifiers import ConstantScorer, LogisticScorer, posterior
+from sensortree.leaves.logistic import (
+    LinearLogisticRegression,
+    QuadraticLogisticRegression,
+    RidgeLogisticRegression,
+)
+from sensortree.policy.classifiers import posterior
 from sensortree.types import Array
 
 # How often a batch of fits is handed to a cluster that loses workers.
@@ -38,12 +43,32 @@ SCREEN_ROWS = 2_000
 Subset = frozenset[str]
 
 
+class Undecided(ClassifierMixin, BaseEstimator):
+    """What "auto" stands for until rows are seen: leaves of some kind are not enough.
+
+    Whatever it will be, it gives probabilities, and where NaN comes it takes NaN.
+    """
+
+    def fit(self, X: Any, y: Any) -> Undecided:
+        """Raise: a kind is chosen first."""
+        raise NotImplementedError
+
+    predict = predict_proba = fit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
 CLASSIFIERS: dict[str, Any] = {
+    "auto": Undecided(),
+    "linear": LinearLogisticRegression(),
     "logistic2": QuadraticLogisticRegression(),
-    "boosted": HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+    "boosted": BoostedTrees(),
 }
 LINEAR = (
-    QuadraticLogisticRegression,
+    RidgeLogisticRegression,
     LogisticRegression,
     LogisticRegressionCV,
     RidgeClassifier,
@@ -156,74 +181,69 @@ def judge_leaf_classifiers(
     return posteriors
 
 
-def judge_logistic_leaves(
-    classifier: QuadraticLogisticRegression,
-    features: Mapping[Subset, Array],
+def engine_of(
+    classifier: Any,
     y: NDArray[np.intp],
     n_classes: int,
     sample_weight: Array | None,
-    fold: NDArray[np.intp],
+    fold: NDArray[np.intp] | None = None,
+) -> LogisticEngine | BoostedEngine | None:
+    """What fits all folds of a subset as one job; None for classifiers of other kinds."""
+    if isinstance(classifier, RidgeLogisticRegression):
+        C, degree = classifier.C, classifier._degree
+        return LogisticEngine(y, n_classes, sample_weight, fold, C, degree)
+    if isinstance(classifier, BoostedTrees):
+        return BoostedEngine(y, n_classes, sample_weight, fold)
+    return None
+
+
+def judge_by_engine(
+    engine: LogisticEngine | BoostedEngine,
+    features: Mapping[Subset, Array],
     n_jobs: int | None = None,
-) -> dict[Subset, tuple[Array, Solution]]:
-    """Posterior of each subset's classifier on rows it has not seen, and its fit to all.
+) -> dict[Subset, tuple[Array, Any]]:
+    """Posterior of each subset's classifier on rows it has not seen, and how it was made.
 
-    All folds of a subset are one task, with one penalty.
-
-    Parameters
-    ----------
-    classifier, features, y, n_classes, sample_weight, fold, n_jobs
-        As in `judge_leaf_classifiers`.
+    All folds of a subset are one task, with one penalty or number of rounds: this, or a
+    fit to all rows, is where `fit_by_engine` sets out from.
     """
-    engine = LogisticEngine(y, n_classes, sample_weight, fold, classifier.C)
-    tasks = [(engine, X) for X in features.values()]
-    judged = _in_parallel(LogisticEngine.judge, n_jobs, tasks)
+    tasks = [(X,) for X in features.values()]
+    judged = _in_parallel(engine.judge, n_jobs, tasks)
     return dict(zip(features, judged, strict=True))
 
 
-def judge_logistic_folds(
-    classifier: QuadraticLogisticRegression,
-    features: Mapping[Subset, Array],
-    y: NDArray[np.intp],
-    n_classes: int,
-    sample_weight: Array | None,
-    fold: NDArray[np.intp],
-    n_jobs: int | None = None,
+def judge_folds_by_engine(
+    engine: LogisticEngine, features: Mapping[Subset, Array], n_jobs: int | None = None
 ) -> dict[Subset, dict[int, tuple[Array, Solution]]]:
-    """What `judge_logistic_leaves` gives on the rows outside each fold, for all at once.
-
-    Parameters
-    ----------
-    classifier, features, y, n_classes, sample_weight, fold, n_jobs
-        As in `judge_leaf_classifiers`.
-    """
-    engine = LogisticEngine(y, n_classes, sample_weight, fold, classifier.C)
-    tasks = [(engine, X) for X in features.values()]
-    judged = _in_parallel(LogisticEngine.judge_without_each, n_jobs, tasks)
+    """What `judge_by_engine` gives on the rows outside each fold, for all at once."""
+    tasks = [(X,) for X in features.values()]
+    judged = _in_parallel(engine.judge_without_each, n_jobs, tasks)
     return dict(zip(features, judged, strict=True))
 
 
-def fit_logistic_leaves(
-    classifier: QuadraticLogisticRegression,
+def fit_by_engine(
+    engine: LogisticEngine | BoostedEngine,
     features: Mapping[Subset, Array],
-    y: NDArray[np.intp],
-    n_classes: int,
-    sample_weight: Array | None,
-    starts: Mapping[Subset, Solution],
+    starts: Mapping[Subset, Any],
     n_jobs: int | None = None,
-) -> dict[Subset, LogisticScorer | ConstantScorer]:
+) -> dict[Subset, Any]:
     """Fit one classifier per sensor subset, on all rows, from where judging left it.
 
     Parameters
     ----------
-    classifier, features, y, n_classes, sample_weight, n_jobs
-        As in `judge_leaf_classifiers`.
-    starts : mapping of subset to Solution
+    engine : LogisticEngine or BoostedEngine
+    features : mapping of subset to ndarray of shape (n_samples, width)
+    starts : mapping of subset to what judging found
         Of some of the subsets, or of none.
+    n_jobs : int, default=None
+        As in joblib.
     """
-    engine = LogisticEngine(y, n_classes, sample_weight, C=classifier.C)
-    tasks = [(engine, X, starts.get(subset)) for subset, X in features.items()]
-    fitted = _in_parallel(LogisticEngine.fit, n_jobs, tasks)
-    return {s: each.scorer for s, each in zip(features, fitted, strict=True)}
+    tasks = [(X, starts.get(subset)) for subset, X in features.items()]
+    fitted = _in_parallel(engine.fit, n_jobs, tasks)
+    return {
+        s: each.scorer if isinstance(each, Solution) else each
+        for s, each in zip(features, fitted, strict=True)
+    }
 
 
 def screen_leaf_classifiers(

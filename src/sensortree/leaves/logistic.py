@@ -1,8 +1,8 @@
-"""`QuadraticLogisticRegression`: the paper's leaf classifier, its penalty by evidence."""
+"""Ridge logistic regressions, the penalty by evidence: linear, and the paper's leaf."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,75 @@ from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array
 
 
-class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
+class RidgeLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression on a polynomial basis of standardised columns."""
+
+    _degree: ClassVar[int]
+
+    def __init__(self, C: float | str = "evidence"):
+        self.C = C
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        _check_sizes(X)
+        sample_weight = _check_weights(sample_weight, len(X))
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"y has one class only, {self.classes_[0]!r}; give examples of two or more."
+            )
+        if sample_weight is not None:
+            # A row of weight 0 is the same as no row.
+            X, codes = X[sample_weight > 0], codes[sample_weight > 0]
+            sample_weight = sample_weight[sample_weight > 0]
+        engine = LogisticEngine(
+            codes, len(self.classes_), sample_weight, C=self.C, degree=self._degree
+        )
+        solution = engine.fit(X)
+        self.scorer_, self.C_ = solution.scorer, solution.C
+        return self
+
+    def to_scorer(self) -> LogisticScorer | ConstantScorer:
+        """Give the fitted classifier as plain arrays."""
+        check_is_fitted(self)
+        return self.scorer_
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of the positive class, or of every class if there are more than two."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
+        assert isinstance(self.scorer_, LogisticScorer)  # there are two classes or more
+        scores = self.scorer_.scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every class, (n_samples, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
+        return self.scorer_.predict_proba(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class, (n_samples,)."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class QuadraticLogisticRegression(RidgeLogisticRegression):
     """Logistic regression on the degree-2 polynomial basis: the paper's leaf classifier.
 
     Columns are standardised, then every square and product of two is added.
@@ -50,67 +118,19 @@ class QuadraticLogisticRegression(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, C: float | str = "evidence"):
-        self.C = C
+    _degree = 2
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> QuadraticLogisticRegression:
-        """Fit to data.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
+class LinearLogisticRegression(RidgeLogisticRegression):
+    """Logistic regression on standardised columns, its penalty as that of degree 2.
 
-        Returns
-        -------
-        self
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        _check_sizes(X)
-        sample_weight = _check_weights(sample_weight, len(X))
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DataError(
-                f"y has one class only, {self.classes_[0]!r}; give examples of two or more."
-            )
-        if sample_weight is not None:
-            # A row of weight 0 is the same as no row.
-            X, codes = X[sample_weight > 0], codes[sample_weight > 0]
-            sample_weight = sample_weight[sample_weight > 0]
-        engine = LogisticEngine(codes, len(self.classes_), sample_weight, C=self.C)
-        solution = engine.fit(X)
-        self.scorer_, self.C_ = solution.scorer, solution.C
-        return self
+    Parameters
+    ----------
+    C : "evidence" or float, default="evidence"
+        As in `QuadraticLogisticRegression`.
+    """
 
-    def to_scorer(self) -> LogisticScorer | ConstantScorer:
-        """Give the fitted classifier as plain arrays."""
-        check_is_fitted(self)
-        return self.scorer_
-
-    def decision_function(self, X: Any) -> Array:
-        """Score of the positive class, or of every class if there are more than two."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        _check_sizes(X)
-        assert isinstance(self.scorer_, LogisticScorer)  # there are two classes or more
-        scores = self.scorer_.scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of every class, (n_samples, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        _check_sizes(X)
-        return self.scorer_.predict_proba(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class, (n_samples,)."""
-        check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+    _degree = 1
 
 
 def _check_sizes(X: Array) -> None:

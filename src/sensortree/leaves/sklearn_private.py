@@ -6,9 +6,11 @@ loudly rather than answer differently.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -25,10 +27,12 @@ __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
+    "OnceBinned",
     "StrOptions",
     "begin_callbacks",
     "boosted_baseline",
     "boosted_rounds",
+    "boosted_scores",
     "check_sample_weight",
     "groups_rare_categories",
     "imputer_dtypes",
@@ -36,6 +40,17 @@ __all__ = [
     "rows_of",
     "validate_parameter_constraints",
 ]
+
+
+class OnceBinned(HistGradientBoostingClassifier):
+    """A booster that is warm-started on the same rows, and bins them only once."""
+
+    def _bin_data(self, *rows: Any, **named: Any) -> Any:
+        if not hasattr(self, "_binned"):
+            binned = super()._bin_data(*rows, **named)
+            self._binned = binned, self._bin_mapper
+        binned, self._bin_mapper = self._binned
+        return binned
 
 
 def boosted_rounds(classifier: Any) -> list[list[Any]]:
@@ -46,6 +61,15 @@ def boosted_rounds(classifier: Any) -> list[list[Any]]:
 def boosted_baseline(classifier: Any) -> Array:
     """What a HistGradientBoostingClassifier scores before its first tree, by class."""
     return np.asarray(classifier._baseline_prediction, dtype=np.float64).ravel()
+
+
+def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
+    """What each round from some one on adds to the scores of rows, (n_rows, n_outputs)."""
+    n_outputs = classifier.n_trees_per_iteration_
+    for trees in classifier._predictors[first:]:
+        added = np.zeros((len(X), n_outputs), dtype=np.float64, order="F")
+        classifier._predict_iterations(X, [trees], added, is_binned=False, n_threads=1)
+        yield added
 
 
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:

@@ -6,14 +6,17 @@ Searches speak of sensors by number, so that ties go to the lowest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.masking import MaskedScreen
 from sensortree.structure.screening import LeastSquaresScreen
 from sensortree.types import Array
 
@@ -34,7 +37,7 @@ class SubsetLosses:
         self.data = leaves.data
         self.names = self.data.sensors.names
         self.market = self.data.market(max_cost)
-        self._screen: LeastSquaresScreen | None = None
+        self._screen: LeastSquaresScreen | MaskedScreen | None = None
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
@@ -72,6 +75,16 @@ class SubsetLosses:
         """Subsets that were screened so far."""
         return len(self._screened) + len(self._light)
 
+    @property
+    def stand_ins(self) -> LeafClassifiers:
+        """What candidate trees are compared with: classifiers, or the masked booster."""
+        if not self.masked:
+            return self.leaves
+        leaves = self.leaves
+        return ScreenedClassifiers(
+            leaves.data, leaves.classifier, leaves.n_jobs, subsets=self
+        )
+
     def exact(self, subsets: Sequence[Subset]) -> Array:
         """Losses of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
         named = [self.named(subset) for subset in subsets]
@@ -79,13 +92,18 @@ class SubsetLosses:
         losses = [self._losses(self.leaves.posteriors[s]) for s in named]
         return np.column_stack(losses)
 
+    @property
+    def masked(self) -> bool:
+        """Whether a masked booster stands in for the classifiers in all comparisons."""
+        return isinstance(self.leaves.classifier, BoostedTrees)
+
     def screen(self, subsets: Sequence[Subset]) -> Array:
         """Losses estimated cheaply, (n_rows, n_subsets).
 
-        By least squares where that is a fair stand-in for the classifier, else by light
-        copies of it.
+        By one screen for all where that is a fair stand-in for the classifier, else by
+        light copies of it.
         """
-        if is_linear(self.leaves.classifier):
+        if self.masked or is_linear(self.leaves.classifier):
             return np.column_stack([self.screened(subset) for subset in subsets])
         new = {self.named(s): s for s in subsets if s not in self._light}
         for named, posterior in self.leaves.screen(new).items():
@@ -93,23 +111,29 @@ class SubsetLosses:
         return np.column_stack([self._light[subset] for subset in subsets])
 
     def screened(self, subset: Subset) -> Array:
-        """Losses of the least-squares screen, (n_rows,)."""
+        """Losses of the screen, (n_rows,)."""
         if subset not in self._screened:
             self._screened[subset] = self._losses(self.scores(subset))
         return self._screened[subset]
 
     def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
-        """Risk of each row by the least-squares screen, (n_rows,)."""
+        """Risk of each row by the screen, (n_rows,)."""
         subset = self.numbered(known)
         return np.asarray(self.screened(subset) + cost_weight * self.cost(subset))
 
     def scores(self, subset: Subset) -> Array:
-        """Class scores of the least-squares screen, out of fold, (n_rows, n_classes)."""
+        """Class scores of the screen, out of fold, (n_rows, n_classes).
+
+        A masked booster for boosted leaves, else least squares.
+        """
         if self._screen is None:
             data = self.data
-            self._screen = LeastSquaresScreen(
-                data.blocks, data.y, data.weight, data.fold
-            )
+            task = data.blocks, data.y, data.weight, data.fold
+            if self.masked:
+                free = self.numbered(self.market.free())
+                self._screen = MaskedScreen(*task, free)
+            else:
+                self._screen = LeastSquaresScreen(*task)
         return self._screen.scores(sorted(subset))
 
     def features(self, subset: Subset) -> Array:
@@ -127,3 +151,17 @@ class SubsetLosses:
         """What the answers to these class probabilities, or scores, cost, (n_rows,)."""
         loss = self.data.loss
         return loss.of(self.data.y, loss.answer(posterior))
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenedClassifiers(LeafClassifiers):
+    """What the screen says, where classifiers would take too long."""
+
+    subsets: SubsetLosses = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[frozenset[str]]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        for subset in subsets:
+            if subset not in self.posteriors:
+                known = self.subsets.numbered(subset)
+                self.posteriors[subset] = self.subsets.scores(known)

@@ -25,8 +25,8 @@ class StructureReport:
         Why the search ended.
     n_classifiers, n_screened : int
         Subsets whose classifier was trained during the search, and subsets that were
-        screened: by least squares for logistic leaves, else by a light copy of the
-        classifier.
+        screened: by least squares for logistic leaves, by a masked booster for boosted
+        ones, else by a light copy of the classifier.
     n_rows : int
         Rows that the search looked at.
     validated : dict of str to float

@@ -78,9 +78,12 @@ class StructureSearch:
             cost = [np.broadcast_to(subsets.cost(s), len(errors)) for s in compared]
             return errors + cost_weight * np.column_stack(cost)
 
+        # Where a masked booster screens, its word is good enough, unless all are trained.
+        masked = subsets.masked and self.n_exact is not None
+        exact = subsets.screen if masked else subsets.exact
         return Search(
             len(subsets.names),
-            lambda compared: priced(subsets.exact(compared), compared),
+            lambda compared: priced(exact(compared), compared),
             lambda compared: priced(subsets.screen(compared), compared),
             self.n_exact,
             subsets.data.weight,
@@ -89,7 +92,7 @@ class StructureSearch:
         )
 
     def evidence(self) -> Evidence:
-        """What growth learns from: losses and scores of the least-squares screen."""
+        """What growth learns from: losses and scores of the screen."""
         subsets = self.subsets
         return Evidence(
             subsets.screened,

@@ -1,0 +1,313 @@
+"""`choose_leaf`: which kind of leaf classifier suits the rows, for ``classifier="auto"``.
+
+The kinds are compared by their log-loss on rows that are held out, with a few sensors and
+with many: those that tell most about the class, each by itself. The simplest within one
+standard error of the least is taken. A kind that would take out of proportion long is not
+compared: work is counted, never timed, so that the same rows give the same leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sensortree.learning.settings import Settings
+from sensortree.leaves.boosting import TREE_LEAVES, BoostedEngine
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.engine import TERMS
+from sensortree.leaves.fitting import (
+    CLASSIFIERS,
+    engine_of,
+    resolve_classifier,
+)
+from sensortree.leaves.rows import FOLDS, TrainingRows, assign_folds
+from sensortree.progress import Stopwatch
+from sensortree.types import Array, Rows
+
+# From simple to complex.
+KINDS = ("linear", "logistic2", "boosted")
+# Columns of the larger subset, unless one sensor has more.
+WIDE = 32
+# Distinct rows from which boosted leaves are compared.
+ENOUGH_TO_BOOST = 500
+# Weight of rows to judge boosted leaves on: whole folds, as many as that takes.
+JUDGED = 1_200
+# Rounds and subsets that are counted on, before anything is known; readings that take as
+# long as one more leaf of a tree; readings that a fit with boosted leaves may take.
+ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
+# Terms of all rows and classes that one quadratic leaf may take.
+QUADRATIC_WORK = 5e8
+# Bins of a column where the information in it is measured.
+BINS = 16
+# Standard errors by which the more complex must be better.
+CLEARLY = 1.0
+LEAST = float(np.finfo(np.float32).eps)
+
+Subset = frozenset[str]
+
+
+@dataclass(frozen=True)
+class LeafReport:
+    """Which kind of leaf classifier was taken, and what it was compared with.
+
+    Attributes
+    ----------
+    choice : {"linear", "logistic2", "boosted"}
+    subsets : list of list of str
+        The sensors that the kinds were compared with.
+    log_loss : dict of str to list of float
+        Held-out log-loss of each kind with each of them.
+    error : dict of str to float
+        Standard error of the difference to the least mean log-loss.
+    n_rows : int
+        Rows that the log-loss is a mean of.
+    not_compared : dict of str to str
+        Kinds that were left out, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = SensorTreeClassifier().fit(X, (X ** 2).sum(axis=1) > 1.5)
+    >>> model.leaf_report_.choice
+    'logistic2'
+    """
+
+    choice: str
+    subsets: list[list[str]]
+    log_loss: dict[str, list[float]] = field(default_factory=dict)
+    error: dict[str, float] = field(default_factory=dict)
+    n_rows: int = 0
+    not_compared: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f"{kind} {np.mean(losses):.4f}" for kind, losses in self.log_loss.items()
+        )
+        said = f"leaf classifier {self.choice!r}"
+        if shown:
+            said += f"; log-loss on {self.n_rows} rows held out: {shown}"
+        left = "; ".join(f"{kind} {why}" for kind, why in self.not_compared.items())
+        return f"{said}\nnot compared: {left}" if left else said
+
+
+def leaves_of(
+    rows: TrainingRows, settings: Settings, watch: Stopwatch
+) -> tuple[LeafClassifiers, LeafReport | None]:
+    """Give training rows their leaf classifiers, of the kind that suits them if "auto".
+
+    What was judged on the way is kept.
+    """
+    task = settings.calibration, settings.n_jobs
+    if settings.classifier != "auto":
+        return _leaves(rows, settings.classifier, *task, watch), None
+    with watch.stage("leaf classifiers"):
+        judged, report = choose_leaf(rows, settings)
+    leaves = _leaves(rows, report.choice, *task, watch)
+    if settings.calibration is None:
+        leaves.posteriors.update(judged.posteriors)
+        leaves.starts.update(judged.starts)
+    return leaves, report
+
+
+def _leaves(
+    rows: TrainingRows,
+    kind: Any,
+    calibration: str | None,
+    n_jobs: int | None,
+    watch: Stopwatch,
+) -> LeafClassifiers:
+    classifier = resolve_classifier(kind, calibration)
+    return LeafClassifiers(rows, classifier, n_jobs, watch=watch)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a kind of leaf says of rows that it has not seen.
+
+    Attributes
+    ----------
+    said : dict of subset to ndarray of shape (n_samples, n_classes)
+        Right where a row was judged.
+    posteriors, starts : dict by subset
+        The same where all rows were, and what it was found with.
+    """
+
+    said: dict[Subset, Array] = field(default_factory=dict)
+    posteriors: dict[Subset, Array] = field(default_factory=dict)
+    starts: dict[Subset, Any] = field(default_factory=dict)
+
+
+def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafReport]:
+    """Compare kinds of leaves; what the one taken says, and the report."""
+    subsets = compared_subsets(rows, settings.max_cost)
+    in_order = rows.sensors.in_order
+    named = [list(in_order(subset)) for subset in subsets]
+    out = not_compared(rows, subsets, settings)
+    kinds = [kind for kind in KINDS if kind not in out]
+    if not subsets or len(kinds) == 1:
+        return Judged(), LeafReport(kinds[0], named, not_compared=out)
+    fold = rows.fold
+    given = bool((fold >= 0).any())
+    if not given:  # nothing is held out for the fit, but here it has to be
+        fold = assign_folds(np.hstack(rows.blocks), rows.y, FOLDS, rows.classes)
+    folds = judged_folds(rows, fold, "boosted" in kinds)
+    if not folds:
+        return Judged(), LeafReport("logistic2", named, not_compared=out)
+    judged = {kind: judge_kind(kind, rows, fold, folds, subsets) for kind in kinds}
+    first, weight = rows.distinct()
+    kept = np.isin(fold[first], folds)
+    first, share = first[kept], weight[kept] / weight[kept].mean()
+    losses = {
+        kind: [_log_loss(each.said[s], rows.y, first) for s in subsets]
+        for kind, each in judged.items()
+    }
+    means = {kind: share * np.mean(by, axis=0) for kind, by in losses.items()}
+    choice, error = simplest_of_the_best(means)
+    report = LeafReport(
+        choice,
+        named,
+        {k: [float((share * loss).mean()) for loss in by] for k, by in losses.items()},
+        error,
+        len(first),
+        out,
+    )
+    return judged[choice] if given else Judged(), report
+
+
+def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]:
+    """A third of the sensors, and as many as may be bought, the most telling first."""
+    market = rows.market(max_cost)
+    told = [information(block, rows.y, rows.weight) for block in rows.blocks]
+    width = dict(
+        zip(rows.sensors.names, [b.shape[1] for b in rows.blocks], strict=True)
+    )
+    known = market.free()
+    nested = [known] if known else []
+    for sensor in np.argsort(-np.array(told), kind="stable"):
+        name = rows.sensors.names[sensor]
+        more = None if name in known else market.extension(known, name)
+        if more is None or (nested and sum(width[s] for s in more) > WIDE):
+            continue
+        known = more
+        nested.append(known)
+    few = max(1, round(len(nested) / 3))
+    return list(dict.fromkeys(nested[k - 1] for k in (few, len(nested)) if nested))
+
+
+def information(block: Array, y: Rows, weight: Array) -> float:
+    """Most nats that a column of a sensor tells about the class, in bins of equal weight.
+
+    Whatever the kind of leaf, it has to use this information.
+    """
+    total = weight.sum()
+    prior = np.bincount(y, weight) / total
+    most = 0.0
+    for column in block.T:
+        _, values = np.unique(column, return_inverse=True)  # NaN is a value
+        mass = np.bincount(values, weight)
+        middle = (np.cumsum(mass) - mass / 2) / total
+        bins = np.floor(BINS * middle).astype(int)[values]
+        joint = np.zeros((BINS, len(prior)))
+        np.add.at(joint, (bins, y), weight / total)
+        apart = joint.sum(axis=1, keepdims=True) * prior
+        there = joint > 0
+        most = max(most, float(joint[there] @ np.log(joint[there] / apart[there])))
+    return most
+
+
+def not_compared(
+    rows: TrainingRows, subsets: Sequence[Subset], settings: Settings
+) -> dict[str, str]:
+    """Kinds that cannot be compared, or would take too long, and why."""
+    if any(np.isnan(block).any() for block in rows.blocks):
+        why = "takes no missing readings, and some are not filled in"
+        return {"linear": why, "logistic2": why}
+    out: dict[str, str] = {}
+    n_outputs = 1 if len(rows.classes) == 2 else len(rows.classes)
+    weight = float(rows.weight.sum())
+    width = max((rows.features(s).shape[1] for s in subsets), default=0)
+    n_terms = width * (width + 3) // 2
+    work = weight * n_terms * n_outputs
+    if n_terms > TERMS or work > QUADRATIC_WORK:
+        out["logistic2"] = (
+            f"has {n_terms} terms for {width} columns, {work:.1e} for all rows and "
+            f"classes; {QUADRATIC_WORK:.0e} is the most, and {TERMS} terms"
+        )
+    work = boosted_work(rows, settings.n_leaves)
+    n_distinct = len(rows.distinct()[0])
+    if n_distinct < ENOUGH_TO_BOOST:
+        out["boosted"] = (
+            f"wants {ENOUGH_TO_BOOST} distinct rows or more, there are {n_distinct}"
+        )
+    elif work > BOOSTED_WORK:
+        out["boosted"] = (
+            f"would look at about {work:.1e} readings for {len(rows.classes)} classes; "
+            f"{BOOSTED_WORK:.0e} is the most"
+        )
+    return out
+
+
+def boosted_work(rows: TrainingRows, n_leaves: int) -> float:
+    """Readings that trees look at in a fit with boosted leaves, counted roughly."""
+    n_outputs = 1 if len(rows.classes) == 2 else len(rows.classes)
+    n_sensors, weight = len(rows.blocks), float(rows.weight.sum())
+    n_subsets = min(2**n_sensors - 1, n_leaves)
+    n_folds = len(np.unique(rows.fold[rows.fold >= 0]))
+    n_trees = ROUNDS * n_outputs * n_subsets * (n_folds + 1)
+    # A leaf knows half of what a path of that length can buy.
+    share = min(1.0, n_leaves / n_sensors) / 2
+    width = share * sum(block.shape[1] for block in rows.blocks)
+    return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
+
+
+def judged_folds(rows: TrainingRows, fold: Rows, boosted: bool) -> list[int]:
+    """Folds that the kinds are compared on: all, or fewer if boosted leaves take long."""
+    folds = [int(f) for f in np.unique(fold) if f >= 0]
+    if not boosted:
+        return folds
+    held = np.cumsum([rows.weight[fold == f].sum() for f in folds])
+    return folds[: int(np.searchsorted(held, JUDGED)) + 1]
+
+
+def judge_kind(
+    kind: str,
+    rows: TrainingRows,
+    fold: Rows,
+    folds: list[int],
+    subsets: Iterable[Subset],
+) -> Judged:
+    """Judge one kind of leaf with some subsets, on some folds at least."""
+    weight = rows.weight if rows.weighted else None
+    engine = engine_of(CLASSIFIERS[kind], rows.y, len(rows.classes), weight, fold)
+    assert engine is not None  # every kind has one
+    found = Judged()
+    for subset in subsets:
+        X = rows.features(subset)
+        if isinstance(engine, BoostedEngine) and len(folds) < len(engine.folds):
+            found.said[subset], _ = engine.judge_some(X, folds)
+            continue
+        found.said[subset], found.starts[subset] = engine.judge(X)
+        found.posteriors[subset] = found.said[subset]
+    return found
+
+
+def simplest_of_the_best(losses: dict[str, Array]) -> tuple[str, dict[str, float]]:
+    """The first kind within one standard error of the least mean, and these errors."""
+    mean = {kind: float(loss.mean()) for kind, loss in losses.items()}
+    best = min(mean, key=mean.__getitem__)
+    error = {
+        kind: float((loss - losses[best]).std() / np.sqrt(len(loss)))
+        for kind, loss in losses.items()
+    }
+    good = [kind for kind in mean if mean[kind] - mean[best] <= CLEARLY * error[kind]]
+    return good[0], error
+
+
+def _log_loss(said: Array, y: Rows, rows: Rows) -> Array:
+    """Log-loss of some rows, (n_rows,)."""
+    return np.asarray(-np.log(np.maximum(said[rows, y[rows]], LEAST)))

@@ -1,0 +1,270 @@
+"""`BoostedEngine`: boosted leaf classifiers whose number of rounds follows the data.
+
+All folds of a subset of sensors are one job with one number of rounds: that of the least
+log-loss on the rows that are held out. Folds are boosted side by side, some rounds at a
+time, until more rounds no longer help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from sensortree.leaves.sklearn_private import (
+    OnceBinned,
+    boosted_baseline,
+    boosted_scores,
+)
+from sensortree.policy.classifiers import posterior, probabilities
+from sensortree.types import Array, Rows
+
+LEARNING_RATE = 0.2
+# What a leaf value is shrunk by, as a ridge on its second derivatives.
+L2 = 3.0
+# Leaves of a tree, and of one that learns from many rows.
+TREE_LEAVES, MANY_TREE_LEAVES = 15, 31
+MANY_ROWS = 8_000
+# Rounds that are boosted at a time, at first; later ones are half of those before.
+CHUNK = 10
+MAX_ROUNDS = 400
+# Share of the log-loss that another chunk must save, or it was the last.
+SAVED = 1e-3
+# Rows up to which all folds choose the number of rounds; of more, two do.
+FEW_ROWS = 2_000
+# Rounds where no row is held out to choose them by.
+UNJUDGED = 50
+TINY = float(np.finfo(np.float32).tiny)
+
+
+class BoostedTrees(ClassifierMixin, BaseEstimator):
+    """What "boosted" stands for: gradient boosting with rounds that follow the data.
+
+    It has no parameters; leaves are fitted by `BoostedEngine`, and are ordinary
+    HistGradientBoostingClassifiers. By itself it is one of 50 rounds.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedTrees:
+        """Fit as many rounds as suit most tables."""
+        self.fitted_ = _booster(len(X), UNJUDGED).fit(X, y, sample_weight)
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every class, (n_samples, n_classes)."""
+        return np.asarray(self.fitted_.predict_proba(X))
+
+    def predict(self, X: Any) -> Any:
+        """Most probable class, (n_samples,)."""
+        return self.fitted_.predict(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class BoostedEngine:
+    """Boosted trees on any columns, for the same rows, classes and folds.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Classes as integers.
+    n_classes : int
+    weight : ndarray of shape (n_samples,), default=None
+        None stands for ones.
+    fold : ndarray of shape (n_samples,), default=None
+        The fold that a row is held out with; -1 for a row that never is. None stands for
+        -1 throughout.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree.leaves.boosting import BoostedEngine
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
+    >>> engine = BoostedEngine(y, 2, fold=np.arange(400) % 5)
+    >>> posterior, n_rounds = engine.judge(X)
+    >>> bool((posterior.argmax(axis=1) == y).mean() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        y: Rows,
+        n_classes: int,
+        weight: Array | None = None,
+        fold: Rows | None = None,
+    ):
+        self.y, self.n_classes, self.weight = y, n_classes, weight
+        self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
+        self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
+
+    def judge(self, X: Array) -> tuple[Array, int]:
+        """Posterior of each row by a classifier that was fitted without the row's fold.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, width)
+
+        Returns
+        -------
+        posterior : ndarray of shape (n_samples, n_classes)
+        n_rounds : int
+            Of all of these classifiers, and of the one that is fitted to all rows.
+        """
+        if not X.shape[1]:  # with nothing known there is nothing to overfit
+            return posterior(self.fit(X), X, self.n_classes), UNJUDGED
+        said, n_rounds = self.judge_some(X, self.folds)
+        seen = self.fold < 0
+        if seen.any():
+            said[seen] = posterior(self.fit(X, n_rounds), X[seen], self.n_classes)
+        return said, n_rounds
+
+    def judge_some(self, X: Array, folds: Sequence[int]) -> tuple[Array, int]:
+        """As `judge`, of the rows of some folds; others are said to be of no class."""
+        said = np.zeros((len(self.y), self.n_classes))
+        boosted = [self._without(fold, X) for fold in folds]
+        n_rounds = _boost(boosted) if boosted else UNJUDGED
+        for each in boosted:
+            said[each.judged] = each.posterior(each.best, self.n_classes)
+        return said, n_rounds
+
+    def fit(self, X: Array, n_rounds: int | None = UNJUDGED) -> Any:
+        """The classifier fitted to all rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, width)
+        n_rounds : int or None, default=50
+            What `judge` found on the same columns; None stands for the default.
+        """
+        if not X.shape[1] or (self.y == self.y[0]).all():
+            prior = DummyClassifier(strategy="prior")
+            return prior.fit(X, self.y, self.weight)
+        booster = _booster(len(X), n_rounds or UNJUDGED)
+        return booster.fit(X, self.y, self.weight)
+
+    def _without(self, fold: int, X: Array) -> _Fold:
+        train, judged = self.fold != fold, np.flatnonzero(self.fold == fold)
+        weight = np.ones(len(self.y)) if self.weight is None else self.weight
+        return _Fold(
+            X[train],
+            self.y[train],
+            None if self.weight is None else self.weight[train],
+            judged,
+            X[judged],
+            self.y[judged],
+            weight[judged],
+        )
+
+
+def _booster(n_rows: int, n_rounds: int) -> HistGradientBoostingClassifier:
+    """A booster for so many rows, not fitted yet."""
+    return HistGradientBoostingClassifier(
+        max_iter=n_rounds,
+        learning_rate=LEARNING_RATE,
+        l2_regularization=L2,
+        max_leaf_nodes=TREE_LEAVES if n_rows < MANY_ROWS else MANY_TREE_LEAVES,
+        early_stopping=False,
+        random_state=0,
+    )
+
+
+@dataclass(eq=False)
+class _Fold:
+    """A booster in the making, and what it says of the rows that it has not seen.
+
+    Attributes
+    ----------
+    judged : ndarray of shape (n_judged,)
+        Where these rows stand.
+    scores : ndarray of shape (n_judged, n_outputs)
+        After all rounds so far.
+    best : ndarray of shape (n_judged, n_outputs)
+        After the number of rounds that is best so far.
+    """
+
+    X: Array
+    y: Rows
+    weight: Array | None
+    judged: Rows
+    X_judged: Array
+    y_judged: Rows
+    weight_judged: Array
+    booster: Any = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.classes = np.unique(self.y)
+        n_outputs = 1 if len(self.classes) <= 2 else len(self.classes)
+        self.scores = self.best = np.zeros((len(self.judged), n_outputs))
+        if len(self.classes) > 1:
+            like = _booster(len(self.y), 0).get_params()
+            self.booster = OnceBinned(**{**like, "warm_start": True})
+
+    def boost(self, done: int, n_rounds: int) -> list[Array]:
+        """Scores after each of some more rounds, (n_judged, n_outputs) each."""
+        if self.booster is None:
+            return [self.scores] * n_rounds
+        self.booster.set_params(max_iter=done + n_rounds)
+        self.booster.fit(self.X, self.y, self.weight)
+        if not done:
+            self.scores = self.scores + boosted_baseline(self.booster)
+        after = []
+        for added in boosted_scores(self.booster, self.X_judged, done):
+            self.scores = self.scores + added
+            after.append(self.scores)
+        return after
+
+    def posterior(self, scores: Array, n_classes: int) -> Array:
+        """Probability of every class, of those that were there to be learned."""
+        said = np.zeros((len(scores), n_classes))
+        if self.booster is None:
+            said[:, self.classes] = 1.0
+        else:
+            likely = probabilities(np.ascontiguousarray(scores, dtype=np.float64))
+            said[:, self.classes] = likely
+        return said
+
+    def loss(self, scores: Array) -> float:
+        """Log-loss of the rows that were held out, summed by weight."""
+        said = self.posterior(scores, int(max(self.y.max(), self.y_judged.max())) + 1)
+        true = said[np.arange(len(self.judged)), self.y_judged]
+        return float(-self.weight_judged @ np.log(np.maximum(true, TINY)))
+
+
+def _boost(folds: list[_Fold]) -> int:
+    """Boost all folds by one number of rounds, which it gives."""
+    few = sum(len(fold.judged) for fold in folds) <= FEW_ROWS
+    choosing = folds if few else folds[:2]
+    n_rounds = _choose_rounds(choosing)
+    for fold in folds[len(choosing) :]:
+        fold.best = fold.boost(0, n_rounds)[-1]
+    return n_rounds
+
+
+def _choose_rounds(folds: list[_Fold]) -> int:
+    """Boost folds until more rounds do not help; the number of rounds that is best."""
+    done, best, least = 0, 0, np.inf
+    while done < MAX_ROUNDS:
+        chunk = min(max(CHUNK, done // 2), MAX_ROUNDS - done)
+        after = [fold.boost(done, chunk) for fold in folds]
+        losses = [
+            sum(fold.loss(scores) for fold, scores in zip(folds, at, strict=True))
+            for at in zip(*after, strict=True)
+        ]
+        before, found = least, int(np.argmin(losses))
+        if losses[found] < least:
+            best, least = done + found + 1, losses[found]
+            for fold, scores in zip(folds, after, strict=True):
+                fold.best = scores[found]
+        done += chunk
+        if not least < (1 - SAVED) * before:
+            break
+    return best

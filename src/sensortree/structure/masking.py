@@ -1,0 +1,205 @@
+"""`MaskedScreen`: what any subset of sensors could predict, from one masked booster.
+
+Trees are boosted on rows whose sensors were blanked out at random. NaN goes the way of each
+node that was best for it in training, so the trees answer for any subset of sensors. Rows
+are halved; each half is answered by trees that were boosted on the other.
+
+A tree is small, and often does not look at the sensor that a search adds: what it says of
+all rows is kept for each part of its own sensors that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from sensortree.leaves.sklearn_private import boosted_baseline, boosted_rounds
+from sensortree.policy.classifiers import probabilities
+from sensortree.types import Array, Mask, Rows
+
+LEARNING_RATE, L2 = 0.2, 3.0
+N_ROUNDS, TREE_LEAVES = 60, 15
+# Copies of a row, each with other sensors blanked out, and rows with all copies at most.
+COPIES, MOST_ROWS = 4, 24_000
+# Answers of trees to keep, in numbers.
+KEPT = 2**26
+
+
+class MaskedScreen:
+    """Class probabilities for any subset of sensors, by trees that have not seen the row.
+
+    Parameters
+    ----------
+    blocks : list of n_sensors arrays of shape (n_samples, width)
+        Readings of each sensor; NaN stays NaN.
+    y : ndarray of shape (n_samples,)
+        Classes as integers.
+    weight : ndarray of shape (n_samples,)
+    fold : ndarray of shape (n_samples,)
+        Rows of one fold are in one half.
+    always : frozenset of int
+        Sensors that are never blanked out, since they are known in any case.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Array],
+        y: Rows,
+        weight: Array,
+        fold: Rows,
+        always: frozenset[int] = frozenset(),
+    ):
+        owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
+        X = np.hstack(blocks)
+        self.shape = len(y), int(y.max()) + 1
+        rng = np.random.default_rng(0)
+        half = np.where(fold >= 0, fold % 2, rng.integers(0, 2, len(y)))
+        self.halves = []
+        for answered in (0, 1):
+            rows, train = (
+                np.flatnonzero(half == answered),
+                np.flatnonzero(half != answered),
+            )
+            if len(rows):
+                train = train if len(train) else rows
+                fitted = _boosted(X[train], y[train], weight[train], owner, always, rng)
+                self.halves.append(_Half(rows, fitted, X[rows], owner))
+
+    def scores(self, subset: Sequence[int]) -> Array:
+        """Probability of every class, (n_samples, n_classes)."""
+        known = sum(1 << int(j) for j in subset)
+        said = np.zeros(self.shape)
+        for half in self.halves:
+            said[half.rows[:, None], half.classes] = half.posterior(known)
+        return said
+
+
+def _boosted(
+    X: Array,
+    y: Rows,
+    weight: Array,
+    owner: Rows,
+    always: frozenset[int],
+    rng: np.random.Generator,
+) -> HistGradientBoostingClassifier | Any:
+    """Trees boosted on copies of rows, sensors blanked out; the class if there is one."""
+    if (y == y[0]).all():
+        return y[0]
+    n_copies = int(np.clip(MOST_ROWS // len(y), 1, COPIES))
+    copies = np.tile(X, (n_copies, 1))
+    known = _random_subsets(len(copies), int(owner.max()) + 1, rng)
+    known[:, sorted(always)] = True
+    copies[~known[:, owner]] = np.nan
+    # Bins take much longer with weights.
+    equal = bool((weight == weight[0]).all())
+    booster: Any = HistGradientBoostingClassifier
+    return booster(
+        max_iter=N_ROUNDS,
+        learning_rate=LEARNING_RATE,
+        l2_regularization=L2,
+        max_leaf_nodes=TREE_LEAVES,
+        early_stopping=False,
+        random_state=0,
+    ).fit(copies, np.tile(y, n_copies), None if equal else np.tile(weight, n_copies))
+
+
+def _random_subsets(n: int, n_sensors: int, rng: np.random.Generator) -> Mask:
+    """Sensors that are known, (n, n_sensors); small subsets are as likely as large ones.
+
+    As many have one or two sensors as have n / 2 to n: searches begin with few.
+    """
+    size = np.exp(rng.uniform(0.0, np.log(n_sensors + 1), n)).astype(int)
+    rank = rng.random((n, n_sensors)).argsort(axis=1).argsort(axis=1)
+    return np.asarray(rank < size[:, None])
+
+
+class _Half:
+    """Rows, and trees that have not seen them."""
+
+    def __init__(self, rows: Rows, fitted: Any, X: Array, owner: Rows):
+        self.rows = rows
+        self.trees: list[list[_Tree]] = []
+        if isinstance(fitted, HistGradientBoostingClassifier):
+            self.classes = fitted.classes_
+            self.baseline = boosted_baseline(fitted).astype(np.float32)
+            self.trees = [
+                [_Tree(nodes, X, owner) for nodes in trees]
+                for trees in boosted_rounds(fitted)
+            ]
+        else:
+            self.classes, self.baseline = np.array([fitted]), np.zeros(1, np.float32)
+        self.room = KEPT // max(1, len(rows))
+
+    def posterior(self, known: int) -> Array:
+        """Probability of every class that was there to be learned."""
+        if not self.trees:
+            return np.ones((len(self.rows), 1))
+        scores = np.repeat(self.baseline[:, None], len(self.rows), axis=1)
+        for trees in self.trees:
+            for output, tree in enumerate(trees):
+                part = known & tree.looks_at
+                value = tree.kept.get(part)
+                if value is None:
+                    value = tree.kept[part] = tree.value(known)
+                    self.room -= 1
+                scores[output] += value
+        if self.room < 0:
+            self._forget()
+        return probabilities(np.ascontiguousarray(scores.T, dtype=np.float64))
+
+    def _forget(self) -> None:
+        for trees in self.trees:
+            for tree in trees:
+                self.room += len(tree.kept)
+                tree.kept.clear()
+
+
+@dataclass(eq=False)
+class _Tree:
+    """A tree, where the rows go at each of its nodes, and what it has said.
+
+    Attributes
+    ----------
+    looks_at : int
+        Its sensors, as bits.
+    kept : dict of int to ndarray of shape (n_rows,) or number
+        What it says when some of them are known.
+    """
+
+    nodes: Any
+    X: Array
+    owner: Rows
+    kept: dict[int, Any] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        nodes, X = self.nodes, self.X
+        self.looks_at = 0
+        self.steps: list[tuple[int, int, int, int, Mask] | np.float32] = []
+        for node in nodes:
+            if node["is_leaf"]:
+                self.steps.append(np.float32(node["value"]))
+                continue
+            column = int(node["feature_idx"])
+            sensor = 1 << int(self.owner[column])
+            self.looks_at |= sensor
+            goes_left = X[:, column] <= node["num_threshold"]
+            blank = int(node["left"] if node["missing_go_to_left"] else node["right"])
+            if node["missing_go_to_left"]:
+                goes_left |= np.isnan(X[:, column])
+            ways = int(node["left"]), int(node["right"])
+            self.steps.append((sensor, *ways, blank, goes_left))
+        del self.nodes, self.X, self.owner
+
+    def value(self, known: int, at: int = 0) -> Any:
+        """What is said from a node on: a number, or one for each row."""
+        step = self.steps[at]
+        if isinstance(step, np.float32):
+            return step
+        sensor, left, right, blank, goes_left = step
+        if not known & sensor:
+            return self.value(known, blank)
+        return np.where(goes_left, self.value(known, left), self.value(known, right))

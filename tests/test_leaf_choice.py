@@ -1,0 +1,165 @@
+"""`classifier="auto"` takes the simplest kind of leaf that is as good as the best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from benchmarks.fit import clinical, thyroid
+from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
+from sensortree.exceptions import DataError
+from sensortree.learning import leaf_choice
+from sensortree.learning.leaf_choice import information, simplest_of_the_best
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(700, 3))
+
+
+def chosen(y, X=X, **parameters):
+    return SensorTreeClassifier(**parameters).fit(X, y).leaf_report_
+
+
+def risk(model, table):
+    wrong = model.predict(table.X_test) != table.y_test
+    return wrong + model.cost_weight * model.acquisition_cost(table.X_test)
+
+
+def test_a_linear_score_gets_linear_leaves():
+    noisy = X @ [1.0, 0.7, 0.4] + RNG.logistic(size=700) > 0
+    assert chosen(noisy).choice == "linear"
+
+
+def test_a_circle_gets_quadratic_leaves():
+    assert chosen((X**2).sum(axis=1) > 2).choice == "logistic2"
+
+
+def test_stripes_get_boosted_leaves():
+    assert chosen(np.floor(2 * X[:, 0]) % 2 == 0).choice == "boosted"
+
+
+def test_few_rows_are_not_boosted_and_the_report_says_so():
+    report = chosen(np.floor(2 * X[:400, 0]) % 2 == 0, X[:400])
+    assert report.choice != "boosted"
+    assert "500 distinct rows or more, there are 400" in str(report)
+
+
+def test_gaps_that_nothing_fills_leave_boosted_leaves_only():
+    gaps = X.copy()
+    gaps[::5, 1] = np.nan
+    report = chosen(X[:, 0] > 0, gaps)
+    assert report.choice == "boosted"
+    assert set(report.not_compared) == {"linear", "logistic2"}
+
+
+def test_gaps_of_one_fold_are_answered_by_the_others():
+    gaps = X[:300].copy()
+    gaps[7, 1] = np.nan  # no row is like it once it is held out
+    model = SensorTreeClassifierCV(cost_weights=[0.01, 0.1], cv=4)
+    assert model.fit(gaps, X[:300, 0] > 0).leaf_report_.choice == "boosted"
+
+
+def test_a_gap_that_training_did_not_have_is_refused():
+    noisy = 2 * X[:, 0] + RNG.logistic(size=700) > 0
+    model = SensorTreeClassifier(cost_weight=0.001).fit(X, noisy)
+    assert model.leaf_report_.choice == "linear"
+    with pytest.raises(DataError, match="NaN in row 0 of sensor"):
+        model.predict(np.full((1, 3), np.nan))
+
+
+def test_many_classes_on_many_rows_are_not_boosted(monkeypatch):
+    monkeypatch.setattr(leaf_choice, "BOOSTED_WORK", 1e6)
+    report = chosen(np.floor(2 * X[:, 0]) % 2 == 0)
+    assert "readings" in report.not_compared["boosted"]
+    assert report.choice != "boosted"
+
+
+def test_the_simplest_within_one_standard_error_is_taken():
+    best, near, far = np.zeros(100), np.full(100, 0.1), np.full(100, 1.0)
+    near[::2] = -0.08  # 0.01 on average, give or take 0.009
+    noisy = {"linear": far, "logistic2": near, "boosted": best}
+    assert simplest_of_the_best(noisy)[0] == "boosted"
+    near[1::2] = 0.095  # 0.0075 on average, less than its error
+    assert simplest_of_the_best(noisy)[0] == "logistic2"
+
+
+def test_information_of_a_column_is_what_its_bins_tell():
+    y = np.arange(320) % 2
+    # It tells the class: log 2; it tells nothing: 0.
+    assert information(y[:, None].astype(float), y, np.ones(320)) == pytest.approx(
+        np.log(2)
+    )
+    assert information(np.ones((320, 1)), y, np.ones(320)) == 0.0
+
+
+def test_a_weight_tells_as_much_as_repeated_rows():
+    y = (X[:, 0] > 0.3).astype(int)
+    times = RNG.integers(1, 4, 700)
+    weighted = information(X[:, [1]] + y[:, None], y, times.astype(float))
+    again = information(
+        (X[:, [1]] + y[:, None]).repeat(times, axis=0),
+        y.repeat(times),
+        np.ones(times.sum()),
+    )
+    assert weighted == pytest.approx(again)
+
+
+def test_nobody_is_compared_on_what_may_not_be_bought():
+    sensors = {"a": Sensor([0], 1.0), "b": Sensor([1], 1.0), "c": Sensor([2], 9.0)}
+    report = chosen(X[:, 2] > 0, sensors=sensors, max_cost=2.0)
+    assert all("c" not in subset for subset in report.subsets)
+
+
+def test_a_kind_by_name_is_not_compared():
+    for kind in ("linear", "logistic2"):
+        assert chosen(X[:, 0] > 0, classifier=kind) is None
+
+
+def test_the_parameter_stays_and_the_same_rows_give_the_same_leaf():
+    model = SensorTreeClassifier().fit(X, X[:, 0] > 0)
+    assert model.classifier == "auto"
+    assert clone(model).fit(X, X[:, 0] > 0).leaf_report_ == model.leaf_report_
+
+
+def test_a_fit_as_the_choice_says_is_the_same():
+    y = (X**2).sum(axis=1) > 2
+    auto = SensorTreeClassifier().fit(X, y)
+    named = SensorTreeClassifier(classifier=auto.leaf_report_.choice).fit(X, y)
+    np.testing.assert_array_equal(auto.predict_proba(X), named.predict_proba(X))
+
+
+def test_rows_that_nothing_is_held_out_from_are_compared_all_the_same():
+    assert chosen((X**2).sum(axis=1) > 2, cv=None).choice == "logistic2"
+
+
+def test_calibrated_leaves_are_of_the_kind_that_was_chosen():
+    model = SensorTreeClassifier(calibration="sigmoid").fit(X, (X**2).sum(axis=1) > 2)
+    assert model.leaf_report_.choice == "logistic2"
+
+
+@pytest.mark.parametrize("calibration", [None, "sigmoid"])
+def test_a_budget_chooses_the_leaf_too(calibration):
+    y = (X[:300] ** 2).sum(axis=1) > 2
+    model = SensorTreeClassifierCV(
+        cost_weights=[0.01, 0.1], cv=4, calibration=calibration
+    )
+    assert model.fit(X[:300], y).leaf_report_.choice == "logistic2"
+
+
+def test_thresholds_on_skewed_values_are_boosted_and_cost_less():
+    table = thyroid()
+    model = SensorTreeClassifier(table.sensors, cost_weight=table.cost_weight)
+    paper = clone(model).set_params(classifier="logistic2")
+    model.fit(table.X, table.y)
+    lead = risk(paper.fit(table.X, table.y), table) - risk(model, table)
+    assert model.leaf_report_.choice == "boosted"
+    assert lead.mean() > 3 * lead.std() / np.sqrt(len(lead))
+
+
+def test_a_small_clinical_table_loses_nothing_to_quadratic_leaves():
+    table = clinical()
+    model = SensorTreeClassifier(table.sensors, cost_weight=table.cost_weight)
+    paper = clone(model).set_params(classifier="logistic2").fit(table.X, table.y)
+    risks = risk(model.fit(table.X, table.y), table)
+    half = 0.5 * risks.std() / np.sqrt(len(risks))
+    assert risks.mean() <= risk(paper, table).mean() + half
