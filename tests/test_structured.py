@@ -290,6 +290,15 @@ def test_single_precision_decides_nothing_in_the_end(monkeypatch, name):
     assert mixed.upper == pytest.approx(double.upper, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize(("l2", "tol"), [(0.0, 1e-6), (0.1, 1e-9)])
+def test_without_a_ridge_or_asked_closely_all_products_are_double(monkeypatch, l2, tol):
+    def refused(self, S):
+        raise AssertionError("a product in single precision")
+
+    monkeypatch.setattr(blocks.Rows, "add_rough_matrix", refused)
+    assert solve(BASE, tol=tol, l2=l2).certificate.converged
+
+
 def test_a_matrix_that_single_precision_cannot_tell_is_made_again(monkeypatch):
     seen = []
     newton = blocks.Blocks.newton
@@ -300,7 +309,7 @@ def test_a_matrix_that_single_precision_cannot_tell_is_made_again(monkeypatch):
 
     monkeypatch.setattr(blocks.Blocks, "newton", watched)
     monkeypatch.setattr(interior_point, "ROUGH_CONDITION", 0.0)  # none is good enough
-    assert solve(BASE).certificate.converged
+    assert solve(BASE, l2=0.1).certificate.converged
     assert seen[:3] == [True, False, False]
     assert not any(seen[1:])
 

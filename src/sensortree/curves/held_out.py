@@ -33,7 +33,7 @@ from sensortree.leaves.fitting import (
     resolve_classifier,
 )
 from sensortree.leaves.logistic import RidgeLogisticRegression
-from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
 from sensortree.progress import TextProgress
@@ -47,8 +47,6 @@ Folds = frozenset[int]
 # With fewer folds the others are too few rows to judge leaf classifiers on; with more
 # there are more pairs of folds than classifiers in separate fits.
 FEWEST_TO_SHARE, MOST_TO_SHARE = 4, 10
-# Folds to judge on where splits of all rows were given.
-FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,15 +312,15 @@ class HeldOutFolds:
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
             chosen, report = leaves_of(data, settings, self.progress.watch)
-            task = chosen.classifier, chosen.n_jobs
+            task = chosen.data, chosen.classifier, chosen.n_jobs
             kind = type(chosen.classifier)
             if self._shared is not None:
-                leaves = FittedForFolds(data, *task, out=out, shared=self._shared)
+                leaves = FittedForFolds(*task, out=out, shared=self._shared)
             elif self.cv is None or kind is BoostedTrees:
                 leaves = chosen
             else:
-                shared = together.setdefault(kind, SharedLogistic(self.data, *task))
-                leaves = LogisticFold(data, *task, out=out, shared=shared)
+                shared = together.setdefault(kind, SharedLogistic(self.data, *task[1:]))
+                leaves = LogisticFold(*task, out=out, shared=shared)
             part = self.progress.part()
             yield (
                 self._reader,

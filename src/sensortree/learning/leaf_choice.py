@@ -9,7 +9,7 @@ compared: work is counted, never timed, so that the same rows give the same leaf
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import TERMS
 from sensortree.leaves.fitting import (
     CLASSIFIERS,
+    accepts_nan,
     engine_of,
     resolve_classifier,
 )
@@ -107,6 +108,9 @@ def leaves_of(
         return _leaves(rows, settings.classifier, *task, watch), None
     with watch.stage("leaf classifiers"):
         judged, report = choose_leaf(rows, settings)
+    # What the leaf does not take, the policy refuses.
+    takes_nan = accepts_nan(CLASSIFIERS[report.choice])
+    rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
     leaves = _leaves(rows, report.choice, *task, watch)
     if settings.calibration is None:
         leaves.posteriors.update(judged.posteriors)

@@ -42,6 +42,8 @@ PATIENCE = 20  # iterations without a smaller gap
 # largest to the smallest pivot below the second.
 ROUGH_GAP = 1e-4
 ROUGH_CONDITION = 1e3
+# Gap that is asked for at least.
+ROUGH_TOL = 1e-7
 
 
 class InteriorPoint:
@@ -53,7 +55,10 @@ class InteriorPoint:
         ours = self.blocks.tree.coefficients()
         self.penalties = Penalties(options.ridge[ours], options.lasso[ours])
         self.n_values = self.blocks.n_values + self.penalties.n_values
-        self.roughly = True  # whether products in single precision may do
+        # Whether products in single precision may do: not without a ridge penalty, where
+        # some directions have no curvature but that of the rows, nor for who asks closely.
+        curved = bool((options.ridge > 0).all())
+        self.roughly = curved and options.tol >= ROUGH_TOL
 
     def start(self, multiple: float) -> None:
         """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
