@@ -234,6 +234,37 @@ def digits() -> Dataset:
     return Dataset("digits", X, y, [(train, test)])
 
 
+def context(n_states: int = 5, seed: int = 0) -> Dataset:
+    """A sensor that tells where to look: 6,000 rows for training, 10,000 for testing.
+
+    Eight classes. Each state has a block of ten sensors; only in the block of the present
+    state do the sensors (class + j) mod 10, j = 0, 1, 2, hold the j-th bit of the class.
+    The sensor "context" tells the state, and nothing of the class. Without states there
+    are two blocks, and the first is the one that tells. Every sensor costs 1.
+    """
+    rng = np.random.default_rng(seed)
+    n, blocks = 16_000, n_states or 2
+    each, y = np.arange(n), rng.integers(0, 8, n)
+    state = rng.integers(0, n_states, n) if n_states else np.zeros(n, dtype=int)
+    X = rng.normal(0.5, 0.3, (n, 10 * blocks))
+    for j in range(3):
+        X[each, 10 * state + (y + j) % 10] = (y >> j & 1) + rng.normal(0, 0.1, n)
+    names = [f"b{j // 10}_{j % 10}" for j in range(X.shape[1])]
+    sensors = {name: [n_states + j] for j, name in enumerate(names)}
+    if n_states:
+        told = np.eye(n_states)[state] + rng.normal(0, 0.1, (n, n_states))
+        X = np.hstack([told, X])
+        sensors = {"context": list(range(n_states)), **sensors}
+    return Dataset(
+        "context" if n_states else "no-context",
+        X,
+        y,
+        [(each[:6_000], each[6_000:])],
+        sensors,
+        dict.fromkeys(sensors, 1.0),
+    )
+
+
 def miniboone() -> Dataset:
     """All 130,064 rows, 45,523 for training and 65,031 for testing, by seed 0."""
     path = path_of("MiniBooNE_PID.txt")
@@ -329,6 +360,8 @@ DATA: dict[str, Callable[[], Dataset]] = {
     "segment": partial(with_stages, "segment"),
     "sun": sun,
     "digits": digits,
+    "context": context,
+    "no-context": partial(context, n_states=0),
     "forest": forest,
     "forest-7": partial(forest, binary=False),
     "miniboone": miniboone,

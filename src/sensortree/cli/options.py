@@ -24,6 +24,7 @@ class Structure(StrEnum):
     auto = "auto"
     chain = "chain"
     grown = "grown"
+    branched = "branched"
     greedy = "greedy"
     exhaustive = "exhaustive"
     cascade = "cascade"

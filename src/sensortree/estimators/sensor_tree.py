@@ -54,8 +54,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         sorted. Leaves then give the answer of the least expected loss.
     max_cost : float, default=None
         No example ever spends more than this.
-    structure : {"auto", "chain", "grown", "greedy", "exhaustive", "cascade"}, \
-            SensorTree or dict, default="auto"
+    structure : {"auto", "chain", "grown", "branched", "greedy", "exhaustive", \
+            "cascade"}, SensorTree or dict, default="auto"
         The tree, learned or given.
 
         - "auto": exhaustive where that has at most 16 leaves; else a chain and a grown
@@ -64,11 +64,15 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
           exit after each.
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
+        - "branched": grown by a proper loss, counting what can be bought well after a
+          purchase, with as many branches as clearly pay; then cut back to the decisions
+          that pay on held-out rows. For sensors that tell which others matter; give it
+          64 leaves or more (`n_leaves`).
         - "greedy": the paper's Algorithm 1, then clustering by common sensors.
         - "exhaustive": every order of buying. "cascade": the cheapest first.
         - a tree of your own, also as nested dicts.
 
-        Leaves that no training example reaches are pruned from the first four.
+        Leaves that no training example reaches are pruned from the first five.
     n_leaves : int, default=16
         Leaves of a learned structure at most (K in the paper).
     n_exact : int or "all", default=3

@@ -11,6 +11,7 @@
     learned      coefficients of the decisions, with the evidence for them
     joint        learn them all at once, by the linear program, then refine
     validated    judge them on rows they were not learned from, beside what buys less
+    sizing       cut a tree back to the decisions that pay there
     fit          choose, pose, learn, assemble: rows → policy
     timing       where the time of a fit went
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective

@@ -14,6 +14,7 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
+from sensortree.learning.sizing import cut_back
 from sensortree.learning.validated import Rehearsed, per_observation, rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
@@ -143,6 +144,8 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     if named is None and cost_weight * market.least_price() >= worth_most:
         return Chosen(*only_leaf(settings.structure, market))
     search = prepared.search
+    if settings.structure == "branched":
+        return cut_to_size(prepared, settings, learn, root)
     if settings.structure != "auto":
         return Chosen(*run_search(search, settings.structure, cost_weight, root))
     if exhaustive_leaves(len(sensors) - (len(named) if named else 1)) <= EXHAUSTIVE:
@@ -186,6 +189,29 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     if masked:  # what stood in for the classifiers is no longer good enough
         return Chosen(without_unreached(tree, compared, settings, learn), report)
     return Chosen(tree, report, rehearsed[winner])
+
+
+def cut_to_size(
+    prepared: Prepared,
+    settings: Settings,
+    learn: Learner,
+    root: frozenset[int] | None,
+) -> Chosen:
+    """Grow a tree that branches, and cut it back to what pays on held-out rows."""
+    search = prepared.search
+    tree, report = run_search(search, settings.structure, settings.cost_weight, root)
+    if prepared.progress.stopped:
+        return Chosen(tree, report)
+    masked = search.subsets.masked
+    compared = search.subsets.stand_ins if masked else prepared.leaves
+    with prepared.progress.watch.stage("comparing candidates"):
+        grown = rehearse(tree, compared, settings, learn)
+        kept = cut_back(grown)
+    risks = {"grown": grown, "cut back": kept}
+    validated = {n: float(judged_risks(r, learn).mean()) for n, r in risks.items()}
+    report = replace(report, validated=validated)
+    left = kept.posed.problem.tree
+    return Chosen(left, report, None if masked else kept)
 
 
 def most_steps(settings: Settings, n_sensors: int) -> int:

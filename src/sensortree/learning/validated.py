@@ -11,8 +11,9 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.structure import prune
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 # Rows up to which all folds are held out in turn; of more, two folds together once.
 FEW_ROWS = 1_000
@@ -44,6 +45,17 @@ class Rehearsed:
         observed = self.posed.observed
         risks = [observed.take(test).risks(coef) for test, coef in self.parts]
         return self.per_observation(np.concatenate(risks))
+
+    def on_leaves(self, leaves: Mask) -> Rehearsed:
+        """The same on the tree that is left of some leaves."""
+        tree, nodes = prune(self.posed.problem.tree, leaves.astype(int))
+        posed = Posed(
+            [self.posed.features[j] for j in nodes],
+            self.posed.problem.on_subtree(tree, nodes, leaves),
+            self.posed.observed.on_subtree(tree, nodes, leaves),
+        )
+        parts = [(test, [coef[j] for j in nodes]) for test, coef in self.parts]
+        return Rehearsed(posed, parts, self.observations)
 
     def per_observation(self, values: Array) -> Array:
         """Values of held-out rows, times weight, as one for each observation."""

@@ -52,6 +52,12 @@ class Loss:
             return 1.0 - np.take_along_axis(belief, answers, axis=1)
         return np.take_along_axis(belief @ self.matrix, answers, axis=1)
 
+    def stakes(self, n_classes: int) -> Array:
+        """What it costs to mistake an example of each class, in the mean, (n_classes,)."""
+        if self.matrix is None:
+            return np.ones(n_classes)
+        return np.asarray(self.matrix.sum(axis=1) / (n_classes - 1))
+
     @property
     def largest(self) -> float:
         """The most that an answer can cost."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.gram import GramScreen, ranks
 from sensortree.structure.masking import MaskedScreen
 from sensortree.structure.screening import LeastSquaresScreen
 from sensortree.types import Array
@@ -135,6 +137,19 @@ class SubsetLosses:
             else:
                 self._screen = LeastSquaresScreen(*task)
         return self._screen.scores(sorted(subset))
+
+    @cached_property
+    def gram(self) -> GramScreen:
+        """What branching learns from: least squares on distinct rows.
+
+        For boosted leaves on ranks, since such leaves see nothing else of a reading.
+        """
+        data = self.data
+        rows, weight = data.distinct()
+        blocks = [block[rows] for block in data.blocks]
+        if self.masked:
+            blocks = [ranks(block, weight) for block in blocks]
+        return GramScreen(blocks, data.y[rows], weight)
 
     def features(self, subset: Subset) -> Array:
         """Class scores, how far the largest leads, and the readings; NaN is the mean."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from sensortree.structure.algorithm1 import (
     forward_chain,
     greedy_subsets,
 )
+from sensortree.structure.branching import Shop, grow_branches
+from sensortree.structure.branching import Vertex as Branching
 from sensortree.structure.built import chain_tree
 from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.growth import Evidence, Vertex, grow_tree
@@ -106,6 +109,26 @@ class StructureSearch:
             self.out_of_time,
         )
 
+    def shop(self, cost_weight: float) -> Shop:
+        """What branching learns from, and what may be bought at what price."""
+        subsets = self.subsets
+        data = subsets.data
+        rows, weight = data.distinct()
+
+        def price(more: Subset, known: Subset) -> Any:
+            cost = np.asarray(subsets.cost(more, known))
+            return cost_weight * (cost[rows] if cost.ndim else cost)
+
+        return Shop(
+            subsets.gram,
+            len(subsets.names),
+            price,
+            subsets.extend,
+            weight,
+            data.loss.stakes(len(data.classes))[data.y[rows]],
+            self.out_of_time,
+        )
+
 
 def open_search(
     leaves: LeafClassifiers,
@@ -179,9 +202,31 @@ def grown(
     return SensorTree(build(vertex)), steps
 
 
+def branched(
+    search: StructureSearch, cost_weight: float, root: Subset
+) -> tuple[SensorTree, list[Growth]]:
+    """Growth that looks ahead, and branches as often as that pays."""
+    vertex, steps = grow_branches(search.shop(cost_weight), search.n_leaves, root)
+    return SensorTree(_built(vertex, search.subsets)), steps
+
+
+def _built(vertex: Branching, subsets: SubsetLosses) -> Leaf | Node:
+    """A vertex as nodes: first who stops, then who buys what, the most first."""
+    known = subsets.named(vertex.subset)
+    if not vertex.children:
+        return Leaf(known)
+    ranked = sorted(vertex.children, key=lambda child: -len(child.rows))
+    *others, onward = [_built(child, subsets) for child in ranked]
+    for bought in reversed(others):
+        onward = Node(known, onward, bought)
+    return Node(known, Leaf(known), onward) if vertex.stops else onward
+
+
 SEARCHES: dict[
     str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
-] = {"chain": chain, "grown": grown, "greedy": greedy}
+] = {"chain": chain, "grown": grown, "greedy": greedy, "branched": branched}
+# Searches that begin with what is free: the first purchase is theirs.
+FROM_NOTHING = ("branched",)
 
 
 def most_steps(name: str, n_sensors: int, n_leaves: int) -> int:
@@ -191,6 +236,7 @@ def most_steps(name: str, n_sensors: int, n_leaves: int) -> int:
     own = {
         "chain": stages + blocks + 1,
         "grown": 2 * n_leaves,
+        "branched": 2 * n_leaves,
         "greedy": n_leaves * (n_sensors + 1),
     }
     return 1 + own[name]
@@ -200,7 +246,11 @@ def run_search(
     search: StructureSearch, name: str, cost_weight: float, root: Subset | None
 ) -> tuple[SensorTree, StructureReport]:
     """Run one search by name, from a root that is given or found."""
-    start = find_root(search, cost_weight) if root is None else root
+    start = root
+    if start is None and name in FROM_NOTHING:
+        start = search.subsets.numbered(search.subsets.market.free())
+    elif start is None:
+        start = find_root(search, cost_weight)
     tree, steps = SEARCHES[name](search, cost_weight, start)
     if search.stopped is not None:
         stopped = search.stopped

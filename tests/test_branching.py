@@ -1,0 +1,227 @@
+"""Claims about trees that branch: looking ahead, many ways at a vertex, cut to size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
+from sensortree.learning.pose import Posed
+from sensortree.learning.sizing import cut_back
+from sensortree.learning.validated import Rehearsed
+from sensortree.program.routing import RoutingProblem
+from sensortree.structure.branching import (
+    Here,
+    Shop,
+    cover,
+    grow_branches,
+    left_out,
+)
+from sensortree.structure.gram import GramScreen, ranks
+
+
+def where_to_look(n: int, n_states: int = 3, seed: int = 0):
+    """The state says nothing about the class, but which of the sensors shows it."""
+    rng = np.random.default_rng(seed)
+    state, y = rng.integers(0, n_states, n), rng.integers(0, 2, n)
+    told = np.eye(n_states)[state] + rng.normal(0, 0.1, (n, n_states))
+    shown = rng.normal(0, 1, (n, n_states))
+    shown[np.arange(n), state] = 2.0 * y - 1 + rng.normal(0, 0.3, n)
+    sensors = {
+        "state": Sensor(list(range(n_states)), cost=1.0),
+        **{f"s{j}": Sensor([n_states + j], cost=1.0) for j in range(n_states)},
+    }
+    return np.hstack([told, shown]), y, sensors
+
+
+def shop_of(X, y, price: float = 0.01, weight=None) -> Shop:
+    weight = np.ones(len(y)) if weight is None else weight
+    screen = GramScreen([X[:, j : j + 1] for j in range(X.shape[1])], y, weight)
+    return Shop(
+        screen,
+        X.shape[1],
+        lambda more, known: price * len(more - known),
+        lambda known, j: known | {j},
+        weight,
+        np.ones(len(y)),
+    )
+
+
+def test_a_sensor_that_tells_where_to_look_is_bought_first():
+    X, y, sensors = where_to_look(3_000)
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.02, structure="branched", n_leaves=32
+    ).fit(X[:1_000], y[:1_000])
+    bought = model.acquired(X[1_000:])
+    names = model.sensors_.names
+    state = X[1_000:, :3].argmax(axis=1)
+    assert bought[:, names.index("state")].all()
+    right = [bought[i, names.index(f"s{state[i]}")] for i in range(len(state))]
+    assert np.mean(right) > 0.95
+    assert model.acquisition_cost(X[1_000:]).mean() < 2.2
+    assert model.score(X[1_000:], y[1_000:]) > 0.97
+
+
+def test_no_other_search_sees_that():
+    X, y, sensors = where_to_look(3_000)
+    costs = {
+        name: SensorTreeClassifier(sensors, cost_weight=0.02, structure=name)
+        .fit(X[:1_000], y[:1_000])
+        .acquisition_cost(X[1_000:])
+        .mean()
+        for name in ("chain", "grown")
+    }
+    assert min(costs.values()) > 2.5
+
+
+def test_noise_grows_nothing_that_is_kept():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 6)), rng.integers(0, 2, 400)
+    model = SensorTreeClassifier(cost_weight=0.01, structure="branched").fit(X, y)
+    assert not model.acquisition_cost(X).any()
+
+
+@pytest.mark.parametrize("n_leaves", [2, 5, 12])
+def test_branching_ends_with_the_leaves_it_may_have(n_leaves):
+    X, y, _ = where_to_look(600)
+    root, steps = grow_branches(shop_of(X, y), n_leaves, frozenset())
+
+    def leaves(vertex) -> int:
+        if not vertex.children:
+            return 1
+        return vertex.stops + sum(map(leaves, vertex.children))
+
+    assert steps
+    assert leaves(root) <= n_leaves
+
+
+def test_losses_of_a_larger_subset_by_an_update_are_its_own():
+    X, y, _ = where_to_look(300)
+    here = Here(shop_of(X, y), np.arange(0, 300, 2))
+    small, large = frozenset({0, 3}), frozenset({0, 3, 4})
+    updated = here.look(small).losses_with(large)
+    # but for degrees of freedom, which add up only nearly
+    np.testing.assert_allclose(updated, here.look(large).losses, rtol=1e-4)
+
+
+def test_what_is_predicted_of_a_row_has_not_seen_it():
+    rng = np.random.default_rng(0)
+    features, targets = rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
+    weight = rng.integers(1, 4, 30).astype(float)
+    moved = targets.copy()
+    moved[7] += 100.0
+    before = left_out(features, targets, weight)
+    after = left_out(features, moved, weight)
+    np.testing.assert_allclose(after[7], before[7], atol=1e-9)
+    assert np.abs(after[8] - before[8]).max() > 1e-3
+
+
+def test_purchases_beside_each_other_must_clearly_pay():
+    worth = np.array([[1.0, 0.9], [1.0, 1.1]]).repeat(50, axis=0)
+    picked, who, total = cover(worth, worth, np.ones(100))
+    assert picked == [0, 1]
+    assert [group.sum() for group in who] == [50, 50]
+    assert total == pytest.approx(105.0)
+    noise = np.random.default_rng(0).normal(0, 5, (100, 1))
+    picked, _, _ = cover(worth, worth + noise * [[0.0, 1.0]], np.ones(100))
+    assert len(picked) == 1
+
+
+def test_weight_two_is_a_row_twice():
+    X, y, sensors = where_to_look(400)
+    weight = np.random.default_rng(1).integers(1, 3, 400)
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.02, structure="branched", classifier="logistic2"
+    )
+    weighted = model.fit(X, y, sample_weight=weight).tree_
+    repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).tree_
+    assert weighted == repeated
+
+
+def test_what_a_sensor_needs_is_bought_with_it():
+    X, y, sensors = where_to_look(800)
+    sensors["s0"] = Sensor([3], cost=1.0, after=["s1"])
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.02, structure="branched", n_leaves=32
+    ).fit(X, y)
+    for vertex in (*model.tree_.leaves, *model.tree_.nodes):
+        assert "s0" not in vertex.sensors or "s1" in vertex.sensors
+
+
+def test_nobody_pays_more_than_the_cap():
+    X, y, sensors = where_to_look(800)
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.02, structure="branched", max_cost=2.0
+    ).fit(X, y)
+    assert model.acquisition_cost(X).max() <= 2.0
+
+
+def test_stakes_are_what_mistakes_cost():
+    X, y, sensors = where_to_look(800)
+    model = SensorTreeClassifier(
+        sensors, cost_weight=1.0, loss={0: 50.0, 1: 50.0}, structure="branched"
+    ).fit(X, y)
+    assert model.score(X, y) > 0.95
+
+
+def test_boosted_leaves_branch_too():
+    X, y, sensors = where_to_look(2_000)
+    X = np.exp(X)  # ranks are the same, and that is all that boosted leaves see
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.02, structure="branched", classifier="boosted"
+    ).fit(X[:1_000], y[:1_000])
+    assert model.score(X[1_000:], y[1_000:]) > 0.95
+    assert model.acquisition_cost(X[1_000:]).mean() < 2.3
+
+
+def test_ranks_do_not_see_how_far_readings_are_apart():
+    block = np.array([[1.0], [np.nan], [3.0], [2.0], [3.0]])
+    found = ranks(block, np.ones(5))[:, 0]
+    np.testing.assert_allclose(found, [0.125, np.nan, 0.75, 0.375, 0.75])
+    np.testing.assert_allclose(ranks(np.exp(block), np.ones(5))[:, 0], found)
+
+
+# cutting back -----------------------------------------------------------------------------
+
+
+def rehearsed(risk, coef, phi) -> Rehearsed:
+    tree = SensorTree(Node([], Leaf([]), Node(["a"], Leaf(["a"]), Leaf(["a", "b"]))))
+    problem = RoutingProblem(tree, (phi, phi), risk, np.ones(len(phi)), 2.0)
+    rows = np.arange(len(phi))
+    return Rehearsed(
+        Posed([], problem, problem), [(rows, coef)], np.ones(len(phi), int)
+    )
+
+
+def on_two_sides(second_pays: bool) -> Rehearsed:
+    """All should buy a; whether b pays as well, the second decision may know."""
+    rng = np.random.default_rng(0)
+    phi = np.column_stack([rng.normal(size=200), np.ones(200)])
+    wants = phi[:, 0] > 0 if second_pays else rng.random(200) > 0.5
+    risk = np.column_stack(
+        [np.where(phi[:, 0] > -1, 1.0, 0.0), 0.5 - 0 * wants, ~wants]
+    )
+    return rehearsed(risk, [np.array([1.0, 1.0]), np.array([1.0, 0.0])], phi)
+
+
+def test_a_decision_that_pays_on_held_out_rows_stays():
+    grown = on_two_sides(second_pays=True)
+    grown = Rehearsed(
+        Posed([None, None], grown.posed.problem, grown.posed.observed),
+        grown.parts,
+        grown.observations,
+    )
+    assert cut_back(grown).posed.problem.tree.n_leaves == 3
+
+
+def test_a_decision_that_does_not_is_taken_out():
+    grown = on_two_sides(second_pays=False)
+    grown = Rehearsed(
+        Posed([None, None], grown.posed.problem, grown.posed.observed),
+        grown.parts,
+        grown.observations,
+    )
+    kept = cut_back(grown)
+    assert kept.posed.problem.tree.n_leaves == 2
+    assert len(kept.parts[0][1]) == 1
+    assert kept.risks().mean() <= grown.risks().mean() + 1e-12
