@@ -238,9 +238,7 @@ def fitted(table: Table, profile: bool, leaf: str | None) -> tuple[Any, float]:
     return model, seconds
 
 
-def line(
-    name: str, rounds: int, profile: bool, leaf: str | None
-) -> tuple[str, Any]:
+def line(name: str, rounds: int, profile: bool, leaf: str | None) -> tuple[str, Any]:
     """Least seconds of some rounds, LightGBM's, the risk of test rows; and a report."""
     table = TABLES[name]()
     times = []
