@@ -436,3 +436,21 @@ def test_no_warning_is_given_in_an_ordinary_fit():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SensorTreeClassifier().fit(X, y)
+
+
+def test_decisions_leave_very_many_readings_to_the_posterior():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 202))
+    y = X[:, 0] + X[:, 201] > 0
+    sensors = {"wide": list(range(200)), "a": [200], "b": [201]}
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.001, structure="cascade", classifier="linear"
+    ).fit(X, y)
+    widths = {
+        len(node.sensors & {"wide"}): decision.coef.size
+        for node, decision in zip(
+            model.tree_.nodes, model.policy_.decisions, strict=True
+        )
+    }
+    assert widths
+    assert all(width < 20 for width in widths.values())

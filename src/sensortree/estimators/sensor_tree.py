@@ -136,6 +136,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         published; the posterior of a classifier on them, with its largest probability,
         the lead over the next, and the entropy; both; both with squares and products of
         the posterior features; or what a scikit-learn transformer makes of the readings.
+        With the posterior, more than 150 readings at a node are left to it.
     refine : bool, default=True
         Improve the solution of the linear program node by node, on the risk itself
         rather than its convex bound. A step is kept only if the risk falls.

@@ -28,6 +28,9 @@ from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array
 
+# Readings of a node up to which decisions that see the posterior see them too.
+READINGS = 150
+
 
 @dataclass(frozen=True, eq=False)
 class Posed:
@@ -144,7 +147,10 @@ def decision_parts(
     if not readings.shape[1]:  # nothing is known, and the prior is the same for all
         return (Raw(),)
     if isinstance(settings.decision_features, str):
-        return PARTS[settings.decision_features]
+        parts = PARTS[settings.decision_features]
+        if readings.shape[1] > READINGS and settings.decides_by_posterior:
+            return tuple(part for part in parts if not isinstance(part, Raw))
+        return parts
     return (Transformed(clone(settings.decision_features).fit(readings, y)),)
 
 
