@@ -16,15 +16,9 @@ import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from sensortree.leaves.standardising import moments
+from sensortree.structure.screening import MUCH, PRODUCTS, RIDGE, products, standardised
 from sensortree.types import Array, Rows
 
-# Columns up to which all products of two are in the basis; beyond it only squares are.
-PRODUCTS = 60
-# Ridge penalty, as a share of the number of rows; columns are standardised.
-RIDGE = 1e-3
-# Rows times terms squared from which single precision must do.
-MUCH = 2e9
 # Leverage that a row has at most.
 MOST = 0.9
 
@@ -67,9 +61,9 @@ class GramScreen:
     def __init__(self, blocks: Sequence[Array], y: Rows, weight: Array):
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
         self.columns = [np.flatnonzero(self.owner == j) for j in range(len(blocks))]
-        columns = _standardised(np.hstack(blocks), weight)
+        columns = standardised(np.hstack(blocks), weight)
         n_columns = columns.shape[1]
-        first, second = _products(n_columns)
+        first, second = products(n_columns)
         # Term c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(n_columns), first]
         self.second = np.r_[-1, np.full(n_columns, -1), second]
@@ -163,17 +157,3 @@ def ranks(block: Array, weight: Array) -> Array:
         mass = np.bincount(values, weight[known])
         out[known] = ((np.cumsum(mass) - mass / 2) / mass.sum())[values]
     return ranked
-
-
-def _standardised(columns: Array, weight: Array) -> Array:
-    """Columns of mean 0 and variance 1; a missing value counts as the mean."""
-    center, scale = moments(columns, weight)
-    return np.where(np.isnan(columns), 0.0, (columns - center) / scale)
-
-
-def _products(n_columns: int) -> tuple[Rows, Rows]:
-    if n_columns <= PRODUCTS:
-        first, second = np.triu_indices(n_columns)
-        return first, second
-    squares = np.arange(n_columns)
-    return squares, squares

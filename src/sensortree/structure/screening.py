@@ -40,8 +40,8 @@ class LeastSquaresScreen:
 
     def __init__(self, blocks: Sequence[Array], y: Rows, weight: Array, fold: Rows):
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
-        columns = _standardised(np.hstack(blocks), weight)
-        first, second = _products(columns.shape[1])
+        columns = standardised(np.hstack(blocks), weight)
+        first, second = products(columns.shape[1])
         one = np.full(columns.shape[1], -1)
         # Column c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(columns.shape[1]), first]
@@ -97,13 +97,14 @@ def _gram(basis: Array) -> Array:
     return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
-def _standardised(columns: Array, weight: Array) -> Array:
+def standardised(columns: Array, weight: Array) -> Array:
     """Columns of mean 0 and variance 1; a missing value counts as the mean."""
     center, scale = moments(columns, weight)
     return np.where(np.isnan(columns), 0.0, (columns - center) / scale)
 
 
-def _products(n_columns: int) -> tuple[Rows, Rows]:
+def products(n_columns: int) -> tuple[Rows, Rows]:
+    """Columns whose products are in the basis: all pairs, or, of many, squares."""
     if n_columns <= PRODUCTS:
         first, second = np.triu_indices(n_columns)
         return first, second
