@@ -8,7 +8,7 @@
     python -m benchmarks.fit --profile clinical   where the time goes, by function
     python -m benchmarks.fit --growth             growth with rows, sensors and classes
 
-Four tables are made up, so that nothing has to be fetched; landsat, letter and forest come
+Five tables are made up, so that nothing has to be fetched; landsat, letter and forest come
 from $SENSORTREE_DATA. Seconds are of one process with one thread, by its own clock, so that
 other jobs on the machine do not count. To compare two versions of the library, run it with
 PYTHONPATH set to each; everything else is the same. LightGBM is fitted with its lazy
@@ -161,6 +161,16 @@ def thyroid(n_rows: int = 3_800, seed: int = 0) -> Table:
     return _split(X, y, n_rows, sensors, 0.0005)
 
 
+def wide(n_rows: int = 1_000, seed: int = 0) -> Table:
+    """One sensor of 1,000 columns, and three of one."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows + TEST_ROWS // 10, 1_003))
+    y = (X[:, 0] + X[:, 5] + X[:, 1_001] > 0).astype(int)
+    sensors = {"wide": Sensor(list(range(1_000)))}
+    sensors |= {f"x{j}": Sensor([j]) for j in range(1_000, 1_003)}
+    return _split(X, y, n_rows, sensors, 0.01)
+
+
 def landsat() -> Table:
     """Four bands of nine pixels each, six classes, 4,435 rows."""
     return _from_file("satimage", 0.35)
@@ -212,6 +222,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "3000x20": lambda: columns(3_000, 20, 2),
     "6000x20x8": lambda: columns(6_000, 20, 8),
     "thyroid": thyroid,
+    "wide": wide,
     "landsat": landsat,
     "letter": letter,
     "forest": forest,

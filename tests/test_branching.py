@@ -189,7 +189,7 @@ def rehearsed(risk, coef, phi) -> Rehearsed:
     problem = RoutingProblem(tree, (phi, phi), risk, np.ones(len(phi)), 2.0)
     rows = np.arange(len(phi))
     return Rehearsed(
-        Posed([], problem, problem), [(rows, coef)], np.ones(len(phi), int)
+        Posed([None, None], problem, problem), [(rows, coef)], np.ones(len(phi), int)
     )
 
 
@@ -199,28 +199,18 @@ def on_two_sides(second_pays: bool) -> Rehearsed:
     phi = np.column_stack([rng.normal(size=200), np.ones(200)])
     wants = phi[:, 0] > 0 if second_pays else rng.random(200) > 0.5
     risk = np.column_stack(
-        [np.where(phi[:, 0] > -1, 1.0, 0.0), 0.5 - 0 * wants, ~wants]
+        [np.where(phi[:, 0] > -1, 1.0, 0.0), np.full(200, 0.5), ~wants]
     )
     return rehearsed(risk, [np.array([1.0, 1.0]), np.array([1.0, 0.0])], phi)
 
 
 def test_a_decision_that_pays_on_held_out_rows_stays():
     grown = on_two_sides(second_pays=True)
-    grown = Rehearsed(
-        Posed([None, None], grown.posed.problem, grown.posed.observed),
-        grown.parts,
-        grown.observations,
-    )
     assert cut_back(grown).posed.problem.tree.n_leaves == 3
 
 
 def test_a_decision_that_does_not_is_taken_out():
     grown = on_two_sides(second_pays=False)
-    grown = Rehearsed(
-        Posed([None, None], grown.posed.problem, grown.posed.observed),
-        grown.parts,
-        grown.observations,
-    )
     kept = cut_back(grown)
     assert kept.posed.problem.tree.n_leaves == 2
     assert len(kept.parts[0][1]) == 1
