@@ -368,7 +368,12 @@ def test_inspect_shows_sensors_tree_and_certificate(folder):
 
 @pytest.mark.parametrize(
     ("kind", "begin"),
-    [("svg", b"<svg "), ("html", b"<!DOCTYPE html>"), ("png", b"\x89PNG\r")],
+    [
+        ("svg", b"<svg "),
+        ("html", b"<!DOCTYPE html>"),
+        ("txt", b"buy glucose, +2: node 0, 100.0 % of rows\n"),
+        ("png", b"\x89PNG\r"),
+    ],
 )
 def test_plot_draws_the_tree(folder, tmp_path, kind, begin):
     output = tmp_path / f"tree.{kind}"
@@ -386,9 +391,16 @@ def test_plot_needs_no_matplotlib_for_text(folder, tmp_path, kind, monkeypatch):
     assert output.read_text(encoding="utf-8") == drawn
 
 
+def test_plot_folds_to_as_many_lines_as_asked(folder, tmp_path):
+    output = tmp_path / "tree.txt"
+    run("plot", folder / "plain.json", "-o", output, "--leaves", 1)
+    (line,) = output.read_text(encoding="utf-8").splitlines()
+    assert re.search(r"\d leaves, 100.0 % of rows$", line)
+
+
 def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):
     result = run("plot", folder / "plain.json", "-o", tmp_path / "tree.doc", code=2)
-    assert "use .svg, .html, .png or .pdf" in result.stderr
+    assert "use .svg, .html, .txt, .png or .pdf" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

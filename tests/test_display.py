@@ -126,7 +126,7 @@ class TestTreeData:
         vertices = make().vertices
         for node in (v for v in vertices if not v.is_leaf):
             below = [v.share for v in vertices if v.parent is node]
-            assert len(below) == 2
+            assert len(below) == node.n_ways == len(node.nodes) + 1
             assert node.share == pytest.approx(sum(below))
 
     @EVERY_TREE
@@ -208,11 +208,12 @@ class TestTreePicture:
     @EVERY_TREE
     def test_everything_is_drawn_once(self, make):
         display = make().plot()
-        tree = display.tree
+        tree, boxes = display.tree, [v for v in display.vertices if v.nodes]
         at_root = bool(tree.root.sensors)
-        assert len(display.nodes_) == tree.n_nodes
+        assert sorted(n for v in boxes for n in v.nodes) == [*range(tree.n_nodes)]
+        assert len(display.nodes_) == len(boxes)
         assert len(display.leaves_) == tree.n_leaves
-        assert len(display.edges_) == tree.n_nodes + tree.n_leaves - 1 + at_root
+        assert len(display.edges_) == len(boxes) + tree.n_leaves - 1 + at_root
         assert display.ax_.figure is display.figure_
 
     @EVERY_TREE

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
 from itertools import pairwise
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -29,6 +32,7 @@ from sensortree.display import TreeDisplay
 from sensortree.display.colours import CLASSES, DARK, LIGHT
 from sensortree.display.layout import LINE, SIZE
 from sensortree.display.notebook import tree_in_notebook
+from sensortree.display.svg import ZOOM
 from sensortree.display.words import estimated_width
 
 NAMES = (
@@ -132,9 +136,11 @@ def test_everything_is_drawn_once(n_leaves):
     boxes = [e for e in drawn if e.get("class") == "box"]
     lines = [e for e in drawn if e.get("class") == "row"]
     edges = [e for e in drawn if e.tag == f"{SVG}path"]
-    assert len(boxes) == n_leaves - 1
+    forks = [v.nodes for v in display.vertices if v.nodes]
+    assert sorted(sum(forks, ())) == [*range(n_leaves - 1)]
+    assert len(boxes) == len(forks)
     assert len(lines) == n_leaves
-    assert len(edges) == 2 * (n_leaves - 1) + 1  # and one to the root, which knows
+    assert len(edges) == len(forks) + n_leaves  # the root knows something, and has one
 
 
 @EVERY_SIZE
@@ -260,23 +266,35 @@ def test_names_that_look_like_markup_are_only_text():
     everything = " ".join(tips_of(svg)) + words_of(svg)  # what a reader of XML gets
     for name in (*MARKUP[:3], "nul\ufffd\ufffd", "<i>no</i>", "yes & more", "<$>"):
         assert name in everything
-    assert "<script" not in svg
+    assert svg.count("<script") == 1  # ours, see below
     assert "<i>" not in svg
 
 
 def test_the_title_of_a_page_is_only_text():
     html = tree_display(4).to_html("</title><script>")
-    assert "<script" not in html
+    assert "<script" not in html.partition("<svg")[0]
     assert "&lt;/title&gt;&lt;script&gt;" in html
 
 
 # self-contained ---------------------------------------------------------------------------
 
 
-def test_nothing_is_loaded_and_nothing_is_run():
+def test_nothing_is_loaded_and_nothing_is_run_but_the_zoom():
     html = tree_display(16).to_html()
     assert re.findall(r"\w+://[^\"\s]+", html) == ["http://www.w3.org/2000/svg"]
-    assert not re.search(r"<script|<link|@import|url\(|href|src=|\son\w+=", html)
+    assert not re.search(r"<link|@import|url\(|href|src=|\son\w+=", html)
+    scripts = re.findall(r"<script[^<]*</script>", html)
+    assert html.count("<script") == len(scripts) == 1
+    name = re.search(r'<svg [^>]*class="([\w-]+)"', html)[1]
+    assert scripts[0] == f"<script>{ZOOM.replace('NAME', name)}</script>"
+    assert not re.search(r"fetch|import|eval|innerHTML|window|cookie|http", ZOOM)
+
+
+def test_without_zoom_nothing_is_run_and_the_picture_is_the_same():
+    display = tree_display(16)
+    zooms, still = display.to_svg(), display.to_svg(zoom=False)
+    assert "<script" not in still
+    assert re.sub(r"<script[^<]*</script>\n", "", zooms) == still
 
 
 def test_no_matplotlib_is_needed():
@@ -315,6 +333,65 @@ def test_programs_that_are_no_browsers_draw_it_as_large_as_it_says():
     everywhere = re.sub(r"@media screen\{[^{}]*\{[^{}]*\}\}", "", style)
     assert "height:auto" in style
     assert not re.search(r"width|height", everywhere.replace("stroke-width", ""))
+
+
+# A page that has what the script asks of one; 400 by 200 pixels show 800 by 400 units.
+PAGE = """
+const on = {}, seen = {x: 0, y: 0, width: 800, height: 400};
+const svg = {
+  viewBox: {baseVal: seen}, dataset: {}, style: {}, setPointerCapture() {},
+  addEventListener: (name, act) => { on[name] = act; },
+  getScreenCTM: () => ({inverse: () => seen}),
+};
+globalThis.document = {documentElement: null, querySelectorAll: () => [svg]};
+globalThis.DOMPoint = class {
+  constructor(x, y) { this.x = x; this.y = y; }
+  matrixTransform(s) {
+    return {x: s.x + this.x * s.width / 400, y: s.y + this.y * s.height / 200};
+  }
+};
+const told = [];
+const act = (name, x, y, more) => {
+  let stopped = false;
+  const preventDefault = () => { stopped = true; };
+  on[name]({clientX: x, clientY: y, preventDefault, ...more});
+  told.push([seen.x, seen.y, seen.width, seen.height, stopped]);
+};
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node runs the script")
+def test_the_reader_zooms_at_the_mouse_and_drags_within_the_picture():
+    acts = """
+    act("wheel", 100, 100, {deltaY: -100});
+    act("pointerdown", 100, 100, {pointerId: 1});
+    act("pointermove", 50, 50, {});
+    act("wheel", 100, 100, {deltaY: -5000, ctrlKey: true});
+    act("dblclick", 0, 0, {});
+    act("dblclick", 200, 100, {});
+    act("pointerdown", 200, 100, {pointerId: 1});
+    act("pointermove", 160, 100, {});
+    act("pointermove", 4000, 4000, {});
+    act("pointerup", 0, 0, {});
+    act("pointermove", 0, 0, {});
+    console.log(JSON.stringify(told));
+    """
+    run = subprocess.run(
+        ["node", "-e", f"{PAGE}{ZOOM}{acts}"], capture_output=True, check=True
+    )
+    told = json.loads(run.stdout)
+    whole = [0, 0, 800, 400, False]
+    # The wheel by itself belongs to the page, and what is seen whole is not dragged.
+    assert told[:3] == [whole, whole, whole]
+    # A sixteenth at most; what was under the mouse, (200, 200), is still there.
+    assert told[3] == [187.5, 187.5, 50, 25, True]
+    assert told[4] == whole
+    third = told[5]
+    assert third == [pytest.approx(v) for v in (800 / 3, 400 / 3, 800 / 3, 400 / 3, 0)]
+    # 40 pixels to the left are 40 * 2 / 3 units, and far away is the corner.
+    assert told[7][0] == pytest.approx(third[0] + 80 / 3)
+    assert told[8][:2] == [0, 0]
+    assert told[10][:2] == [0, 0]  # no longer held
 
 
 # light and dark ---------------------------------------------------------------------------
@@ -446,18 +523,19 @@ def model_of(tree: SensorTree) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(
-    ("n_sensors", "tips", "shown"),
-    [(3, True, True), (4, False, True), (5, False, False)],
+    ("length", "tips", "shown"),
+    [(20, True, True), (1000, False, True), (20, False, False)],
 )
-def test_what_a_notebook_shows_stays_below_100_kilobytes(n_sensors, tips, shown):
-    # Exhaustive trees of 16, 65 and 326 leaves, behind 20,000 bytes of something else.
-    names = NAMES[:n_sensors]
+def test_what_a_notebook_shows_stays_below_100_kilobytes(length, tips, shown):
+    # An exhaustive tree of 326 leaves, whose names the mouse finds in full, behind a few
+    # or very many bytes of something else.
+    names = [f"{i} {'x' * length}" for i in range(5)]
     model = model_of(exhaustive_tree(names, root=[]))
-    html = tree_in_notebook(model, " " * 20_000)
+    html = tree_in_notebook(model, " " * (20_000 if shown else 95_000))
     assert len(html.encode()) < 100_000
     assert ("<title>" in html) == tips
     assert ("<svg" in html) == shown
-    assert ("326 leaves" in html) != shown
+    assert ("326 leaves: too large" in html) != shown
 
 
 # widths without a font --------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -221,12 +222,24 @@ def plot(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="SVG", help="Picture; .svg, .html, .png or .pdf."
+            "--output",
+            "-o",
+            metavar="SVG",
+            help="Picture; .svg, .html, .txt, .png or .pdf.",
         ),
     ] = Path("tree.svg"),
     unit: Annotated[
         str, typer.Option("--unit", metavar="TEXT", help="What prices are counted in.")
     ] = "",
+    leaves: Annotated[
+        int,
+        typer.Option(
+            "--leaves",
+            metavar="N",
+            min=1,
+            help="In a larger tree, fold what few rows reach until N lines are left.",
+        ),
+    ] = 32,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -235,12 +248,19 @@ def plot(
     from sensortree.display import TreeDisplay
 
     check_free(output, force)
-    display = TreeDisplay.from_estimator(open_model(model), unit=unit)
+    display = TreeDisplay.from_estimator(
+        open_model(model), unit=unit, max_leaves=leaves
+    )
     kind = output.suffix.lower()
-    if kind in (".svg", ".html"):
-        write(output, display.to_svg() if kind == ".svg" else display.to_html())
+    texts: dict[str, Callable[[], str]] = {
+        ".svg": display.to_svg,
+        ".html": display.to_html,
+        ".txt": lambda: display.to_text() + "\n",
+    }
+    if kind in texts:
+        write(output, texts[kind]())
     else:
-        kinds = ".svg, .html, .png or .pdf"
+        kinds = ".svg, .html, .txt, .png or .pdf"
         write(output, picture(display.plot().figure_, output, kinds))
     emit("plot", {"output": str(output)}, f"{output} written.", as_json)
 

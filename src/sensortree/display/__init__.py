@@ -1,7 +1,7 @@
 """Pictures of what was computed.
 
-A display holds plain data; only its `plot` needs matplotlib. ``to_svg`` and ``to_html``
-of a tree need nothing.
+A display holds plain data; only its `plot` needs matplotlib. ``to_svg``, ``to_html`` and
+``to_text`` of a tree need nothing.
 """
 
 from sensortree.display.path import PathDisplay

@@ -1,85 +1,36 @@
 """`Layout`: where the words, boxes and edges of a tree go.
 
 The picture reads from left to right. Every leaf has a row of its own; a node stands in
-the row of the first leaf below it, so its negative child goes on straight to the right
-and its positive child hangs below. Buying moves one column to the right. Hence no two
-vertices share a cell of this grid, and no two edges cross. A row is as high as what
-stands in it.
+the row of the first leaf below it, so its first way goes on straight to the right and the
+others hang below, side by side, the last one leftmost. Every decision moves one column to
+the right. Hence no two vertices share a cell of this grid, and no two edges cross. A row
+is as high as what stands in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sensortree.display.words import bought_words, known_words, percent
+from sensortree.display.vertices import THICKEST, Vertex
 
 SIZE = 8.0  # of the letters; like all lengths below, in points
 LINE = 1.25 * SIZE
 PAD = 5.0  # between a text and what is around it
-INDENT = 12.0  # from a node's left side to the edge that hangs below it
+INDENT = 12.0  # from a node's left side to the last edge that hangs below it
 BAR = 72.0  # length of a bar that shows a mix of classes
-THINNEST, THICKEST = 0.8, 8.0  # edges that no row and that every row takes
-
-
-@dataclass(frozen=True, eq=False)
-class Vertex:
-    """A vertex with the edge that leads to it.
-
-    Attributes
-    ----------
-    number : int
-        As the tree numbers its nodes or its leaves.
-    is_leaf : bool
-    parent : Vertex or None
-    positive : bool
-        Whether it is its parent's positive child.
-    known : tuple of str
-        Sensors known here.
-    bought : tuple of str
-        Sensors bought on the way here from the parent; at the root, those known there.
-    price : float
-        Price of `bought`.
-    share : float
-        Share of rows that come here.
-    row, column : int
-        Cell of the picture.
-    """
-
-    number: int
-    is_leaf: bool
-    parent: Vertex | None = field(repr=False)
-    positive: bool
-    known: tuple[str, ...]
-    bought: tuple[str, ...]
-    price: float
-    share: float
-    row: int
-    column: int
-
-    @property
-    def thickness(self) -> float:
-        """Width of the edge that leads here, in points."""
-        return THINNEST + (THICKEST - THINNEST) * self.share
-
-    @property
-    def kind(self) -> str:
-        """What the edge that leads here is: "buy", "stop" (or go on), or "unreached"."""
-        if not self.share:
-            return "unreached"
-        return "buy" if self.bought else "stop"
 
 
 @dataclass(frozen=True)
 class Mix:
-    """Classes of the rows at the leaves, as bars with a legend.
+    """Classes of the rows at the ends of the picture, as bars with a legend.
 
     Attributes
     ----------
     names : tuple of str
         Of the classes that have a colour, and of the others together.
     shares : sequence of sequence of float
-        For every leaf the share of each; empty where no row came.
+        For every end the share of each; empty where no row came.
     """
 
     names: tuple[str, ...]
@@ -88,7 +39,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table of leaves; `width` is the least that it takes."""
+    """A column of the table, a cell for each row; `width` is the least that it takes."""
 
     head: str
     cells: Sequence[str]
@@ -131,6 +82,7 @@ class Layout:
         self.mix = mix
         self._measure = measure
         self._set_rows()
+        self._set_strands()
         self._set_columns()
         self._set_table()
         self._set_legend()
@@ -140,7 +92,7 @@ class Layout:
         n_rows = sum(v.is_leaf for v in self.vertices)
         above, below = [LINE] * n_rows, [LINE] * n_rows
         for v in self.vertices:
-            cells = [column.cells[v.number] for column in self.columns]
+            cells = [column.cells[v.row] for column in self.columns]
             texts = cells if v.is_leaf else [self.words[v]]
             half = max(map(_height, texts)) / 2 + PAD
             label = _height(self.labels[v]) + THICKEST / 2 + PAD
@@ -154,6 +106,16 @@ class Layout:
             self._rows.append(y)
             y -= below[row] + PAD / 2
         self.height = PAD - y
+
+    def _set_strands(self) -> None:
+        """Put the edges that hang below a node side by side, from the last one on."""
+        self._strand: dict[Vertex, float] = {}
+        taken: dict[Vertex, float] = {}
+        for v in reversed(self.vertices):
+            if v.parent is not None and v.way:
+                left = taken.get(v.parent, -v.thickness / 2)
+                self._strand[v] = INDENT + left + v.thickness / 2
+                taken[v.parent] = left + v.thickness
 
     def _set_columns(self) -> None:
         """Push columns to the right until boxes and labels have the room they need."""
@@ -188,17 +150,15 @@ class Layout:
         """Left end of the horizontal part of the edge that leads to a vertex."""
         if vertex.parent is None:
             return PAD
-        if vertex.positive:
-            return self.x[vertex.parent.column] + INDENT
+        if vertex.way:
+            return self.x[vertex.parent.column] + self._strand[vertex]
         return self.right[vertex.parent.number]
 
     def way(self, vertex: Vertex) -> list[tuple[float, float]]:
         """Points of the edge that leads to a vertex."""
         parent, start, y = vertex.parent, self.start(vertex), self.y(vertex)
         end = self.table_left - PAD if vertex.is_leaf else self.x[vertex.column]
-        if parent and vertex.column == parent.column:
-            return [(start, self.y(parent)), (start, y)]
-        if parent and vertex.positive:
+        if parent and vertex.way:
             return [(start, self.y(parent)), (start, y), (end, y)]
         beneath = PAD if parent else 0  # begins under the parent's box
         return [(start - beneath, y), (end, y)]
@@ -249,27 +209,6 @@ class Layout:
             left += width + 3 * PAD
         self.width = max(self.width, left if y == self.legend[0][2] else 0.0)
         self.height = LINE + PAD - y
-
-
-def node_words(vertex: Vertex, second: str) -> str:
-    """What stands in a node's box: what is known there, and a second line."""
-    if vertex.parent and not vertex.bought and vertex.positive:
-        return f"otherwise\n{second}"
-    return f"{known_words(vertex.known)}\n{second}"
-
-
-def share_words(vertex: Vertex) -> str:
-    """Second line in a node's box: for how many rows."""
-    return f"node {vertex.number}: {percent(vertex.share)} of rows"
-
-
-def edge_words(vertex: Vertex, price: str) -> str:
-    """Words on the edge that leads to a vertex: what is decided, and its price."""
-    if vertex.bought:
-        return bought_words(vertex.bought, price)
-    if vertex.parent is None or (vertex.positive and not vertex.is_leaf):
-        return ""
-    return "stop" if vertex.is_leaf else "go on"
 
 
 def _height(text: str) -> float:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.display.layout import Column, Layout, Vertex, edge_words, node_words
+from sensortree.display.folding import LINES, around
+from sensortree.display.layout import Column, Layout
+from sensortree.display.leaf_table import cost_words, known_lines, leaf_lines
 from sensortree.display.pen import draw
 from sensortree.display.svg import svg
-from sensortree.display.tree import placed
-from sensortree.display.words import known_column, money_format
+from sensortree.display.vertices import Vertex, edge_words, node_words, placed
+from sensortree.display.words import money_format
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.paths import path_costs, vertex_paths
 from sensortree.tree.tree import SensorTree
@@ -36,23 +38,26 @@ class PathDisplay:
         Prices of this example, if it has its own.
     unit : str, default=""
         What a price is counted in, for the head of the cost column.
+    max_leaves : int or None, default=32
+        A tree of so many leaves is drawn whole; of a larger one, each way that the row
+        did not take is one line. None draws all leaves.
 
     Attributes
     ----------
     vertices : tuple of Vertex
-        The tree, depth first; the share of a vertex is 1 on the way, else 0.
+        What is drawn, depth first; the share of a vertex is 1 on the way, else 0.
     ax_ : matplotlib Axes
         Where `plot` drew.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     nodes_ : list of matplotlib Text
-        The boxes, in the tree's numbering.
+        The boxes, as in `vertices`.
     edges_ : list of matplotlib Line2D
         The edges, as in `vertices`.
     edge_labels_ : list of matplotlib Text
         What is written on the edges.
     leaves_ : list of lists of matplotlib Text
-        The cells of each leaf's line in the table on the right.
+        The cells of each line of the table on the right.
 
     Examples
     --------
@@ -83,6 +88,7 @@ class PathDisplay:
         *,
         prices: Array | None = None,
         unit: str = "",
+        max_leaves: int | None = LINES,
     ):
         self.tree = tree
         self.sensors = sensors
@@ -91,9 +97,12 @@ class PathDisplay:
         self.scores = scores
         self.prices = prices
         self.unit = unit
+        self.max_leaves = max_leaves
 
     @classmethod
-    def from_explanation(cls, explanation: Any, *, unit: str = "") -> PathDisplay:
+    def from_explanation(
+        cls, explanation: Any, *, unit: str = "", max_leaves: int | None = LINES
+    ) -> PathDisplay:
         """Show what an explanation says.
 
         Parameters
@@ -102,6 +111,8 @@ class PathDisplay:
             Such as ``model.explain(x)``.
         unit : str, default=""
             What a price is counted in.
+        max_leaves : int or None, default=32
+            Leaves of a tree that is drawn whole.
 
         Returns
         -------
@@ -117,11 +128,18 @@ class PathDisplay:
             {passage.node: passage.score for passage in explanation.nodes},
             prices=explanation.prices,
             unit=unit,
+            max_leaves=max_leaves,
         )
 
     @classmethod
     def from_estimator(
-        cls, model: Any, x: Any, *, prices: ArrayLike | None = None, unit: str = ""
+        cls,
+        model: Any,
+        x: Any,
+        *,
+        prices: ArrayLike | None = None,
+        unit: str = "",
+        max_leaves: int | None = LINES,
     ) -> PathDisplay:
         """Follow one row through a fitted tree.
 
@@ -133,17 +151,20 @@ class PathDisplay:
             Prices of the row, if the model was fitted with such.
         unit : str, default=""
             What a price is counted in.
+        max_leaves : int or None, default=32
+            Leaves of a tree that is drawn whole.
 
         Returns
         -------
         display : PathDisplay
             Not drawn yet; call its `plot`.
         """
-        return cls.from_explanation(model.explain(x, prices), unit=unit)
+        told = model.explain(x, prices)
+        return cls.from_explanation(told, unit=unit, max_leaves=max_leaves)
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
-        """The tree, depth first; the share of a vertex is 1 on the way, else 0."""
+        """What is drawn, depth first; the share of a vertex is 1 on the way, else 0."""
         tree = self.tree
         leaf_share = np.zeros(tree.n_leaves)
         node_share = np.zeros(tree.n_nodes)
@@ -154,7 +175,9 @@ class PathDisplay:
             first = int(np.flatnonzero(tree.path_signs[:, ~self.place])[0])
             above = tree.path_signs[first] != 0
             node_share[: ~self.place + 1] = above[: ~self.place + 1]
-        return placed(tree, self.sensors, node_share, leaf_share, self._price)
+        on_way = np.flatnonzero(node_share).tolist()
+        outline = around(tree, on_way, self.max_leaves)
+        return placed(outline, self.sensors, node_share, leaf_share, self._price)
 
     def _price(self, then: frozenset[str], known: frozenset[str]) -> float:
         return float(np.sum(self.sensors.cost_of(then, known, self.prices)))
@@ -190,7 +213,7 @@ class PathDisplay:
         money = self._money()
         return Layout(
             vertices,
-            self._table(money),
+            self._table([v for v in vertices if v.is_leaf], money),
             {v: node_words(v, self._words(v)) for v in vertices if not v.is_leaf},
             {v: edge_words(v, money(v.price)) for v in vertices},
             measure,
@@ -202,31 +225,36 @@ class PathDisplay:
 
     def _tip(self, vertex: Vertex) -> list[str]:
         """What is known about a vertex; the first lines are about its edge."""
-        what = f"{'leaf' if vertex.is_leaf else 'node'} {vertex.number}"
         bought = "nothing more is bought"
         if vertex.bought:
             price = self._money()(vertex.price)
             bought = f"bought: {', '.join(vertex.bought)}, +{price}"
         known = f"known: {', '.join(vertex.known) or 'nothing'}"
-        return [f"{what}{'' if vertex.share else ', not on the way'}", bought, known]
+        off = "" if vertex.share else ", not on the way"
+        return [f"{vertex.name}{off}", bought, known]
 
     def _words(self, vertex: Vertex) -> str:
-        """Second line in a node's box: its score, and the answer if it is given there."""
-        words = f"node {vertex.number}"
-        if vertex.number in self.scores:
-            words += f": g = {self.scores[vertex.number]:+.2f}"
-        return f"{words}\n{self.answer}" if self.place == ~vertex.number else words
+        """Lines in a node's box: its scores, and the answer if it is given there."""
+        scores = [
+            (node, self.scores[node]) for node in vertex.nodes if node in self.scores
+        ]
+        if len(vertex.nodes) == 1:
+            words = "".join(f": g = {score:+.2f}" for _, score in scores)
+        else:
+            words = "".join(f"\ng{node} = {score:+.2f}" for node, score in scores)
+        answer = f"\n{self.answer}" if ~self.place in vertex.nodes else ""
+        return vertex.name + words + answer
 
-    def _table(self, money: Callable[[float], str]) -> list[Column]:
+    def _table(self, ends: list[Vertex], money: Callable[[float], str]) -> list[Column]:
         """Columns of the table of leaves."""
         unit = f"\n({self.unit})" if self.unit else ""
-        leaves = self.tree.leaves
-        costs = path_costs(vertex_paths(self.tree)[1], self.sensors, self.prices)
-        known = [self.sensors.in_order(leaf.sensors) for leaf in leaves]
-        answers = [self.answer if k == self.place else "" for k in range(len(leaves))]
+        paths = vertex_paths(self.tree)[1]
+        costs = path_costs(paths, self.sensors, self.prices).reshape(-1)
+        answers = [self.answer if self.place in end.leaves else "" for end in ends]
+        prices = [cost_words(costs[list(end.leaves)], money) for end in ends]
         return [
-            Column("leaf", [str(number) for number in range(len(leaves))]),
-            Column(*known_column(known)),
-            Column(f"cost{unit}", [money(c) for c in costs.reshape(-1)]),
+            leaf_lines(ends),
+            known_lines(ends),
+            Column(f"cost{unit}", prices),
             Column("answer", answers, "left"),
         ]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sensortree.display.colours import CLASSES, Colours
-from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout, Vertex
+from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout
 from sensortree.display.tradeoff import new_figure
+from sensortree.display.vertices import Vertex
 
 
 class Pen:
@@ -69,7 +70,7 @@ class Pen:
             self._text(
                 left if column.align == "left" else right,
                 self.layout.y(vertex),
-                column.cells[vertex.number],
+                column.cells[vertex.row],
                 self._ink(vertex),
                 ha=column.align,
             )
@@ -82,7 +83,7 @@ class Pen:
         assert layout.mix is not None
         assert layout.bars is not None
         left = layout.bars
-        for i, share in enumerate(layout.mix.shares[vertex.number]):
+        for i, share in enumerate(layout.mix.shares[vertex.row]):
             where = (left, layout.y(vertex) - LINE / 2)
             parts.append(self._rectangle(where, BAR * share, i))
             left += BAR * share
@@ -113,6 +114,8 @@ class Pen:
         )
 
     def _ink(self, vertex: Vertex) -> str:
+        if vertex.share and vertex.is_folded:
+            return self.colours.stop
         return self.colours.ink if vertex.share else self.colours.unreached
 
     def _text(self, x: float, y: float, text: str, colour: str, **options: Any) -> Any:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 from sensortree.display.colours import CLASSES, DARK, LIGHT, Colours
-from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout, Vertex
+from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout
+from sensortree.display.vertices import Vertex
 from sensortree.display.words import estimated_width
 
 SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
@@ -34,14 +35,58 @@ LIGHT_PAGES = (
 )
 NOTE = (
     "An edge is as wide as the share of rows that takes it; a dashed one is taken by "
-    "none. Rest the mouse on a part of the tree to read more."
+    "none. Rest the mouse on a part of the tree to read more. A double click zooms in, and "
+    "out again, as the wheel does while Ctrl is held; what is zoomed in can be dragged."
 )
+# Moves the part of the picture that is seen, and nothing else; without it the picture is
+# the same. Neither < nor an ampersand may stand in it, since XML would read them.
+ZOOM = """
+for (const svg of document.querySelectorAll("svg.NAME:not([data-zooms])")) {
+  svg.dataset.zooms = "";
+  const seen = svg.viewBox.baseVal, {width, height} = seen;
+  const at = (e) =>
+    new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const between = (low, value, high) => Math.min(Math.max(low, value), high);
+  const look = (x, y, part) => {
+    seen.width = width * part;
+    seen.height = height * part;
+    seen.x = between(0, x, width - seen.width);
+    seen.y = between(0, y, height - seen.height);
+    svg.style.cursor = part === 1 ? "" : "grab";
+  };
+  const zoom = (e, times) => {
+    const p = at(e), part = between(1 / 16, times * seen.width / width, 1);
+    const scale = part * width / seen.width;
+    look(p.x - scale * (p.x - seen.x), p.y - scale * (p.y - seen.y), part);
+  };
+  let held = null;
+  svg.addEventListener("wheel", (e) => {
+    if (!(e.ctrlKey || e.metaKey || document.documentElement === svg)) return;
+    e.preventDefault();
+    zoom(e, 1.002 ** e.deltaY);
+  }, {passive: false});
+  svg.addEventListener("dblclick", (e) => zoom(e, seen.width === width ? 1 / 3 : 16));
+  svg.addEventListener("pointerdown", (e) => {
+    if (e.pointerType === "touch" || seen.width === width) return;
+    e.preventDefault();
+    svg.setPointerCapture(e.pointerId);
+    held = at(e);
+  });
+  svg.addEventListener("pointermove", (e) => {
+    if (held === null) return;
+    const p = at(e);
+    look(seen.x + held.x - p.x, seen.y + held.y - p.y, seen.width / width);
+  });
+  svg.addEventListener("pointerup", () => { held = null; });
+}
+"""
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def svg(
     arrange: Callable[[Callable[[str], float]], Layout],
     tip: Callable[[Vertex], Sequence[str]],
+    zoom: bool = True,
 ) -> str:
     """Picture of a tree as the text of an SVG element.
 
@@ -52,18 +97,21 @@ def svg(
     tip : callable
         Given a vertex, returns lines to show where the mouse rests; the first says how
         many rows come there, the second what is bought on the way.
+    zoom : bool, default=True
+        Whether a script in the picture lets the reader zoom and drag.
     """
     layout = arrange(lambda text: estimated_width(text, SIZE))
     body = "\n".join(_parts(layout, tip))
     name = "sensortree-" + hashlib.sha256(body.encode()).hexdigest()[:10]
+    script = f"<script>{ZOOM.replace('NAME', name)}</script>\n" if zoom else ""
     width, height = layout.width, layout.height
-    n_leaves = sum(v.is_leaf for v in layout.vertices)
+    n_leaves = len(layout.vertices[0].leaves)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" '
         f'aria-label="sensor tree, {n_leaves} {"leaf" if n_leaves == 1 else "leaves"}" '
         f'width="{SCALE * width:.0f}" height="{SCALE * height:.0f}" '
         f'viewBox="0 0 {width:.1f} {height:.1f}">\n'
-        f"<style>\n{_style(name, LEAST * width)}\n</style>\n{body}\n</svg>"
+        f"<style>\n{_style(name, LEAST * width)}\n</style>\n{body}\n{script}</svg>"
     )
 
 
@@ -112,7 +160,7 @@ def _style(name: str, least: float) -> str:
 def _colour_rules(where: str, colours: Colours) -> Iterator[str]:
     yield f"{where} .paper,{where} .box{{fill:{colours.paper}}}"
     yield f"{where} text{{fill:{colours.ink}}}"
-    yield f"{where} .head text{{fill:{colours.stop}}}"
+    yield f"{where} .head text,{where} .folded text{{fill:{colours.stop}}}"
     yield f"{where} .unreached text{{fill:{colours.unreached}}}"
     for kind in ("buy", "stop", "unreached"):
         colour = colours.of(kind)
@@ -182,15 +230,16 @@ def _leaf(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
     ]
     for column, left, right in layout.table:
         x = left if column.align == "left" else right
-        parts.append(_words(x, middle, column.cells[vertex.number], column.align))
+        parts.append(_words(x, middle, column.cells[vertex.row], column.align))
     if layout.mix is not None and layout.bars is not None:
         left = layout.bars
-        for i, share in enumerate(layout.mix.shares[vertex.number]):
+        for i, share in enumerate(layout.mix.shares[vertex.row]):
             if share:
                 low = -middle - LINE / 2
                 parts.append(_rectangle(left, low, BAR * share, LINE, i))
             left += BAR * share
-    return _group(vertex.kind, tip, parts, down=middle - layout.y(vertex))
+    kind = vertex.kind + (" folded" if vertex.is_folded else "")
+    return _group(kind, tip, parts, down=middle - layout.y(vertex))
 
 
 def _group(

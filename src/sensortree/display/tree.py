@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.display.colours import CLASSES
-from sensortree.display.layout import (
-    Column,
-    Layout,
-    Mix,
+from sensortree.display.folding import LINES, without_rare
+from sensortree.display.layout import Layout
+from sensortree.display.leaf_table import LeafTable
+from sensortree.display.lines import lines_of
+from sensortree.display.pen import draw
+from sensortree.display.svg import page, svg
+from sensortree.display.vertices import (
     Vertex,
     edge_words,
     node_words,
+    placed,
     share_words,
 )
-from sensortree.display.pen import draw
-from sensortree.display.svg import page, svg
-from sensortree.display.words import known_column, money_format, percent, shortened
-from sensortree.exceptions import DataError
+from sensortree.display.words import money_format, percent
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.paths import leaf_costs
-from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
-TOLD = 10  # classes of a leaf that are told where the mouse rests
+TOLD = 10  # ways of a line that are told where the mouse rests
 
 
 class TreeDisplay:
     """A tree of sensors, with the share of rows that takes each way.
+
+    Nodes that know the same and follow each other are one box with several ways out: what
+    can be bought there, or to stop. In a large tree, what few rows reach is folded.
 
     Parameters
     ----------
@@ -47,6 +51,10 @@ class TreeDisplay:
         Names of these classes.
     unit : str, default=""
         What a price is counted in, for the head of the cost column.
+    max_leaves : int or None, default=32
+        A tree of so many leaves is drawn whole. In a larger one, ways that fewer than 1 %
+        of the rows take are folded into one line at each box, and more, the rarest first,
+        until so many lines are left. None folds nothing.
 
     Attributes
     ----------
@@ -55,21 +63,21 @@ class TreeDisplay:
     leaf_cost : ndarray of shape (n_leaves,)
         Price of the way to each leaf.
     vertices : tuple of Vertex
-        The tree, depth first, each vertex with the edge that leads to it.
+        What is drawn, depth first, each vertex with the edge that leads to it.
     ax_ : matplotlib Axes
         Where `plot` drew.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     nodes_ : list of matplotlib Text
-        The boxes, in the tree's numbering.
+        The boxes, as in `vertices`.
     edges_ : list of matplotlib Line2D
         The edges, as in `vertices`; the root has one if something is known there.
     edge_labels_ : list of matplotlib Text
         What is written on the edges.
     leaves_ : list of lists of matplotlib Text
-        The cells of each leaf's line in the table on the right.
+        The cells of each line of the table on the right.
     bars_ : list of lists of matplotlib Rectangle
-        For each leaf the parts of the bar that shows its classes.
+        For each line the parts of the bar that shows its classes.
     legend_ : list of matplotlib Text
         Names of the classes that have a colour.
 
@@ -88,7 +96,8 @@ class TreeDisplay:
     >>> display.leaf_cost
     array([0., 5.])
 
-    Then ``display.plot()`` draws it, and ``display.to_svg()`` does without matplotlib:
+    Then ``display.plot()`` draws it; ``display.to_svg()`` and ``display.to_text()`` do
+    without matplotlib:
 
     >>> display.to_svg().startswith("<svg")
     True
@@ -107,6 +116,7 @@ class TreeDisplay:
         leaf_classes: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         unit: str = "",
+        max_leaves: int | None = LINES,
     ):
         self.tree = tree
         self.sensors = sensors
@@ -119,7 +129,12 @@ class TreeDisplay:
         )
         self.classes = None if classes is None else np.asarray(classes)
         self.unit = unit
+        self.max_leaves = max_leaves
         _check_classes(self)
+        if max_leaves is not None and max_leaves < 1:
+            raise ParameterError(
+                f"max_leaves must be at least 1, got {max_leaves}; None draws all leaves."
+            )
 
     @classmethod
     def from_estimator(
@@ -130,6 +145,7 @@ class TreeDisplay:
         *,
         prices: ArrayLike | None = None,
         unit: str = "",
+        max_leaves: int | None = LINES,
     ) -> TreeDisplay:
         """Follow rows through a fitted tree.
 
@@ -144,6 +160,9 @@ class TreeDisplay:
             Prices of each row of X, if the model was fitted with such.
         unit : str, default=""
             What a price is counted in.
+        max_leaves : int or None, default=32
+            Leaves of a tree that is drawn whole; in a larger one, what few rows reach is
+            folded until so many lines are left. None folds nothing.
 
         Returns
         -------
@@ -153,7 +172,7 @@ class TreeDisplay:
         if X is None:
             if y is not None:
                 raise DataError("y was given without X; give the rows it belongs to.")
-            return _of_training(cls, model, unit)
+            return _of_training(cls, model, unit, max_leaves)
         given = {} if prices is None else {"prices": prices}
         leaf = model.apply(X, **given)
         n_leaves = model.tree_.n_leaves
@@ -161,7 +180,9 @@ class TreeDisplay:
         rows = np.bincount(leaf[ends], minlength=n_leaves)
         share = rows / len(leaf)
         if y is None:
-            return cls(model.tree_, model.sensors_, share, unit=unit)
+            return cls(
+                model.tree_, model.sensors_, share, unit=unit, max_leaves=max_leaves
+            )
         truth = np.asarray(y)
         if truth.shape != leaf.shape:
             raise DataError(
@@ -183,6 +204,7 @@ class TreeDisplay:
             leaf_classes=np.stack(mix, axis=1),
             classes=model.classes_,
             unit=unit,
+            max_leaves=max_leaves,
         )
 
     @property
@@ -197,9 +219,13 @@ class TreeDisplay:
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
-        """The tree, depth first, each vertex with the edge that leads to it."""
+        """What is drawn, depth first, each vertex with the edge that leads to it."""
         return placed(
-            self.tree, self.sensors, self.node_share, self.leaf_share, _price(self)
+            without_rare(self.tree, self.leaf_share, self.max_leaves),
+            self.sensors,
+            self.node_share,
+            self.leaf_share,
+            _price(self),
         )
 
     def plot(self, ax: Any = None) -> TreeDisplay:
@@ -218,7 +244,7 @@ class TreeDisplay:
         draw(self, self._layout, ax)
         return self
 
-    def to_svg(self, *, tips: bool = True) -> str:
+    def to_svg(self, *, tips: bool = True, zoom: bool = True) -> str:
         """Draw the tree as the text of an SVG picture, without matplotlib.
 
         It needs nothing from elsewhere, follows the light or dark theme of the page it
@@ -229,13 +255,17 @@ class TreeDisplay:
         tips : bool, default=True
             Whether all that is known about a vertex is shown where the mouse rests; this
             is about a third of the text.
+        zoom : bool, default=True
+            Whether the picture carries a script that lets the reader zoom and drag it: a
+            double click, or the wheel while Ctrl is held. Where scripts do not run, the
+            picture is the same and stands still.
 
         Returns
         -------
         svg : str
             Of a file, or for the inside of an HTML page.
         """
-        return svg(self._layout, self._tip if tips else lambda vertex: ())
+        return svg(self._layout, self._tip if tips else lambda vertex: (), zoom)
 
     def to_html(self, title: str = "Sensor tree") -> str:
         """Draw the tree as an HTML page of its own; see `to_svg`.
@@ -250,35 +280,76 @@ class TreeDisplay:
         """
         return page(self.to_svg(), title)
 
+    def to_text(self) -> str:
+        """Draw the tree as lines of text, folded as in the picture.
+
+        Returns
+        -------
+        text : str
+
+        Examples
+        --------
+        >>> from sensortree import SensorSet, TreeDisplay, exhaustive_tree
+        >>> sensors = SensorSet(("a", "b", "c"), ((0,), (1,), (2,)), (1.0, 2.0, 5.0))
+        >>> tree = exhaustive_tree(sensors.names, root=["a"])
+        >>> print(TreeDisplay(tree, sensors, [0.5, 0.2, 0.1, 0.15, 0.05]).to_text())
+        buy a, +1: nodes 0–1, 100.0 % of rows
+        ├─ stop: leaf 0, 50.0 % of rows
+        ├─ buy b, +2: node 2, 30.0 % of rows
+        │  ├─ stop: leaf 1, 20.0 % of rows
+        │  └─ buy c, +5: leaf 2, 10.0 % of rows
+        └─ buy c, +5: node 3, 20.0 % of rows
+           ├─ stop: leaf 3, 15.0 % of rows
+           └─ buy b, +2: leaf 4, 5.0 % of rows
+        """
+        money = money_format(self.sensors.costs)
+        return lines_of(self.vertices, lambda v: _price_words(self, v, money))
+
     def _layout(self, measure: Callable[[str], float]) -> Layout:
         vertices = self.vertices
-        money = money_format(self.sensors.costs)
+        money, table = money_format(self.sensors.costs), _table(self, vertices)
         return Layout(
             vertices,
-            _table(self, money),
+            table.columns(money, self.unit),
             {v: node_words(v, share_words(v)) for v in vertices if not v.is_leaf},
-            {v: edge_words(v, _price_words(self, v, money)) for v in vertices},
+            {v: edge_words(v, _price_words(self, v, money), True) for v in vertices},
             measure,
-            _mix(self),
+            table.bars(),
         )
 
     def _tip(self, vertex: Vertex) -> list[str]:
         """All that is known about a vertex; the first lines are about its edge."""
         money = money_format(self.sensors.costs)
-        what = f"{'leaf' if vertex.is_leaf else 'node'} {vertex.number}"
-        lines = [f"{what}: {percent(vertex.share)} of rows"]
+        lines = [f"{vertex.name}: {percent(vertex.share)} of rows"]
         if vertex.bought:
             price = _price_words(self, vertex, money)
             lines.append(f"bought: {', '.join(vertex.bought)}, +{price}")
+        elif vertex.gathered > 1:
+            lines.append(f"{vertex.gathered} ways that few rows take")
         else:
             lines.append("nothing more is bought")
         lines.append(f"known: {', '.join(vertex.known) or 'nothing'}")
+        if vertex.is_folded:
+            lines += self._folded_lines(vertex)
         if vertex.is_leaf:
-            lines += _class_lines(self, vertex.number)
+            lines += _table(self, (vertex,)).class_words(vertex)
+        return lines
+
+    def _folded_lines(self, vertex: Vertex) -> list[str]:
+        """Leaves that are folded, those that most rows reach first."""
+        first = sorted(vertex.leaves, key=lambda leaf: -self.leaf_share[leaf])[:TOLD]
+        lines = []
+        for leaf in first:
+            more = self.tree.leaves[leaf].sensors.difference(vertex.known)
+            names = ", ".join(self.sensors.in_order(more)) or "nothing"
+            share = percent(self.leaf_share[leaf])
+            lines.append(f"leaf {leaf}: {share} of rows, + {names}")
         return lines
 
 
-def _of_training(cls: type[TreeDisplay], model: Any, unit: str) -> TreeDisplay:
+def _of_training(
+    cls: type[TreeDisplay], model: Any, unit: str, max_leaves: int | None
+) -> TreeDisplay:
     """The ways of the training rows, which a policy keeps."""
     policy = model.policy_
     rows = policy.flow.leaf_rows
@@ -289,6 +360,7 @@ def _of_training(cls: type[TreeDisplay], model: Any, unit: str) -> TreeDisplay:
         leaf_classes=policy.flow.leaf_classes,
         classes=policy.classes,
         unit=unit,
+        max_leaves=max_leaves,
     )
 
 
@@ -306,57 +378,9 @@ def _check_classes(display: TreeDisplay) -> None:
         )
 
 
-def placed(
-    tree: SensorTree,
-    sensors: SensorSet,
-    node_share: Array,
-    leaf_share: Array,
-    price: Callable[[frozenset[str], frozenset[str]], float],
-) -> tuple[Vertex, ...]:
-    """Vertices of a tree, depth first, each in its cell of the picture.
-
-    `price` is given what is known at a vertex, and at its parent.
-    """
-    found: list[Vertex] = []
-    count = {Node: 0, Leaf: 0}
-
-    def place(vertex: Leaf | Node, parent: Vertex | None, positive: bool) -> None:
-        number, row = count[type(vertex)], count[Leaf]
-        count[type(vertex)] += 1
-        is_leaf = isinstance(vertex, Leaf)
-        known = frozenset(parent.known if parent else ())
-        bought = vertex.sensors - known
-        here = Vertex(
-            number,
-            is_leaf,
-            parent,
-            positive,
-            sensors.in_order(vertex.sensors),
-            sensors.in_order(bought),
-            price(vertex.sensors, known),
-            float((leaf_share if is_leaf else node_share)[number]),
-            row,
-            _column(parent, hangs_below=positive and not is_leaf and not bought),
-        )
-        found.append(here)
-        if isinstance(vertex, Node):
-            place(vertex.negative, here, False)
-            place(vertex.positive, here, True)
-
-    place(tree.root, None, False)
-    return tuple(found)
-
-
 def _price(display: TreeDisplay) -> Callable[[frozenset[str], frozenset[str]], float]:
     """Price of an edge, with the discounts for what is known before."""
     return lambda then, known: float(display.sensors.cost_of(then, known))
-
-
-def _column(parent: Vertex | None, hangs_below: bool) -> int:
-    """Column of a vertex: a choice among several stays in the column of its parent."""
-    if parent is None:
-        return 0
-    return parent.column if hangs_below else parent.column + 1
 
 
 def _price_words(
@@ -374,70 +398,13 @@ def _class_names(display: TreeDisplay) -> list[str]:
     return [name if isinstance(name, str) else f"class {name}" for name in classes]
 
 
-def _class_lines(display: TreeDisplay, leaf: int) -> list[str]:
-    """Classes at a leaf with their shares, the most frequent first."""
-    if display.leaf_classes is None:
-        return []
-    mix, names = _shares(display.leaf_classes)[leaf], _class_names(display)
-    order = np.argsort(-mix, kind="stable")[:TOLD]
-    return [f"{names[i]}: {percent(mix[i])}" for i in order if mix[i]]
-
-
-def _shares(rows: Array) -> Array:
-    """Rows as shares of their line; all 0 where there are none."""
-    total = rows.sum(axis=1, keepdims=True)
-    shares = np.zeros_like(rows)
-    np.divide(rows, total, out=shares, where=total > 0)
-    return shares
-
-
-def _mix(display: TreeDisplay) -> Mix | None:
-    """Classes at the leaves; the most frequent have a colour of their own."""
-    if display.leaf_classes is None:
-        return None
-    rows = display.leaf_classes
-    names = [shortened(name, 32) for name in _class_names(display)]
-    shares = _shares(rows)
-    if len(names) > len(CLASSES):
-        overall = display.leaf_share @ shares
-        first = np.sort(np.argsort(-overall, kind="stable")[: len(CLASSES) - 1])
-        names = [names[i] for i in first] + [f"{len(names) - len(first)} other classes"]
-        shares = np.hstack(
-            [shares[:, first], 1 - shares[:, first].sum(1, keepdims=True)]
-        )
-    reached = rows.sum(axis=1) > 0
-    return Mix(
-        tuple(names),
-        [s.tolist() if r else [] for s, r in zip(shares, reached, strict=True)],
+def _table(display: TreeDisplay, vertices: Sequence[Vertex]) -> LeafTable:
+    """What is known of the leaves, for the ends among some vertices."""
+    return LeafTable(
+        [vertex for vertex in vertices if vertex.is_leaf],
+        display.leaf_share,
+        display.leaf_cost,
+        display.leaf_accuracy,
+        display.leaf_classes,
+        _class_names(display),
     )
-
-
-def _table(display: TreeDisplay, money: Callable[[float], str]) -> list[Column]:
-    """Columns of the table of leaves."""
-    unit = f"\n({display.unit})" if display.unit else ""
-    in_order = display.sensors.in_order
-    known = [in_order(leaf.sensors) for leaf in display.tree.leaves]
-    columns = [
-        Column("leaf", [str(number) for number in range(len(known))]),
-        Column(*known_column(known)),
-        Column("share\nof rows", [percent(share) for share in display.leaf_share]),
-        Column(f"cost{unit}", [money(cost) for cost in display.leaf_cost]),
-    ]
-    if display.leaf_accuracy is not None:
-        accuracy = ["–" if np.isnan(a) else f"{a:.3f}" for a in display.leaf_accuracy]
-        columns.append(Column("accuracy", accuracy))
-    if display.leaf_classes is not None:
-        columns.append(Column("most frequent", _most_frequent(display), "left"))
-    return columns
-
-
-def _most_frequent(display: TreeDisplay) -> list[str]:
-    """Most frequent class at each leaf, and its share."""
-    assert display.leaf_classes is not None
-    names, shares = _class_names(display), _shares(display.leaf_classes)
-    return [
-        f"{shortened(names[mix.argmax()], 20)}: {percent(mix.max())}"
-        if mix.any()
-        else "–"
-        for mix in shares
-    ]

@@ -51,9 +51,14 @@ def shortened(name: str, longest: int = LONGEST) -> str:
 
 
 def wrapped(names: Iterable[str], width: int = WRAP) -> str:
-    """Names, with commas, in lines of a fair length; a long word is broken if it must."""
+    """Names, with commas, in lines of a fair length."""
+    return _filled(", ".join(map(shortened, names)), width)
+
+
+def _filled(text: str, width: int = WRAP) -> str:
+    """Text in lines of a fair length; a long word is broken if it must."""
     lines = [""]
-    for word in ", ".join(map(shortened, names)).split(" "):
+    for word in text.split(" "):
         pieces = [word] if len(word) <= width else _pieces(word, width)
         for i, piece in enumerate(pieces):
             space = " " if lines[-1] and not i else ""
@@ -81,15 +86,22 @@ def known_words(names: tuple[str, ...]) -> str:
     return f"{len(names)} sensors known" if len(names) > 1 else shortened(text, WRAP)
 
 
-def known_column(leaves: Sequence[tuple[str, ...]]) -> tuple[str, list[str], str]:
+def known_column(
+    lines: Sequence[tuple[tuple[str, ...], bool]],
+) -> tuple[str, list[str], str]:
     """Head, cells and alignment of the column that says what is known at the leaves.
 
-    These are names, or numbers of sensors if the names need too much room.
+    These are names, or numbers of sensors if the names need too much room. Each line has
+    the names, and whether some leaves of it know more.
     """
-    texts = [wrapped(names, WIDE) or "nothing" for names in leaves]
+    texts = [
+        wrapped((*names, "…") if more else names, WIDE) or "nothing"
+        for names, more in lines
+    ]
     if all(text.count("\n") < 3 for text in texts):
         return "sensors known", texts, "left"
-    return "sensors\nknown", [str(len(names)) for names in leaves], "right"
+    cells = [f"≥ {len(names)}" if more else str(len(names)) for names, more in lines]
+    return "sensors\nknown", cells, "right"
 
 
 def bought_words(names: tuple[str, ...], price: str, lines: int = 6) -> str:
@@ -97,10 +109,23 @@ def bought_words(names: tuple[str, ...], price: str, lines: int = 6) -> str:
     for n_named in range(len(names), 0, -1):
         more = len(names) - n_named
         rest = (f"{more} more",) if more else ()
-        text = "buy " + wrapped((*names[:n_named], *rest, f"+{price}"))
+        told = (*map(shortened, names[:n_named]), *rest, f"+{price}")
+        text = "buy " + _filled(", ".join(told))
         if text.count("\n") < lines:
             break
     return text
+
+
+def range_words(numbers: Sequence[int]) -> str:
+    """Numbers in their order, those that follow each other as a range; of many the ends."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [f"{run[0]}–{run[-1]}" if run[1:] else str(run[0]) for run in runs]
+    return ", ".join(parts if len(parts) < 4 else [*parts[:2], f"… {parts[-1]}"])
 
 
 def percent(share: float) -> str:

@@ -153,6 +153,7 @@ class PolicyAnswers:
         *,
         prices: ArrayLike | None = None,
         unit: str = "",
+        max_leaves: int | None = 32,
     ) -> str:
         """Draw the tree as the text of an SVG picture; nothing else is needed for it.
 
@@ -166,13 +167,16 @@ class PolicyAnswers:
         prices : array-like of shape (n_samples, n_sensors), default=None
         unit : str, default=""
             What a price is counted in.
+        max_leaves : int or None, default=32
+            Leaves of a tree that is drawn whole; in a larger one, what few rows reach is
+            folded until so many lines are left. None folds nothing.
 
         Returns
         -------
         svg : str
-            It follows the light or dark theme of the page that it stands on.
+            It can be zoomed, and follows the light or dark theme of its page.
         """
-        return self._tree_display(X, y, prices, unit).to_svg()
+        return self._tree_display(X, y, prices, unit, max_leaves).to_svg()
 
     def to_html(
         self,
@@ -181,12 +185,13 @@ class PolicyAnswers:
         *,
         prices: ArrayLike | None = None,
         unit: str = "",
+        max_leaves: int | None = 32,
     ) -> str:
         """Draw the tree as an HTML page of its own.
 
         Parameters
         ----------
-        X, y, prices, unit
+        X, y, prices, unit, max_leaves
             As in `to_svg`.
 
         Returns
@@ -194,15 +199,22 @@ class PolicyAnswers:
         html : str
             It loads nothing from elsewhere.
         """
-        return self._tree_display(X, y, prices, unit).to_html()
+        return self._tree_display(X, y, prices, unit, max_leaves).to_html()
 
     def _tree_display(
-        self, X: Any, y: Any, prices: ArrayLike | None, unit: str
+        self,
+        X: Any,
+        y: Any,
+        prices: ArrayLike | None,
+        unit: str,
+        max_leaves: int | None,
     ) -> TreeDisplay:
         from sensortree.display import TreeDisplay
 
         _ = self._policy  # an unfitted model says that it is unfitted
-        return TreeDisplay.from_estimator(self, X, y, prices=prices, unit=unit)
+        return TreeDisplay.from_estimator(
+            self, X, y, prices=prices, unit=unit, max_leaves=max_leaves
+        )
 
     def _with_tree(self, html: str) -> str:
         """Part of an HTML page, for notebooks, with the tree behind it."""
