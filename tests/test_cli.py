@@ -355,6 +355,19 @@ def test_explain_follows_one_row_counted_from_one(folder):
     assert "beyond the last row" in run(*arguments, 121, code=2).stderr
 
 
+def test_explain_names_the_ways_not_taken_and_draws_them(folder, tmp_path):
+    arguments = ("explain", folder / "model.json", folder / "data.csv")
+    page = tmp_path / "why.html"
+    form = document(*arguments, "-o", page)
+    branches = [branch for fork in form["forks"] for branch in fork["branches"]]
+    assert {branch["taken"] for branch in branches} == {True, False}
+    assert "not taken: " in run(*arguments).stdout
+    html = page.read_text(encoding="utf-8")
+    assert html.startswith("<!DOCTYPE html>")
+    assert "<svg" in html
+    assert "exists; pass --force" in run(*arguments, "-o", page, code=2).stderr
+
+
 def test_inspect_shows_sensors_tree_and_certificate(folder):
     result = run("inspect", folder / "model.json")
     assert re.search(r"^glucose +2.5 +glucose$", result.stdout, re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from toys import BLOOD, per_row_prices, toy_policy
+from toys import BLOOD, forked_policy, per_row_prices, toy_policy
 
 from sensortree import DataError, PathDisplay, Sensor, SensorTreeClassifier
 from sensortree.policy.explanation import Purchase, explain
@@ -270,8 +271,141 @@ def test_the_text_names_scores_purchases_and_the_other_way():
         "node 0: g = +3 > 0, buy b (3)\n"
         "  +3  A = 1.5\n"
         "  +0  intercept\n"
-        "  the other way would buy nothing more; 60.0 % of training rows took it"
+        "  not taken: stop, margin -3; 60.0 % of training rows"
     )
+
+
+# the ways that were not taken -------------------------------------------------------------
+
+
+def branches_of(told, number=0):
+    return {
+        branch.words: (branch.taken, branch.margin, branch.cost, branch.share)
+        for branch in told.forks[number].branches
+    }
+
+
+def test_a_fork_names_the_way_taken_and_all_others():
+    # a = 1.5: g0 = 1.5 and g1 = -.5, so b is bought; both nodes know a.
+    told = explain(forked_policy(), Table(np.array([[1.5, 0.0, np.inf]])))
+    (fork,) = told.forks
+    assert (fork.nodes, fork.known, fork.spent) == ((0, 1), ("a",), 1.0)
+    assert not fork.rerouted
+    # stopping lacks 1.5 at node 0; c lacks .5 at node 1
+    assert branches_of(told) == {
+        "stop": (False, -1.5, (0.0, 0.0), 0.6),
+        "buy b (3)": (True, 0.5, (3.0, 3.0), 0.3),
+        "buy c (5)": (False, -0.5, (5.0, 5.0), 0.1),
+    }
+    assert [b.place for b in fork.branches] == [0, 1, 2]
+    assert fork.branches[1].bought == (Purchase("b", 3.0),)
+
+
+def test_ways_behind_a_node_that_was_not_passed_have_a_margin_too():
+    # a = -1 stops at node 0: g0 = -1, and g1 would be -3
+    told = explain(forked_policy(), Table(np.array([[-1.0, np.inf, np.inf]])))
+    assert [passage.node for passage in told.nodes] == [0]
+    margins = {words: branch[1] for words, branch in branches_of(told).items()}
+    assert margins == {"stop": 1.0, "buy b (3)": -1.0, "buy c (5)": -3.0}
+
+
+def test_a_score_of_zero_has_no_margin_and_takes_the_negative_way():
+    told = explain(forked_policy(), Table(np.array([[0.0, np.inf, np.inf]])))
+    assert branches_of(told)["stop"][:2] == (True, 0.0)
+    assert str(told.forks[0].branches[0].margin) == "0.0"
+
+
+def test_a_way_that_is_too_dear_is_said_beside_the_one_taken_instead():
+    # a = 3 decides for c, 6 dollars in all; within 4 dollars b is served best.
+    told = explain(forked_policy(max_cost=4.0), Table(np.array([[3.0, 0.0, np.inf]])))
+    assert told.forks[0].rerouted
+    taken = {words: branch[:2] for words, branch in branches_of(told).items()}
+    assert taken == {
+        "stop": (False, -3.0),
+        "buy b (3)": (True, -1.0),
+        "buy c (5)": (False, 1.0),
+    }
+    assert "not taken: buy c (5), margin +1, too dear" in str(told)
+
+
+def test_no_way_is_taken_by_a_row_that_has_to_stop_at_a_node():
+    told = explain(toy_policy(max_cost=2.0), BUYS)
+    assert (told.leaf, told.forks[0].rerouted) == (~0, True)
+    assert not any(branch.taken for branch in told.forks[0].branches)
+
+
+def test_the_text_lists_ways_by_how_near_they_were():
+    text = str(explain(forked_policy(), Table(np.array([[1.5, 0.0, np.inf]]))))
+    assert text == (
+        "'yes' at leaf 1 (probability 0.8); spent 4 of 9\n"
+        "start: buy a (1)\n"
+        "node 0: g = +1.5 > 0, go on\n"
+        "  +1.5  A = 1.5\n"
+        "  +0  intercept\n"
+        "node 1: g = -0.5 ≤ 0, buy b (3)\n"
+        "  +1.5  A = 1.5\n"
+        "  -2  intercept\n"
+        "  taken: buy b (3), margin +0.5; 30.0 % of training rows\n"
+        "  not taken: buy c (5), margin -0.5; 10.0 % of training rows\n"
+        "  not taken: stop, margin -1.5; 60.0 % of training rows"
+    )
+
+
+def test_plain_data_have_the_ways_too():
+    told = explain(forked_policy(), Table(np.array([[1.5, 0.0, np.inf]])))
+    form = json.loads(json.dumps(told.to_dict(), allow_nan=False))
+    (fork,) = form["forks"]
+    assert fork["nodes"] == [0, 1]
+    assert fork["branches"][1] == {
+        "place": 1,
+        "bought": [{"sensor": "b", "price": 3.0}],
+        "taken": True,
+        "margin": 0.5,
+        "cost": [3.0, 3.0],
+        "share": 0.3,
+    }
+
+
+def test_a_page_has_the_picture_and_every_way_the_taken_one_bold():
+    told = explain(forked_policy(), Table(np.array([[1.5, 0.0, np.inf]])))
+    part, page = told._repr_html_(), told.to_html("<why>")
+    assert part in page
+    assert "<title>&lt;why&gt;</title>" in page
+    assert PathDisplay.from_explanation(told).to_svg() in part
+    lines = re.findall(r"<tr style=\"([^\"]*)\">(.*?)</tr>", part)
+    cells = [re.findall("<td>(.*?)</td>", line) for _, line in lines]
+    assert cells == [
+        ["stop", "-1.5", "0", "0", "60.0 %"],
+        ["buy b", "+0.5", "3", "3", "30.0 %"],
+        ["buy c", "-0.5", "5", "5", "10.0 %"],
+    ]
+    assert ["bold" in style for style, _ in lines] == [False, True, False]
+
+
+def test_every_fork_has_one_way_decided_and_the_row_takes_it():
+    X, y = load_iris(return_X_y=True)
+    model = SensorTreeClassifier(
+        {"sepal": [0, 1], "petal": [2], "width": [3]},
+        cost_weight=0.002,
+        structure="exhaustive",
+        root_sensors=["sepal"],
+    ).fit(X, y)
+    sizes = set()
+    for row in X[::7]:
+        told = model.explain(row)
+        assert sum(len(fork.nodes) for fork in told.forks) >= len(told.nodes)
+        for fork in told.forks:
+            sizes.add(len(fork.branches))
+            (taken,) = [branch for branch in fork.branches if branch.taken]
+            assert taken.margin >= 0
+            others = [b.margin for b in fork.branches if not b.taken]
+            assert max(others) <= 0
+            assert sum(b.share for b in fork.branches) == pytest.approx(1)
+        bought = [
+            p for f in told.forks for b in f.branches if b.taken for p in b.bought
+        ]
+        assert bought == [p for node in told.nodes for p in node.bought]
+    assert max(sizes) > 2
 
 
 # the picture ------------------------------------------------------------------------------

@@ -72,3 +72,47 @@ def per_row_prices(policy: Policy) -> Policy:
         reader=replace(policy.reader, sensors=varying),
         decisions=(DecisionFunction(features, np.array([2.0, -0.1, 0.0])),),
     )
+
+
+FORK = SensorTree(
+    Node(["a"], Leaf(["a"]), Node(["a"], Leaf(["a", "b"]), Leaf(["a", "c"])))
+)
+
+
+def forked_policy(*, max_cost=None) -> Policy:
+    """Everybody buys a (1 dollar), then stops, or buys b (3 dollars) or c (5 dollars).
+
+    g0 = A and g1 = A - 2: up to 0 stops, up to 2 buys b, above buys c. Of ten training
+    rows six stopped, three bought b and one bought c.
+    """
+    sensors = SensorSet(
+        ("a", "b", "c"), ((0,), (1,), (2,)), np.array([1.0, 3.0, 5.0]), ("A", "B", "C")
+    )
+    features = DecisionFeatures(
+        (Raw(),), np.zeros(1), np.ones(1), np.zeros(1, dtype=bool)
+    )
+    likely = {"": 0.5, "a": 0.1, "ab": 0.8, "ac": 0.9}
+    return Policy(
+        SensorReader(sensors, {}, (1, 1, 1), allow_nan=False),
+        FORK,
+        (
+            DecisionFunction(features, np.array([1.0, 0.0])),
+            DecisionFunction(features, np.array([1.0, -2.0])),
+        ),
+        {
+            frozenset(known): ConstantScorer(np.array([1 - yes, yes]))
+            for known, yes in likely.items()
+        },
+        np.array(["no", "yes"]),
+        Flow(
+            node_rows=np.array([10.0, 4.0]),
+            leaf_classes=np.array([[5.0, 1.0], [1.0, 2.0], [0.0, 1.0]]),
+            leaf_loss=np.array([[0.5, 0.2, 0.1], [0.6, 0.2, 0.1]]),
+            stop_loss=np.array([0.5, 0.6]),
+            kept_loss=np.array([0.2, 0.2]),
+            total_loss=0.2,
+        ),
+        Loss(None),
+        0.01,
+        max_cost,
+    )

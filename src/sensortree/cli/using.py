@@ -126,13 +126,26 @@ def explain(
         int,
         typer.Option("--row", metavar="N", min=1, help="Row of the table, from 1."),
     ] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="HTML",
+            help="Page with the row's way drawn.",
+            show_default=False,
+        ),
+    ] = None,
+    force: options.Force = False,
     delimiter: options.Delimiter = ",",
     as_json: options.Json = False,
 ) -> None:
-    """Say why one row buys what it buys."""
+    """Say why one row buys what it buys, and what it could have bought."""
     from sensortree.cli.data_file import read_data
     from sensortree.cli.models import open_model, table_for
 
+    if output is not None:
+        check_free(output, force)
     policy, table = open_model(model), read_data(data, delimiter)
     if row > len(table):
         raise typer.BadParameter(
@@ -140,6 +153,8 @@ def explain(
         )
     X = table_for(policy, table)[row - 1 : row]
     explanation = policy.explain(X)
+    if output is not None:
+        write(output, explanation.to_html())
     emit("explain", {"row": row, **explanation.to_dict()}, str(explanation), as_json)
 
 

@@ -115,17 +115,17 @@ def svg(
     )
 
 
-def page(picture: str, title: str) -> str:
-    """HTML page around a picture."""
+def page(picture: str, title: str, note: str = NOTE) -> str:
+    """HTML page around a picture, with a note below it."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{_text(title)}</title>\n"
+        f"<title>{escaped(title)}</title>\n"
         "<style>\n:root{color-scheme:light dark}\n"
         f"body{{margin:1em;font:14px sans-serif;background:{LIGHT.paper};"
         f"color:{LIGHT.ink}}}\n"
         f"@media (prefers-color-scheme:dark){{body{{background:{DARK.paper};"
         f"color:{DARK.ink}}}}}\n</style>\n</head>\n"
-        f"<body>\n{picture}\n<p>{NOTE}</p>\n</body>\n</html>\n"
+        f"<body>\n{picture}\n<p>{note}</p>\n</body>\n</html>\n"
     )
 
 
@@ -246,7 +246,7 @@ def _group(
     kind: str, tip: Sequence[str], parts: Iterable[str], down: float = 0.0
 ) -> str:
     """Parts with one tip, all of them moved down."""
-    title = "<title>" + "\n".join(map(_text, tip)) + "</title>" if tip else ""
+    title = "<title>" + "\n".join(map(escaped, tip)) + "</title>" if tip else ""
     move = f' transform="translate(0 {down:.1f})"' if down else ""
     return f'<g class="{kind}"{move}>{title}{"".join(parts)}</g>'
 
@@ -265,11 +265,13 @@ def _words(x: float, middle: float, text: str, align: str = "left") -> str:
     first = -middle - LINE * len(lines) / 2 + BASELINE
     height = f' y="{first:.1f}"' if first else ""
     begin = f'<text{end} x="{x:.1f}"{height}>'
-    spans = [_text(lines[0])]
-    spans += [f'<tspan x="{x:.1f}" dy="{LINE:g}">{_text(t)}</tspan>' for t in lines[1:]]
+    spans = [escaped(lines[0])]
+    spans += [
+        f'<tspan x="{x:.1f}" dy="{LINE:g}">{escaped(t)}</tspan>' for t in lines[1:]
+    ]
     return begin + "".join(spans) + "</text>"
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Text as XML takes it."""
     return escape(NO_XML.sub("\ufffd", text))

@@ -9,6 +9,7 @@
     session       `Session`: one example, asked for sensor by sensor
     state         `State`: a session as plain values; written, signed and read
     explanation   `Explanation`: one row's way, recorded by its walk, and why
+    branches      `PassedFork`: the ways that it took, and those that it did not take
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it

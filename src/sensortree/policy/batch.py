@@ -34,8 +34,8 @@ class Crossing:
     Attributes
     ----------
     node : int
-    columns : ndarray of shape (n_rows, width)
-        Columns of the node's decision features as they are.
+    evidence : Evidence
+        What was known of the rows there.
     score : ndarray of shape (n_rows,)
         g_j: above 0 takes the positive child.
     goes_on : ndarray of bool of shape (n_rows,)
@@ -43,7 +43,7 @@ class Crossing:
     """
 
     node: int
-    columns: Array
+    evidence: Evidence
     score: Array
     goes_on: Mask
 
@@ -156,8 +156,7 @@ class Walk:
             goes_on = can_go_on(self.policy.tree, ~group.at, upward, reachable)
             self._reroute(group, ~goes_on, reachable[~goes_on])
         if self._trail is not None:
-            columns = group.evidence.columns(place)
-            self._trail.append(Crossing(~group.at, columns, score, goes_on))
+            self._trail.append(Crossing(~group.at, group.evidence, score, goes_on))
         self._send(group, upward & goes_on, place.positive)
         self._send(group, ~upward & goes_on, place.negative)
 

@@ -10,6 +10,15 @@ import numpy as np
 
 from sensortree.exceptions import DataError
 from sensortree.policy.batch import Crossing, Walk
+from sensortree.policy.branches import (
+    Branch,
+    PassedFork,
+    Purchase,
+    bought_words,
+    passed_forks,
+    purchases,
+    tidy,
+)
 from sensortree.policy.policy import Policy
 from sensortree.policy.reasons import Contribution, contributions_to, shares_of
 from sensortree.sensors.table import Table
@@ -20,14 +29,6 @@ if TYPE_CHECKING:
     from sensortree.display import PathDisplay
 
 SHOWN = 3  # contributions of a node in the text
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """A sensor that was bought, and the price that it charged."""
-
-    sensor: str
-    price: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Explanation:
         Every node that the row passed: ``node``, ``known``, ``spent``, ``score``,
         ``taken``, ``rerouted``, ``contributions``, ``intercept``, ``bought``,
         ``other_cost``, ``share_negative``, ``share_positive``.
+    forks : tuple of PassedFork
+        Every choice that the row made. Nodes that know the same are one fork: its
+        ``nodes``, what is ``known`` there, what is ``spent``, whether the row was
+        ``rerouted``, and its ``branches``, taken or not: each has ``place``, ``bought``,
+        ``taken``, ``margin``, ``cost`` and ``share``.
     leaf : int
         Where the row stops; ``~node`` if it can afford no leaf.
     known : tuple of str
@@ -113,10 +119,13 @@ class Explanation:
     >>> node = explanation.nodes[0]
     >>> node.taken, node.other_cost
     ('negative', (5.0, 5.0))
+    >>> [(branch.words, branch.taken) for branch in explanation.forks[0].branches]
+    [('stop', True), ('buy dear (5)', False)]
     """
 
     start: tuple[Purchase, ...]
     nodes: tuple[Passage, ...]
+    forks: tuple[PassedFork, ...]
     leaf: int
     known: tuple[str, ...]
     answer: Any
@@ -145,6 +154,7 @@ class Explanation:
         return {
             "start": [vars(purchase).copy() for purchase in self.start],
             "nodes": [_passage_dict(passage) for passage in self.nodes],
+            "forks": [fork.to_dict() for fork in self.forks],
             "leaf": self.leaf,
             "known": list(self.known),
             "answer": self.answer,
@@ -155,17 +165,50 @@ class Explanation:
             "rerouted_at": self.rerouted_at,
         }
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """The answer, how likely it is, and what was spent, in one line."""
         likely = f"probability {self.probabilities[self.answer]:.3g}"
         if self.expected_loss is not None:
             likely += f", expected loss {self.expected_loss[self.answer]:.4g}"
-        head = (
+        return (
             f"{self.answer!r} at {self.place} ({likely}); "
             f"spent {self.spent:.4g} of {self.everything:.4g}"
         )
-        begin = f"start: {_bought_words(self.start) or 'nothing is known'}"
-        passages = [_passage_text(p, p is self.nodes[-1]) for p in self.nodes]
-        return "\n".join([head, begin, *passages])
+
+    @property
+    def beginning(self) -> str:
+        """What is bought before the first decision, in words."""
+        return bought_words(self.start) or "nothing is known"
+
+    def __str__(self) -> str:
+        lines = [self.summary, f"start: {self.beginning}"]
+        for fork in self.forks:
+            passed = [p for p in self.nodes if p.node in fork.nodes]
+            lines += [_passage_text(p, p is self.nodes[-1]) for p in passed]
+            lines += _branch_lines(fork)
+        return "\n".join(lines)
+
+    def to_html(self, title: str = "Why this way") -> str:
+        """Give the explanation as an HTML page of its own, with the way drawn.
+
+        Parameters
+        ----------
+        title : str, default="Why this way"
+
+        Returns
+        -------
+        html : str
+            It loads nothing from elsewhere.
+        """
+        from sensortree.display.explained import explained_page
+
+        return explained_page(self, title)
+
+    def _repr_html_(self) -> str:
+        from sensortree.display.explained import explained
+
+        return explained(self)
 
     def plot(self, ax: Any = None) -> PathDisplay:
         """Draw the tree with the row's way.
@@ -199,8 +242,9 @@ def explain(policy: Policy, table: Table) -> Explanation:
     matrix = policy.loss.matrix
     expected = None if matrix is None else (likely @ matrix)[0].tolist()
     return Explanation(
-        start=_purchases(bill, first),
+        start=purchases(bill, first),
         nodes=tuple(_passage(walk, crossing, bill) for crossing in trail),
+        forks=passed_forks(walk, trail),
         leaf=place.number,
         known=place.names,
         answer=names[int(policy.loss.answer(likely)[0])],
@@ -233,27 +277,13 @@ def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage
         score,
         "positive" if upward else "negative",
         rerouted,
-        contributions_to(policy, node, crossing.columns),
+        contributions_to(policy, node, crossing.evidence.columns(here)),
         float(policy.decisions[node].coef[-1]),
-        _purchases(bill, policy.places[end].sensors - here.sensors),
-        (_tidy(beyond.min()), _tidy(beyond.max())),
+        purchases(bill, policy.places[end].sensors - here.sensors),
+        (tidy(beyond.min()), tidy(beyond.max())),
         negative,
         positive,
     )
-
-
-def _purchases(bill: Mapping[str, Any], bought: frozenset[str]) -> tuple[Purchase, ...]:
-    """Some sensors of a bill with their prices, in order of purchase."""
-    return tuple(
-        Purchase(name, float(np.sum(price)))
-        for name, price in bill.items()
-        if name in bought
-    )
-
-
-def _tidy(price: float) -> float:
-    """Difference of prices, without what rounding leaves."""
-    return round(float(price), 9)
 
 
 def _by_name(numbers: Mapping[Any, float] | None) -> dict[str, float] | None:
@@ -270,15 +300,10 @@ def _passage_dict(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _bought_words(bought: tuple[Purchase, ...]) -> str:
-    listed = ", ".join(f"{p.sensor} ({p.price:.4g})" for p in bought)
-    return f"buy {listed}" if listed else ""
-
-
 def _passage_text(passage: Passage, is_last: bool) -> str:
     """Lines of text about one node."""
     sign = "> 0" if passage.taken == "positive" else "≤ 0"
-    action = _bought_words(passage.bought) or ("stop" if is_last else "go on")
+    action = bought_words(passage.bought) or ("stop" if is_last else "go on")
     if passage.rerouted:
         action = f"too dear, so the best within max_cost: {action}"
     lines = [f"node {passage.node}: g = {passage.score:+.3g} {sign}, {action}"]
@@ -289,14 +314,28 @@ def _passage_text(passage: Passage, is_last: bool) -> str:
     if passage.contributions[SHOWN:]:
         lines.append(f"  {rest:+.3g}  {len(passage.contributions) - SHOWN} more")
     lines.append(f"  {passage.intercept:+.3g}  intercept")
-    low, high = passage.other_cost
-    more = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-    instead = f"cost {more} more" if high > 0 else "buy nothing more"
-    other = (
-        passage.share_negative
-        if passage.taken == "positive"
-        else passage.share_positive
-    )
-    took = "" if other is None else f"; {100 * other:.1f} % of training rows took it"
-    lines.append(f"  the other way would {instead}{took}")
     return "\n".join(lines)
+
+
+def _branch_lines(fork: PassedFork) -> list[str]:
+    """Lines of text about the ways out of a fork, the nearest to be taken first.
+
+    With two ways, what was said of the node says all about the one that was taken.
+    """
+    ranked = sorted(fork.branches, key=lambda b: (not b.taken, -b.margin))
+    shown = [b for b in ranked if not b.taken or len(ranked) > 2]
+    return [f"  {_branch_text(branch, fork.rerouted)}" for branch in shown]
+
+
+def _branch_text(branch: Branch, rerouted: bool) -> str:
+    low, high = branch.cost
+    price = sum(purchase.price for purchase in branch.bought)
+    parts = [f"{'taken' if branch.taken else 'not taken'}: {branch.words}"]
+    if high > tidy(price):
+        parts.append(f"{low:.4g} to {high:.4g} in all")
+    parts.append(f"margin {branch.margin:+.3g}")
+    if rerouted and not branch.taken and branch.margin >= 0:
+        parts.append("too dear")
+    share = branch.share
+    rows = "" if share is None else f"; {100 * share:.1f} % of training rows"
+    return ", ".join(parts) + rows

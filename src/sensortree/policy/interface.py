@@ -129,7 +129,7 @@ class PolicyAnswers:
         return cost_report(self._policy, self._table(X, prices), y, sample_weight)
 
     def explain(self, x: Any, prices: ArrayLike | None = None) -> Explanation:
-        """Why one row buys what it buys, and is answered what it is answered.
+        """Why one row buys what it buys and nothing else, and is answered as it is.
 
         Parameters
         ----------
@@ -141,7 +141,8 @@ class PolicyAnswers:
         Returns
         -------
         explanation : Explanation
-            Print it, take its attributes or ``to_dict()``, or draw it with ``plot()``.
+            Print it, take its attributes, ``to_dict()`` or ``to_html()``, or draw it with
+            ``plot()``.
         """
         own = None if prices is None else np.atleast_2d(np.asarray(prices, np.float64))
         return explain(self._policy, self._table(_one_row(x), own))
