@@ -22,7 +22,7 @@ from sensortree import (
     cascade_tree,
     exhaustive_tree,
 )
-from sensortree.display import TreeDisplay
+from sensortree.display import PathDisplay, TreeDisplay
 from sensortree.display.words import range_words
 from sensortree.tree.forks import fork_at
 
@@ -261,6 +261,34 @@ def test_the_text_says_what_the_picture_says():
             assert f"{vertex.gathered} rarer ways: {len(vertex.leaves)} leaves" in line
         for name in vertex.bought:
             assert name in line
+
+
+def test_of_a_large_tree_each_way_off_the_rows_way_is_one_line():
+    tree = branching_display(64).tree
+    place = int(np.abs(tree.path_signs).sum(axis=1).argmax())  # the longest way
+    display = PathDisplay(tree, SENSORS, place, "worn", {})
+    vertices = display.vertices
+    on_way = [v for v in vertices if v.share]
+    assert on_way[-1].leaves == (place,)
+    passed = {node for v in on_way for node in v.nodes}
+    assert set(np.flatnonzero(tree.path_signs[place]).tolist()) <= passed
+    off = [v for v in vertices if not v.share]
+    for vertex in off:
+        assert vertex.is_leaf
+        assert vertex.parent in on_way
+        assert vertex.gathered == 1  # every way keeps what it buys
+    fork = fork_at(tree, 0)
+    assert sum(v.parent is vertices[0] for v in vertices) == len(fork.ways)
+    whole = PathDisplay(tree, SENSORS, place, "worn", {}, max_leaves=None)
+    assert len(whole.vertices) > len(vertices)
+
+
+@pytest.mark.parametrize("place", [~0, ~5])
+def test_a_row_that_stops_at_a_node_is_answered_in_the_box_of_its_fork(place):
+    tree = branching_display(64).tree
+    svg = PathDisplay(tree, SENSORS, place, "worn (0.80)", {}).to_svg()
+    written = words_of(svg)
+    assert written.count("worn (0.80)") == 1
 
 
 # large pictures ---------------------------------------------------------------------------

@@ -372,7 +372,7 @@ def test_the_reader_zooms_at_the_mouse_and_drags_within_the_picture():
     act("pointerdown", 200, 100, {pointerId: 1});
     act("pointermove", 160, 100, {});
     act("pointermove", 4000, 4000, {});
-    act("pointerup", 0, 0, {});
+    act("lostpointercapture", 0, 0, {});
     act("pointermove", 0, 0, {});
     console.log(JSON.stringify(told));
     """

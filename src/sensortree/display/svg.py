@@ -77,7 +77,7 @@ for (const svg of document.querySelectorAll("svg.NAME:not([data-zooms])")) {
     const p = at(e);
     look(seen.x + held.x - p.x, seen.y + held.y - p.y, seen.width / width);
   });
-  svg.addEventListener("pointerup", () => { held = null; });
+  svg.addEventListener("lostpointercapture", () => { held = null; });
 }
 """
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
