@@ -29,7 +29,7 @@ LOOKS = {"run": 3, "oil": 4, "camera": 6}  # minutes
 KINDS = np.array(["loose", "worn", "cracked", "leaking"])
 
 rng = np.random.default_rng(0)
-n = 4_000
+n = 3_000
 part, kind = rng.integers(0, 5, n), rng.integers(0, 4, n)
 symptom = np.eye(5)[part] + rng.normal(0, 0.15, (n, 5))
 readings = rng.normal(0.5, 0.5, (n, 5, len(LOOKS)))
