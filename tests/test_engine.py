@@ -114,6 +114,25 @@ def test_a_tight_comparison_is_the_fit_without_the_fold(monkeypatch):
         np.testing.assert_allclose(said[test], expected, atol=1e-4)
 
 
+def test_where_there_is_much_to_compute_held_out_labels_still_do_not_leak(monkeypatch):
+    """Labels at random: who has seen those of a row does better than the prior on it."""
+    monkeypatch.setattr(engine_module, "MUCH", 10)
+    X, _ = rows(400, width=5)
+    y = np.random.default_rng(3).integers(0, 4, 400)
+    fold = np.arange(400) % 5
+    said, solution = LogisticEngine(y, 4, fold=fold, C=1.0).judge(X)
+    basis = solution.scorer.basis(X)
+    truth = np.arange(400), y
+    exact = np.empty_like(said)
+    for held_out in range(5):
+        train, test = fold != held_out, fold == held_out
+        alone = LogisticRegression(solver="newton-cholesky", tol=1e-12)
+        exact[test] = alone.fit(basis[train], y[train]).predict_proba(basis[test])
+    seen = solution.scorer.predict_proba(X)
+    leak = (np.log(said[truth]) - np.log(exact[truth])).mean()
+    assert abs(leak) < 0.02 * (np.log(seen[truth]) - np.log(exact[truth])).mean()
+
+
 def test_a_row_that_is_never_held_out_is_judged_by_all_rows(monkeypatch):
     monkeypatch.setattr(engine_module, "COMPARED", 1e-9)
     X, y = rows()
@@ -290,6 +309,19 @@ def test_functions_side_by_side_end_where_each_ends_alone():
         found, arrived = descend(functions, start, curvature, 1e-16, 500)
         assert arrived
         np.testing.assert_allclose(found, centers, atol=1e-5)
+
+
+def test_each_function_comes_as_near_as_is_asked_of_it():
+    def functions(numbers, points):
+        return (points**4).sum(axis=1), 4 * points**3
+
+    tol = np.array([1e-3, 1e-12])
+    start = np.tile([2.0, 0.7, -1.1], (2, 1))
+    found, _ = descend(functions, start, Diagonal(np.ones(3)), tol, 500)
+    for k in (0, 1):
+        alone, _ = descend(functions, start[:1], Diagonal(np.ones(3)), tol[k], 500)
+        np.testing.assert_array_equal(found[k], alone[0])
+    assert np.abs(found[1]).max() < np.abs(found[0]).max()
 
 
 def test_a_function_that_is_never_lowered_stays_where_it_is():

@@ -2,7 +2,8 @@
 
 All folds of a subset of sensors are one job with one number of rounds: that of the least
 log-loss on the rows that are held out. Folds are boosted side by side, some rounds at a
-time, until more rounds no longer help.
+time, until more rounds no longer help. Of many rows, trees are larger, steps longer, and
+folds are held out several at a time.
 """
 
 from __future__ import annotations
@@ -24,17 +25,24 @@ from sensortree.leaves.sklearn_private import (
 from sensortree.policy.classifiers import posterior, probabilities
 from sensortree.types import Array, Rows
 
-LEARNING_RATE = 0.2
 # What a leaf value is shrunk by, as a ridge on its second derivatives.
 L2 = 3.0
-# Leaves of a tree, and of one that learns from many rows.
-TREE_LEAVES, MANY_TREE_LEAVES = 15, 31
-MANY_ROWS = 8_000
+# Of few rows and of many: the share of a step that is taken, leaves of a tree, rows of a
+# leaf at least, and groups of folds that are held out in turn.
+LEARNING_RATE, MANY_LEARNING_RATE = 0.2, 0.3
+TREE_LEAVES, MANY_TREE_LEAVES = 15, 63
+LEAF_ROWS, MANY_LEAF_ROWS = 20, 10
+MANY_GROUPS = 3
+MANY_ROWS = 6_000
+# Bins of all columns together, at most, and of a column at least and at most.
+BINS = 2**15
+FEWEST_BINS, MOST_BINS = 16, 255
 # Rounds that are boosted at a time, at first; later ones are half of those before.
 CHUNK = 10
-MAX_ROUNDS = 400
-# Share of the log-loss that another chunk must save, or it was the last.
-SAVED = 1e-3
+MAX_ROUNDS = 200
+# Share of the log-loss, or of these nats a row if it is less, that another chunk must
+# save, or it was the last.
+SAVED, LITTLE = 5e-3, 1e-2
 # Rows up to which all folds choose the number of rounds; of more, two do.
 FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by.
@@ -51,7 +59,7 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedTrees:
         """Fit as many rounds as suit most tables."""
-        self.fitted_ = _booster(len(X), UNJUDGED).fit(X, y, sample_weight)
+        self.fitted_ = _booster(np.shape(X), UNJUDGED).fit(X, y, sample_weight)
         self.classes_ = self.fitted_.classes_
         return self
 
@@ -121,7 +129,7 @@ class BoostedEngine:
         """
         if not X.shape[1]:  # with nothing known there is nothing to overfit
             return posterior(self.fit(X), X, self.n_classes), UNJUDGED
-        said, n_rounds = self.judge_some(X, self.folds)
+        said, n_rounds = self._judge_without(self._groups(), X)
         seen = self.fold < 0
         if seen.any():
             said[seen] = posterior(self.fit(X, n_rounds), X[seen], self.n_classes)
@@ -129,8 +137,19 @@ class BoostedEngine:
 
     def judge_some(self, X: Array, folds: Sequence[int]) -> tuple[Array, int]:
         """As `judge`, of the rows of some folds; others are said to be of no class."""
+        return self._judge_without([[fold] for fold in folds], X)
+
+    def _groups(self) -> list[list[int]]:
+        """Folds that are held out together: each by itself, unless rows are many."""
+        n_groups = len(self.folds) if len(self.y) < MANY_ROWS else MANY_GROUPS
+        return [self.folds[k::n_groups] for k in range(min(n_groups, len(self.folds)))]
+
+    def _judge_without(
+        self, groups: Sequence[Sequence[int]], X: Array
+    ) -> tuple[Array, int]:
+        """Posterior of the rows of each group by a booster without it, and its rounds."""
         said = np.zeros((len(self.y), self.n_classes))
-        boosted = [self._without(fold, X) for fold in folds]
+        boosted = [self._without(group, X) for group in groups]
         n_rounds = _boost(boosted) if boosted else UNJUDGED
         for each in boosted:
             said[each.judged] = each.posterior(each.best, self.n_classes)
@@ -148,11 +167,12 @@ class BoostedEngine:
         if not X.shape[1] or (self.y == self.y[0]).all():
             prior = DummyClassifier(strategy="prior")
             return prior.fit(X, self.y, self.weight)
-        booster = _booster(len(X), n_rounds or UNJUDGED)
+        booster = _booster(X.shape, n_rounds or UNJUDGED)
         return booster.fit(X, self.y, self.weight)
 
-    def _without(self, fold: int, X: Array) -> _Fold:
-        train, judged = self.fold != fold, np.flatnonzero(self.fold == fold)
+    def _without(self, group: Sequence[int], X: Array) -> _Fold:
+        held_out = np.isin(self.fold, group)
+        train, judged = ~held_out, np.flatnonzero(held_out)
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
         return _Fold(
             X[train],
@@ -165,13 +185,16 @@ class BoostedEngine:
         )
 
 
-def _booster(n_rows: int, n_rounds: int) -> HistGradientBoostingClassifier:
-    """A booster for so many rows, not fitted yet."""
+def _booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClassifier:
+    """A booster for so many rows and columns, not fitted yet."""
+    many = shape[0] >= MANY_ROWS
     return HistGradientBoostingClassifier(
         max_iter=n_rounds,
-        learning_rate=LEARNING_RATE,
+        learning_rate=MANY_LEARNING_RATE if many else LEARNING_RATE,
         l2_regularization=L2,
-        max_leaf_nodes=TREE_LEAVES if n_rows < MANY_ROWS else MANY_TREE_LEAVES,
+        max_leaf_nodes=MANY_TREE_LEAVES if many else TREE_LEAVES,
+        min_samples_leaf=MANY_LEAF_ROWS if many else LEAF_ROWS,
+        max_bins=int(np.clip(BINS // max(1, shape[1]), FEWEST_BINS, MOST_BINS)),
         early_stopping=False,
         random_state=0,
     )
@@ -205,7 +228,7 @@ class _Fold:
         n_outputs = 1 if len(self.classes) <= 2 else len(self.classes)
         self.scores = self.best = np.zeros((len(self.judged), n_outputs))
         if len(self.classes) > 1:
-            like = _booster(len(self.y), 0).get_params()
+            like = _booster(self.X.shape, 0).get_params()
             self.booster = OnceBinned(**{**like, "warm_start": True})
 
     def boost(self, done: int, n_rounds: int) -> list[Array]:
@@ -252,6 +275,7 @@ def _boost(folds: list[_Fold]) -> int:
 def _choose_rounds(folds: list[_Fold]) -> int:
     """Boost folds until more rounds do not help; the number of rounds that is best."""
     done, best, least = 0, 0, np.inf
+    little = LITTLE * sum(fold.weight_judged.sum() for fold in folds)
     while done < MAX_ROUNDS:
         chunk = min(max(CHUNK, done // 2), MAX_ROUNDS - done)
         after = [fold.boost(done, chunk) for fold in folds]
@@ -265,6 +289,6 @@ def _choose_rounds(folds: list[_Fold]) -> int:
             for fold, scores in zip(folds, after, strict=True):
                 fold.best = scores[found]
         done += chunk
-        if not least < (1 - SAVED) * before:
+        if not least < before - SAVED * max(least, little):
             break
     return best

@@ -65,7 +65,7 @@ def descend(
     functions: Functions,
     start: Array,
     curvature: Curvature,
-    tol: float,
+    tol: float | Array,
     max_rounds: int,
     eps: float = EPS,
 ) -> tuple[Array, bool]:
@@ -77,7 +77,7 @@ def descend(
     start : ndarray of shape (n_functions, size)
     curvature : Curvature
         The same for all functions.
-    tol : float
+    tol : float or ndarray of shape (n_functions,)
         A function is done when a Newton step promises no larger a decrease than half of
         this, in the function's own unit.
     max_rounds : int
@@ -97,9 +97,9 @@ def descend(
     at, memory = start, _Memory(curvature)
     direction = -memory.newton(gradient)
     promise = -_inner(gradient, direction)
-    step = np.ones(len(start))
+    step, near = np.ones(len(start)), np.broadcast_to(tol, len(start))
     for _ in range(max_rounds):
-        done = (promise <= tol) | (step < 0.5**HALVINGS)
+        done = (promise <= near) | (step < 0.5**HALVINGS)
         if done.any():
             points[going[done]] = at[done]
             left = ~done
@@ -109,7 +109,8 @@ def descend(
                 value[left],
                 gradient[left],
             )
-            direction, promise, step = direction[left], promise[left], step[left]
+            direction, promise = direction[left], promise[left]
+            step, near = step[left], near[left]
             memory.keep(left)
         if not len(going):
             return points, True
@@ -131,7 +132,7 @@ def descend(
             step = np.where(lower, 1.0, step / 2)
         promise = -_inner(gradient, direction)
     points[going] = at
-    return points, bool((promise <= tol).all())
+    return points, bool((promise <= near).all())
 
 
 class _Memory:

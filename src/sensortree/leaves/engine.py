@@ -7,8 +7,9 @@ basis of its readings. With basis x_i (its last term is 1), classes y_i and weig
 
 over B, one row for two classes, else one for each. Of one subset the columns are
 standardised and multiplied once, the penalty is chosen once, and the fit to all rows is
-where the fits without each fold set out from. These go side by side: blocks of rows, none
-of which spans two folds, are read once for all folds that learn from them.
+where the fits without each fold set out from, or they set out together. They go side by
+side: blocks of rows, none of which spans two folds, are read once for all that learn from
+them.
 
 How close to the minimum is close enough is said in nats. The data say where the minimum is
 to about one nat, so that comparisons need no more than a fraction of one.
@@ -44,15 +45,15 @@ POWERS = range(-5, 2)
 FACTORED = 2_500
 # Terms up to which the basis has products.
 TERMS = 10_000
-# Nats that a step still promises: for each coefficient of what is compared; of what is
-# kept, where there is little to compute and where there is much; and while the penalty is
-# chosen.
-COMPARED = 1e-5
+# Nats that a step still promises, where there is little to compute and where there is
+# much: for each coefficient of what is compared; of what is kept; and while the penalty
+# is chosen.
+COMPARED, COMPARED_LARGE = 1e-5, 1e-4
 KEPT, KEPT_LARGE = 1e-18, 1e-2
 CLIMBED = 1e-7
 # Of what is compared, the share that is left where a fit sets out from one that has seen
 # rows that it must not have seen.
-UNSEEN, UNSEEN_LARGE = 0.01, 0.1
+UNSEEN = 0.01
 # Rounds before second derivatives are computed anew, and rounds at most.
 ROUNDS = (12, 36)
 MAX_ROUNDS = 3_000
@@ -150,16 +151,13 @@ class LogisticEngine:
         if problem is None:
             solution = self._prior()
             return _rounded(solution.scorer.predict_proba(X)), solution
-        C, coef, curvature = self._roughly(problem)
-        held_out = np.array(self.folds)
-        present = self._present(held_out)
-        start = np.where(present[:, :, None], coef, 0.0)
-        if problem.n_outputs > 1:
-            start[..., -1] = np.where(present, start[..., -1], NEVER)
-        fitted, _ = _descend(
-            problem, C, start, held_out, curvature, problem.unseen, MAX_ROUNDS
-        )
-        fits = {f: fitted[k] for k, f in enumerate(self.folds)}
+        C, coef, curvature, tol = self._outset(problem)
+        held_out = np.array([NONE, *self.folds])
+        start = np.array([self._start(problem, coef, (f,)) for f in held_out])
+        # Where the fit to all rows ends, the one that is kept sets out.
+        near = np.minimum(tol, [problem.started, *[np.inf] * len(self.folds)])
+        fitted, _ = _descend(problem, C, start, held_out, curvature, near, MAX_ROUNDS)
+        coef, fits = fitted[0], dict(zip(self.folds, fitted[1:], strict=True))
         said = np.empty((len(self.y), self.n_classes))
         for rows, fold, terms in problem.blocks():
             scores = fits.get(fold, coef).astype(terms.dtype, copy=False) @ terms
@@ -354,6 +352,21 @@ class LogisticEngine:
             curvature = problem.curvature(coef, C)
         return C, coef, curvature
 
+    def _outset(self, problem: _Problem) -> tuple[float, Array, Curvature, float]:
+        """Where fits with and without each fold set out, and how near they must come.
+
+        Where the penalty is given, all fits part before the one to all rows has learned
+        much of what the others must not know. Where it is chosen, that fit is done, and
+        those that set out from it have more to unlearn.
+        """
+        if problem.wants_evidence:
+            return *self._roughly(problem), problem.unseen
+        C = 1.0 if self.C == "evidence" else float(self.C)
+        coef = problem.start()
+        curvature = problem.curvature(coef, C)
+        coef, _ = _alone(problem, C, coef, curvature, problem.compared, ROUNDS[0])
+        return C, coef, problem.curvature(coef, C), problem.compared
+
     def _present(self, held_out: Rows) -> Array:
         """Whether each class is there without each fold or pair, (n_fits, n_outputs)."""
         n_outputs = 1 if self.n_classes == 2 else self.n_classes
@@ -412,12 +425,17 @@ class _Problem:
     @property
     def compared(self) -> float:
         """Nats to the minimum that are close enough for a comparison."""
+        return (COMPARED_LARGE if self.much else COMPARED) * self.n_coef
+
+    @property
+    def started(self) -> float:
+        """The same for where a fit that is kept sets out."""
         return COMPARED * self.n_coef
 
     @property
     def unseen(self) -> float:
         """The same where a fit sets out from one that has seen what it must not."""
-        return self.compared * (UNSEEN_LARGE if self.much else UNSEEN)
+        return self.compared * UNSEEN
 
     @property
     def wants_evidence(self) -> bool:
@@ -600,7 +618,7 @@ def _descend(
     start: Array,
     held_out: Rows,
     curvature: Curvature,
-    tol: float,
+    tol: float | Array,
     max_rounds: int,
 ) -> tuple[Array, bool]:
     """Coefficients without each fold, like `start`, and whether they are near enough."""
