@@ -10,7 +10,12 @@ from benchmarks.fit import clinical, thyroid
 from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
 from sensortree.exceptions import DataError
 from sensortree.learning import leaf_choice
-from sensortree.learning.leaf_choice import information, simplest_of_the_best
+from sensortree.learning.leaf_choice import (
+    behind_the_best,
+    information,
+    simplest_of_the_best,
+)
+from sensortree.leaves.boosting import BoostedEngine
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 3))
@@ -36,6 +41,27 @@ def test_a_circle_gets_quadratic_leaves():
 
 def test_stripes_get_boosted_leaves():
     assert chosen(np.floor(2 * X[:, 0]) % 2 == 0).choice == "boosted"
+
+
+def test_boosted_leaves_that_are_behind_on_the_first_fold_go_no_further(monkeypatch):
+    judged, judge_some = [], BoostedEngine.judge_some
+
+    def spy(engine, X, folds):
+        judged.append(list(folds))
+        return judge_some(engine, X, folds)
+
+    monkeypatch.setattr(BoostedEngine, "judge_some", spy)
+    report = chosen((X**2).sum(axis=1) > 2)
+    assert judged == [[0]] * len(report.subsets)
+    assert "behind on the first fold" in report.not_compared["boosted"]
+    assert report.n_rows == 700  # the others are compared on all of them
+
+
+def test_a_kind_is_behind_the_best_of_the_others():
+    # Behind "a" by 1 and 3 nats: 2 in the mean, with a standard error of 1 / sqrt(2).
+    losses = {"a": [[0.0, 0.0]], "b": [[9.0, 9.0]], "c": [[1.0, 3.0]]}
+    behind = behind_the_best("c", {k: np.array(loss) for k, loss in losses.items()})
+    assert behind == pytest.approx(2 * np.sqrt(2))
 
 
 def test_few_rows_are_not_boosted_and_the_report_says_so():

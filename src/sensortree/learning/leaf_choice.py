@@ -3,12 +3,13 @@
 The kinds are compared by their log-loss on rows that are held out, with a few sensors and
 with many: those that tell most about the class, each by itself. The simplest within one
 standard error of the least is taken. A kind that would take out of proportion long is not
-compared: work is counted, never timed, so that the same rows give the same leaf.
+compared: work is counted, never timed, so that the same rows give the same leaf. Boosted
+leaves take longest; those that are behind on the first fold go no further.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,8 +35,10 @@ KINDS = ("linear", "logistic2", "boosted")
 WIDE = 32
 # Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
-# Weight of rows to judge boosted leaves on: whole folds, as many as that takes.
+# Weight of rows to judge boosted leaves on: whole folds, as many as that takes. Standard
+# errors that they may be behind on the first.
 JUDGED = 1_200
+BEHIND = 1.0
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
@@ -159,28 +162,85 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     given = bool((fold >= 0).any())
     if not given:  # nothing is held out for the fit, but here it has to be
         fold = assign_folds(np.hstack(rows.blocks), rows.y, FOLDS, rows.classes)
-    folds = judged_folds(rows, fold, "boosted" in kinds)
+    folds = [int(f) for f in np.unique(fold) if f >= 0]
     if not folds:
         return Judged(), LeafReport("logistic2", named, not_compared=out)
-    judged = {kind: judge_kind(kind, rows, fold, folds, subsets) for kind in kinds}
-    first, weight = rows.distinct()
-    kept = np.isin(fold[first], folds)
-    first, share = first[kept], weight[kept] / weight[kept].mean()
-    losses = {
-        kind: [_log_loss(each.said[s], rows.y, first) for s in subsets]
-        for kind, each in judged.items()
+    judged = {
+        kind: judge_kind(kind, rows, fold, folds, subsets)
+        for kind in kinds
+        if kind != "boosted"
     }
-    means = {kind: share * np.mean(by, axis=0) for kind, by in losses.items()}
+    if "boosted" in kinds:
+        some = boosted_folds(rows, fold, folds)
+        boosted, behind = look_at_boosted(judged, rows, fold, some, subsets)
+        if boosted is not None:
+            judged["boosted"], folds = boosted, some
+        else:
+            out["boosted"] = (
+                f"is {behind:.1f} standard errors behind on the first fold of rows"
+            )
+    losses = losses_of(judged, rows, fold, folds)
+    means = {kind: loss.mean(axis=0) for kind, loss in losses.items()}
     choice, error = simplest_of_the_best(means)
     report = LeafReport(
         choice,
         named,
-        {k: [float((share * loss).mean()) for loss in by] for k, by in losses.items()},
+        {kind: loss.mean(axis=1).tolist() for kind, loss in losses.items()},
         error,
-        len(first),
+        len(means[choice]),
         out,
     )
     return judged[choice] if given else Judged(), report
+
+
+def look_at_boosted(
+    others: Mapping[str, Judged],
+    rows: TrainingRows,
+    fold: Rows,
+    folds: list[int],
+    subsets: Sequence[Subset],
+) -> tuple[Judged | None, float]:
+    """Judge boosted leaves on some folds; None if they are behind on the first.
+
+    With the standard errors by which they are behind there.
+    """
+    first = judge_kind("boosted", rows, fold, folds[:1], subsets)
+    losses = losses_of({**others, "boosted": first}, rows, fold, folds[:1])
+    behind = behind_the_best("boosted", losses)
+    if len(folds) == 1:
+        return first, behind
+    if behind > BEHIND:
+        return None, behind
+    if len(folds) == len(np.unique(fold[fold >= 0])):  # what is found here is kept
+        return judge_kind("boosted", rows, fold, folds, subsets), behind
+    rest = judge_kind("boosted", rows, fold, folds[1:], subsets)
+    return Judged({s: first.said[s] + rest.said[s] for s in subsets}), behind
+
+
+def losses_of(
+    judged: Mapping[str, Judged], rows: TrainingRows, fold: Rows, folds: Sequence[int]
+) -> dict[str, Array]:
+    """Log-loss of each kind with each subset on the distinct rows of some folds.
+
+    Times the weight of the row, (n_subsets, n_rows).
+    """
+    first, weight = rows.distinct()
+    kept = np.isin(fold[first], folds)
+    first, share = first[kept], weight[kept] / weight[kept].mean()
+    return {
+        kind: share
+        * np.array([_log_loss(said, rows.y, first) for said in each.said.values()])
+        for kind, each in judged.items()
+    }
+
+
+def behind_the_best(kind: str, losses: Mapping[str, Array]) -> float:
+    """Standard errors by which a kind is worse than the best of the others."""
+    means = {k: loss.mean(axis=0) for k, loss in losses.items()}
+    best = min((k for k in means if k != kind), key=lambda k: float(means[k].mean()))
+    lag = means[kind] - means[best]
+    error = float(lag.std() / np.sqrt(len(lag)))
+    return float(lag.mean()) / error if error else 0.0
 
 
 def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]:
@@ -269,11 +329,8 @@ def boosted_work(rows: TrainingRows, n_leaves: int) -> float:
     return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
 
 
-def judged_folds(rows: TrainingRows, fold: Rows, boosted: bool) -> list[int]:
-    """Folds that the kinds are compared on: all, or fewer if boosted leaves take long."""
-    folds = [int(f) for f in np.unique(fold) if f >= 0]
-    if not boosted:
-        return folds
+def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]:
+    """Folds that kinds are compared on where one of them is boosted, which takes long."""
     held = np.cumsum([rows.weight[fold == f].sum() for f in folds])
     return folds[: int(np.searchsorted(held, JUDGED)) + 1]
 

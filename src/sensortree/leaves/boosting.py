@@ -41,8 +41,8 @@ FEWEST_BINS, MOST_BINS = 16, 255
 CHUNK = 10
 MAX_ROUNDS = 200
 # Share of the log-loss, or of these nats a row if it is less, that another chunk must
-# save, or it was the last.
-SAVED, LITTLE = 5e-3, 1e-2
+# save, or it was the last: of few rows and of many.
+SAVED, MANY_SAVED, LITTLE = 1e-2, 5e-3, 1e-2
 # Rows up to which all folds choose the number of rounds; of more, two do.
 FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by.
@@ -276,6 +276,7 @@ def _choose_rounds(folds: list[_Fold]) -> int:
     """Boost folds until more rounds do not help; the number of rounds that is best."""
     done, best, least = 0, 0, np.inf
     little = LITTLE * sum(fold.weight_judged.sum() for fold in folds)
+    share = SAVED if len(folds[0].y) < MANY_ROWS else MANY_SAVED
     while done < MAX_ROUNDS:
         chunk = min(max(CHUNK, done // 2), MAX_ROUNDS - done)
         after = [fold.boost(done, chunk) for fold in folds]
@@ -289,6 +290,6 @@ def _choose_rounds(folds: list[_Fold]) -> int:
             for fold, scores in zip(folds, after, strict=True):
                 fold.best = scores[found]
         done += chunk
-        if not least < before - SAVED * max(least, little):
+        if not least < before - share * max(least, little):
             break
     return best
