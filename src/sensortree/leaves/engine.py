@@ -47,10 +47,11 @@ FACTORED = 2_500
 TERMS = 10_000
 # Nats that a step still promises, where there is little to compute and where there is
 # much: for each coefficient of what is compared; of what is kept; and while the penalty
-# is chosen.
+# is chosen. For each coefficient, where fits with and without each fold part.
 COMPARED, COMPARED_LARGE = 1e-5, 1e-4
 KEPT, KEPT_LARGE = 1e-18, 1e-2
 CLIMBED = 1e-7
+PARTED = 1e-3
 # Of what is compared, the share that is left where a fit sets out from one that has seen
 # rows that it must not have seen.
 UNSEEN = 0.01
@@ -355,16 +356,17 @@ class LogisticEngine:
     def _outset(self, problem: _Problem) -> tuple[float, Array, Curvature, float]:
         """Where fits with and without each fold set out, and how near they must come.
 
-        Where the penalty is given, all fits part before the one to all rows has learned
-        much of what the others must not know. Where it is chosen, that fit is done, and
-        those that set out from it have more to unlearn.
+        Where the penalty is given, all fits part before the one to all rows is done: what
+        it has learned by then of rows that others must not know is little. Where it is
+        chosen, that fit is done, and those that set out from it have more to unlearn.
         """
         if problem.wants_evidence:
             return *self._roughly(problem), problem.unseen
         C = 1.0 if self.C == "evidence" else float(self.C)
         coef = problem.start()
         curvature = problem.curvature(coef, C)
-        coef, _ = _alone(problem, C, coef, curvature, problem.compared, ROUNDS[0])
+        tol = PARTED * problem.n_coef
+        coef, _ = _alone(problem, C, coef, curvature, tol, ROUNDS[0])
         return C, coef, problem.curvature(coef, C), problem.compared
 
     def _present(self, held_out: Rows) -> Array:
