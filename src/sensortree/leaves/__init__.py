@@ -6,7 +6,8 @@
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for
     fitting      fit, hold out, calibrate
     logistic     the paper's leaf: logistic regression on the quadratic basis
-    engine       its fits to many subsets and folds as one job;  descent   the minimiser
+    engine       its fits to many subsets and folds as one job
+    ridge        the fits of one subset;  evidence   their penalty;  descent   the minimiser
     boosting     boosted leaves, the number of rounds from all folds
     standardising    centre and scale of columns
     sklearn_private  what we use of scikit-learn that is private
