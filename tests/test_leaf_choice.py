@@ -11,9 +11,10 @@ from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
 from sensortree.exceptions import DataError
 from sensortree.learning import leaf_choice
 from sensortree.learning.leaf_choice import (
-    behind_the_best,
+    Judged,
     information,
     simplest_of_the_best,
+    unexplained,
 )
 from sensortree.leaves.boosting import BoostedEngine
 
@@ -43,25 +44,35 @@ def test_stripes_get_boosted_leaves():
     assert chosen(np.floor(2 * X[:, 0]) % 2 == 0).choice == "boosted"
 
 
-def test_boosted_leaves_that_are_behind_on_the_first_fold_go_no_further(monkeypatch):
-    judged, judge_some = [], BoostedEngine.judge_some
-
-    def spy(engine, X, folds):
-        judged.append(list(folds))
-        return judge_some(engine, X, folds)
-
-    monkeypatch.setattr(BoostedEngine, "judge_some", spy)
+def test_where_trees_find_nothing_left_boosted_leaves_are_not_compared(monkeypatch):
+    monkeypatch.setattr(BoostedEngine, "judge_some", None)
+    monkeypatch.setattr(BoostedEngine, "judge", None)
     report = chosen((X**2).sum(axis=1) > 2)
-    assert judged == [[0]] * len(report.subsets)
-    assert "behind on the first fold" in report.not_compared["boosted"]
+    assert "nothing that others leave unexplained" in report.not_compared["boosted"]
     assert report.n_rows == 700  # the others are compared on all of them
 
 
-def test_a_kind_is_behind_the_best_of_the_others():
-    # Behind "a" by 1 and 3 nats: 2 in the mean, with a standard error of 1 / sqrt(2).
-    losses = {"a": [[0.0, 0.0]], "b": [[9.0, 9.0]], "c": [[1.0, 3.0]]}
-    behind = behind_the_best("c", {k: np.array(loss) for k, loss in losses.items()})
-    assert behind == pytest.approx(2 * np.sqrt(2))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_a_kind_leaves_unexplained_is_seen_by_trees(monkeypatch, n_classes):
+    """The prior leaves a step to be seen; who knows the truth leaves noise."""
+    step = np.where(X[:, :1] > 0.3, [0.8, 0.1, 0.1], [0.1, 0.5, 0.4])[:, :n_classes]
+    truth = step / step.sum(axis=1, keepdims=True)
+    draws = np.random.default_rng(5).random((700, 1))
+    y = (draws > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+    prior = np.tile(np.bincount(y) / 700, (700, 1))
+    asked = []
+
+    def spy(*what):
+        asked.append(what)
+        return 0.0
+
+    monkeypatch.setattr(leaf_choice, "unexplained", spy)
+    chosen(y)
+    _, training, fold, out, subsets = asked[0]
+    for said, is_seen in ((prior, True), (truth, False)):
+        judged = {"linear": Judged(dict.fromkeys(subsets, said[training.rows]))}
+        # By chance, three standard errors are seen once in 700 times.
+        assert (unexplained(judged, training, fold, out, subsets) > 3) == is_seen
 
 
 def test_few_rows_are_not_boosted_and_the_report_says_so():

@@ -4,7 +4,8 @@ The kinds are compared by their log-loss on rows that are held out, with a few s
 with many: those that tell most about the class, each by itself. The simplest within one
 standard error of the least is taken. A kind that would take out of proportion long is not
 compared: work is counted, never timed, so that the same rows give the same leaf. Boosted
-leaves take longest; those that are behind on the first fold go no further.
+leaves take longest, and are compared only where a few trees find something in what the best
+of the others leaves unexplained.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from typing import Any
 import numpy as np
 
 from sensortree.learning.settings import Settings
-from sensortree.leaves.boosting import TREE_LEAVES, BoostedEngine
+from sensortree.leaves.boosting import (
+    TREE_LEAVES,
+    BoostedEngine,
+    boosted_numbers,
+)
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import TERMS
 from sensortree.leaves.fitting import (
@@ -35,10 +40,10 @@ KINDS = ("linear", "logistic2", "boosted")
 WIDE = 32
 # Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
-# Weight of rows to judge boosted leaves on: whole folds, as many as that takes. Standard
-# errors that they may be behind on the first.
+# Weight of rows to judge boosted leaves on: whole folds, as many as that takes.
 JUDGED = 1_200
-BEHIND = 1.0
+# Standard errors by which what is left unexplained must be seen, for them to be compared.
+SEEN = 1.0
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
@@ -171,13 +176,14 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         if kind != "boosted"
     }
     if "boosted" in kinds:
-        some = boosted_folds(rows, fold, folds)
-        boosted, behind = look_at_boosted(judged, rows, fold, some, subsets)
-        if boosted is not None:
-            judged["boosted"], folds = boosted, some
+        seen = unexplained(judged, rows, fold, folds[0], subsets)
+        if seen > SEEN:
+            folds = boosted_folds(rows, fold, folds)
+            judged["boosted"] = judge_kind("boosted", rows, fold, folds, subsets)
         else:
             out["boosted"] = (
-                f"is {behind:.1f} standard errors behind on the first fold of rows"
+                f"finds nothing that others leave unexplained: {seen:.1f} standard errors "
+                f"on rows held out, where more than {SEEN:g} would be something"
             )
     losses = losses_of(judged, rows, fold, folds)
     means = {kind: loss.mean(axis=0) for kind, loss in losses.items()}
@@ -193,28 +199,35 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     return judged[choice] if given else Judged(), report
 
 
-def look_at_boosted(
-    others: Mapping[str, Judged],
+def unexplained(
+    judged: Mapping[str, Judged],
     rows: TrainingRows,
     fold: Rows,
-    folds: list[int],
+    out: int,
     subsets: Sequence[Subset],
-) -> tuple[Judged | None, float]:
-    """Judge boosted leaves on some folds; None if they are behind on the first.
+) -> float:
+    """Standard errors by which trees see what the best of some kinds leaves unexplained.
 
-    With the standard errors by which they are behind there.
+    That is d, by which classes (1 or 0) differ from the posterior; trees that are boosted
+    on the d of other folds say t of those of one fold. The mean of d t is above 0 if they
+    have seen something, and below if what they learned was noise.
     """
-    first = judge_kind("boosted", rows, fold, folds[:1], subsets)
-    losses = losses_of({**others, "boosted": first}, rows, fold, folds[:1])
-    behind = behind_the_best("boosted", losses)
-    if len(folds) == 1:
-        return first, behind
-    if behind > BEHIND:
-        return None, behind
-    if len(folds) == len(np.unique(fold[fold >= 0])):  # what is found here is kept
-        return judge_kind("boosted", rows, fold, folds, subsets), behind
-    rest = judge_kind("boosted", rows, fold, folds[1:], subsets)
-    return Judged({s: first.said[s] + rest.said[s] for s in subsets}), behind
+    every = [int(f) for f in np.unique(fold[fold >= 0])]
+    losses = losses_of(judged, rows, fold, every)
+    best = judged[min(losses, key=lambda kind: float(losses[kind].mean()))]
+    first, weight = rows.distinct()
+    train, test = first[fold[first] != out], fold[first] == out
+    seen = np.zeros(int(test.sum()))
+    for subset in subsets:
+        differs = np.eye(len(rows.classes))[rows.y] - best.said[subset]
+        if len(rows.classes) == 2:  # the same twice
+            differs = differs[:, 1:]
+        X, rest = rows.features(subset), weight[fold[first] != out]
+        said = boosted_numbers(X[train], differs[train], rest, X[first[test]])
+        seen += (said * differs[first[test]]).sum(axis=1)
+    seen *= weight[test]
+    error = float(seen.std() / np.sqrt(len(seen)))
+    return float(seen.mean()) / error if error else 0.0
 
 
 def losses_of(
@@ -232,15 +245,6 @@ def losses_of(
         * np.array([_log_loss(said, rows.y, first) for said in each.said.values()])
         for kind, each in judged.items()
     }
-
-
-def behind_the_best(kind: str, losses: Mapping[str, Array]) -> float:
-    """Standard errors by which a kind is worse than the best of the others."""
-    means = {k: loss.mean(axis=0) for k, loss in losses.items()}
-    best = min((k for k in means if k != kind), key=lambda k: float(means[k].mean()))
-    lag = means[kind] - means[best]
-    error = float(lag.std() / np.sqrt(len(lag)))
-    return float(lag.mean()) / error if error else 0.0
 
 
 def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]:

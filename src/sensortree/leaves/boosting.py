@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from sensortree.leaves.sklearn_private import (
     OnceBinned,
@@ -45,8 +48,8 @@ MAX_ROUNDS = 200
 SAVED, MANY_SAVED, LITTLE = 1e-2, 5e-3, 1e-2
 # Rows up to which all folds choose the number of rounds; of more, two do.
 FEW_ROWS = 2_000
-# Rounds where no row is held out to choose them by.
-UNJUDGED = 50
+# Rounds where no row is held out to choose them by, and of numbers rather than classes.
+UNJUDGED, NUMBERED = 50, 20
 TINY = float(np.finfo(np.float32).tiny)
 
 
@@ -185,19 +188,39 @@ class BoostedEngine:
         )
 
 
+def boosted_numbers(X: Array, numbers: Array, weight: Array, X_new: Array) -> Array:
+    """Numbers of new rows by a few rounds of trees, (n_new, n_outputs).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, width)
+    numbers : ndarray of shape (n_samples, n_outputs)
+    weight : ndarray of shape (n_samples,)
+    X_new : ndarray of shape (n_new, width)
+    """
+    trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **_trees(X.shape))
+    # Bins take much longer with weights.
+    own = None if (weight == weight[0]).all() else weight
+    return np.column_stack([trees.fit(X, n, own).predict(X_new) for n in numbers.T])
+
+
 def _booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClassifier:
     """A booster for so many rows and columns, not fitted yet."""
+    return HistGradientBoostingClassifier(max_iter=n_rounds, **_trees(shape))
+
+
+def _trees(shape: tuple[int, ...]) -> dict[str, Any]:
+    """How trees are grown on so many rows and columns."""
     many = shape[0] >= MANY_ROWS
-    return HistGradientBoostingClassifier(
-        max_iter=n_rounds,
-        learning_rate=MANY_LEARNING_RATE if many else LEARNING_RATE,
-        l2_regularization=L2,
-        max_leaf_nodes=MANY_TREE_LEAVES if many else TREE_LEAVES,
-        min_samples_leaf=MANY_LEAF_ROWS if many else LEAF_ROWS,
-        max_bins=int(np.clip(BINS // max(1, shape[1]), FEWEST_BINS, MOST_BINS)),
-        early_stopping=False,
-        random_state=0,
-    )
+    return {
+        "learning_rate": MANY_LEARNING_RATE if many else LEARNING_RATE,
+        "l2_regularization": L2,
+        "max_leaf_nodes": MANY_TREE_LEAVES if many else TREE_LEAVES,
+        "min_samples_leaf": MANY_LEAF_ROWS if many else LEAF_ROWS,
+        "max_bins": int(np.clip(BINS // max(1, shape[1]), FEWEST_BINS, MOST_BINS)),
+        "early_stopping": False,
+        "random_state": 0,
+    }
 
 
 @dataclass(eq=False)
