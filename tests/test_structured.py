@@ -185,6 +185,31 @@ def test_a_balanced_tree_has_two_runs_of_edges_per_level():
     assert [len(edges) for edges in tree.edges] == [2, 2, 0]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_cuts_divide_the_nodes_until_each_pair_was_on_two_sides_of_one(seed):
+    tree = TreeShape.of(random_problem(seed, n_samples=2, n_leaves=12))
+    pairs = [
+        (above, below)
+        for cut in tree.cuts
+        for above in range(100)[cut.above]
+        for below in range(100)[cut.below]
+    ]
+    n_nodes = len(tree.order)
+    assert sorted(pairs) == [
+        (j, k) for j in range(n_nodes) for k in range(j + 1, n_nodes)
+    ]
+
+
+def test_a_chain_is_cut_in_the_middle():
+    # 8 nodes of one coefficient each; each cut has half of them on either side.
+    chain = [*range(1, 8), -1]
+    tree = TreeShape.of(
+        SurrogateProblem([-1] * 8, chain, [np.ones((1, 1))] * 8, *np.ones((2, 1, 8)))
+    )
+    halves = [(cut.above.stop - cut.above.start, cut.node) for cut in tree.cuts]
+    assert halves == [(4, 4), (2, 2), (2, 6), (1, 1), (1, 3), (1, 5), (1, 7)]
+
+
 # other arrays -----------------------------------------------------------------------------
 
 

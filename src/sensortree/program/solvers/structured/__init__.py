@@ -19,10 +19,11 @@ sums of positive terms. With g1, g2 the conductances of a node's two branches an
 
     M = diag(extra) + sum_j κ_j y_j y_jᵀ,   κ_j = g1 g2 / (g1 + g2),   y_j = o1 - o2,
 
-where o = w dm_j + u_child is the source of a branch. Hence for k, l below different sides
-of j the entry M_kl is a product of one factor per side, and the p x p Newton matrix
-S = sum_i Φ_iᵀ M_i Φ_i is built from a few large matrix products per node, from the leaves
-up; in single precision while the gap is large and S far from singular. Everything else is
+where o = w dm_j + u_child is the source of a branch. Hence for k above an edge of the tree
+and l below it the entry M_kl is a product of a factor of k and one of l, and all that
+couples the two sides in the p x p Newton matrix S = sum_i Φ_iᵀ M_i Φ_i is one matrix
+product. An edge near the middle cuts the tree in two, and so on: S is built from large
+products, in single precision while the gap is large and S far from singular. All else is
 elementwise on node-major (n_nodes, n_rows) arrays, a level of the tree at a time, in row
 blocks that fit a cache, summed in a fixed order. Where S is close to singular, its
 solutions are refined by conjugate gradients with the exact operator, which needs no

@@ -47,7 +47,7 @@ class Blocks:
     def __init__(self, problem: SurrogateProblem, n_jobs: int):
         self.problem, self.n_jobs = problem, n_jobs
         self.tree = TreeShape.of(problem)
-        self.n_coef = self.tree.below[0].stop
+        self.n_coef = self.tree.n_coef
         self.xp = xp = namespace(problem.lost_if_negative)
         weight = xp.max(problem.lost_if_negative + problem.lost_if_positive, axis=1)
         # An example for which no decision matters costs nothing, wherever it goes.

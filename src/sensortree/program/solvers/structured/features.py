@@ -30,7 +30,7 @@ class FeatureProducts:
     def __init__(self, tree: TreeShape, features: list[Array]):
         self.features, self.n_nodes = features, len(features)
         self.xp = namespace(features[0])
-        self.n_coef = tree.below[0].stop
+        self.n_coef = tree.n_coef
         shared: dict[int, tuple[Array, list[int]]] = {}
         for j, phi in enumerate(features):
             shared.setdefault(id(phi), (phi, []))[1].append(j)

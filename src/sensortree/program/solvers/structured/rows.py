@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sensortree.program.arrays import (
     Array,
-    like,
     namespace,
     numbers,
     on_device_of,
 )
+from sensortree.program.solvers.structured.cuts import Cut
 from sensortree.program.solvers.structured.features import FeatureProducts
 from sensortree.program.solvers.structured.shape import (
     TreeShape,
@@ -39,16 +39,16 @@ MOST_PRODUCTS = 10**6
 class Weights(NamedTuple):
     """Factors of the entries of M, each (n_nodes, n_rows).
 
-    For k below j's negative side, M_jk is with_low_j times the source of k as j's child
-    sees it; likewise with_high on the positive side. For k and l below different sides of
-    j, M_kl is across_j times both sources.
+    For k below one side of j, M_jk is with_side_j times the source of k as j's child sees
+    it. For k and l below different sides of j, M_kl is across_j times both sources. On its
+    way up a source is multiplied by the shares of the branches that it comes through.
     """
 
     diagonal: Array
-    with_low: Array
-    with_high: Array
+    with_side: Array  # (2, n_nodes, n_rows)
     across: Array
     source: Array
+    share: Array  # (2, n_nodes, n_rows)
 
 
 class Rows:
@@ -66,7 +66,6 @@ class Rows:
         self.n_nodes, self.n_rows = a.shape
         self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
         self.products = FeatureProducts(tree, features)
-        self.depth_first = like(np.array(tree.depth_first), a)
         self.rough: list[Array] = []  # features in single precision, once needed
         at_once = PRODUCT_ROWS if xp is np else self.n_rows
         n_parts = -(-self.n_rows // at_once)
@@ -168,15 +167,15 @@ class Rows:
         up, own = above * source, self.kappa * y
         return Weights(
             diagonal=self.extra + own * y + up * source,
-            with_low=own + up * low,
-            with_high=up * high - own,
+            with_side=self.xp.stack([own + up * low, up * high - own]),
             across=above * low * high - self.kappa,
             source=source,
+            share=self.share,
         )
 
     def add_matrix(self, S: Array) -> None:
         """Add Φᵀ M Φ of these rows to the upper triangle of S, (p, p)."""
-        self._add_matrix(S, self.features, self._weights(), self.share)
+        self._add_matrix(S, self.features, self._weights())
 
     def add_rough_matrix(self, S: Array) -> None:
         """Add Φᵀ M Φ to S by products in single precision, in about half the time."""
@@ -185,77 +184,67 @@ class Rows:
             copies = {id(phi): self.xp.astype(phi, single) for phi in self.features}
             self.rough = [copies[id(phi)] for phi in self.features]
         weights = Weights(*(self.xp.astype(w, single) for w in self._weights()))
-        self._add_matrix(S, self.rough, weights, self.xp.astype(self.share, single))
+        self._add_matrix(S, self.rough, weights)
 
-    def _add_matrix(
-        self, S: Array, features: list[Array], weights: Weights, shares: Array
-    ) -> None:
+    def _add_matrix(self, S: Array, features: list[Array], weights: Weights) -> None:
         for part in self.parts:
             self._add_part(
                 S,
                 [phi[:, part] for phi in features],
-                Weights(*(w[:, part] for w in weights)),
-                shares[:, :, part],
+                Weights(*(w[..., part] for w in weights)),
             )
 
-    def _add_part(
-        self, S: Array, features: list[Array], weights: Weights, shares: Array
-    ) -> None:
+    def _add_part(self, S: Array, features: list[Array], weights: Weights) -> None:
         tree = self.tree
-        kind = {"dtype": shares.dtype, **on_device_of(shares)}
-        U = self.xp.empty((S.shape[0], shares.shape[2]), **kind)
-        for j in reversed(range(self.n_nodes)):
-            phi, mine = features[j], tree.columns[j]
+        for j, (phi, mine) in enumerate(zip(features, tree.columns, strict=True)):
             add_product(S[mine, mine], phi * weights.diagonal[j, :], phi)
-            n, p = tree.negative[j], tree.positive[j]
-            if n >= 0:
-                low = tree.below[n]
-                left = U[low, :]
-                add_product(S[mine, low], phi * weights.with_low[j, :], left)
-            if p >= 0:
-                high = tree.below[p]
-                right = U[high, :]
-                add_product(S[mine, high], phi * weights.with_high[j, :], right)
-                if n >= 0:
-                    add_product(S[low, high], left * weights.across[j, :], right)
-            if j > 0:  # what the parent sees of this subtree
-                if n >= 0:
-                    left *= shares[0, j, :]
-                if p >= 0:
-                    right *= shares[1, j, :]
-                U[mine, :] = phi * weights.source[j, :]
+        factors = self.xp.empty_like(weights.source)
+        kind = {"dtype": factors.dtype, **on_device_of(factors)}
+        U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
+        for cut in tree.cuts:
+            self._fill_factors(cut, weights, factors)
+            for at in range(cut.above.start, cut.below.stop):
+                j = tree.nodes[at]
+                multiply(features[j], factors[at, :], U[tree.columns[j], :])
+            add_product(S[cut.rows, cut.columns], U[cut.rows, :], U[cut.columns, :])
+
+    def _fill_factors(self, cut: Cut, weights: Weights, factors: Array) -> None:
+        """Fill in, by place, of which M_kl of k above a cut and l below is the product."""
+        place, share, source = self.tree.place, weights.share, weights.source
+        passed: dict[int, Array] = {}  # what a source is multiplied by on its way
+        up: Array = 1.0
+        for step, other in cut.climb:
+            j, side = step.parent, step.side
+            factors[place[j], :] = weights.with_side[side, j, :] * up
+            if other >= 0:
+                passed[other] = weights.across[j, :] * up
+                factors[place[other], :] = source[other, :] * passed[other]
+            up = share[side, j, :] * up
+        passed[cut.node] = 1.0
+        factors[place[cut.node], :] = source[cut.node, :]
+        for step in (*cut.aside, *cut.down):
+            j, k = step.parent, step.child
+            passed[k] = share[step.side, j, :] * passed[j]
+            factors[place[k], :] = source[k, :] * passed[k]
 
     def add_pairs(self, S: Array) -> None:
         """Add M times products of features to S, (pairs of nodes, pairs of features).
 
         Where all nodes share their features this is Φᵀ M Φ at half the work: one product
-        of a matrix of all M_jk, j <= k depth first, and one of all φ_d φ_e, d <= e.
+        of a matrix of all M_jk, j <= k by place, and one of all φ_d φ_e, d <= e.
         """
         tree, weights = self.tree, self._weights()
         M = self._empty(S.shape[0], self.n_rows)
         first = _first_pairs(self.n_nodes)
-        # Sources of each subtree as its root's parent sees them, depth first.
-        seen = self.xp.take(weights.source, self.depth_first, axis=0)
-        for j in reversed(range(self.n_nodes)):
-            here = tree.place[j]
-            M[first[here], :] = weights.diagonal[j, :]
-            n = tree.places_below(tree.negative[j])
-            p = tree.places_below(tree.positive[j])
-            for side, with_side in ((n, weights.with_low), (p, weights.with_high)):
-                if side:
-                    start = first[here] - here + side.start
-                    M[start : start + len(side), :] = (
-                        with_side[j, :] * seen[side.start : side.stop, :]
-                    )
-            if n and p:
-                right = weights.across[j, :] * seen[p.start : p.stop, :]
-                for k in n:
-                    start = first[k] - k + p.start
-                    M[start : start + len(p), :] = seen[k, :] * right
-            if n:
-                seen[n.start : n.stop, :] *= self.share[0, j, :]
-            if p:
-                seen[p.start : p.stop, :] *= self.share[1, j, :]
+        for at, j in enumerate(tree.nodes):
+            M[first[at], :] = weights.diagonal[j, :]
+        factors = self.xp.empty_like(weights.source)
+        for cut in tree.cuts:
+            self._fill_factors(cut, weights, factors)
+            below = factors[cut.below, :]
+            for at in range(cut.above.start, cut.above.stop):
+                start = first[at] - at + cut.below.start
+                multiply(below, factors[at, :], M[start : start + below.shape[0], :])
         S += M @ self.products.pairs().T
 
     def _empty(self, *shape: int) -> Array:
@@ -390,6 +379,14 @@ class Rows:
         return numbers(value, total(low - high), product), self.products.to_theta(
             low + high
         )
+
+
+def multiply(X: Array, weight: Array, out: Array) -> None:
+    """Multiply each row of X, (m, n_rows), by a weight for each of its entries."""
+    if isinstance(out, np.ndarray):
+        np.multiply(X, weight, out=out)
+    else:
+        out[...] = X * weight
 
 
 def add_product(S: Array, X: Array, Y: Array) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.program.arrays import Array
+from sensortree.program.solvers.structured.cuts import Cut, divide
 from sensortree.program.surrogate import SurrogateProblem
 
 
@@ -24,11 +25,11 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class TreeShape:
-    """The tree, its nodes renumbered level by level, its coefficients depth first.
+    """The tree, its nodes renumbered level by level, its coefficients cut by cut.
 
     Within a level the negative children of the level above come first, so that a few
     `Edges` hold a whole level and what goes up or down the tree is done a level at a
-    time. Coefficients are ordered depth first, so that those of a subtree are contiguous.
+    time. Coefficients are ordered so that those on either side of a cut are contiguous.
     """
 
     order: list[int]  # our node -> the problem's node
@@ -36,17 +37,15 @@ class TreeShape:
     positive: list[int]
     levels: list[slice]  # nodes of each level, the root's first
     edges: list[list[Edges]]  # from each level to the next
-    depth_first: list[int]  # place in depth-first order -> our node
-    place: list[int]  # our node -> place in depth-first order
-    size: list[int]  # number of nodes in each node's subtree
+    nodes: list[int]  # place among the coefficients -> our node
+    place: list[int]  # our node -> place among the coefficients
     columns: list[slice]  # of each node's coefficients
-    below: list[slice]  # of the coefficients of each node's subtree, itself included
+    cuts: list[Cut]
 
-    def places_below(self, node: int) -> range:
-        """The places of a subtree's nodes; none for a leaf."""
-        if node < 0:
-            return range(0)
-        return range(self.place[node], self.place[node] + self.size[node])
+    @property
+    def n_coef(self) -> int:
+        """Number of coefficients of all nodes (p)."""
+        return int(self.columns[self.nodes[-1]].stop)
 
     def coefficients(self) -> NDArray[np.intp]:
         """Position of each of our coefficients among the problem's."""
@@ -54,7 +53,7 @@ class TreeShape:
         for ours, node in enumerate(self.order):
             widths[node] = self.columns[ours].stop - self.columns[ours].start
         ends = np.cumsum([0, *widths])
-        nodes = [self.order[ours] for ours in self.depth_first]
+        nodes = [self.order[ours] for ours in self.nodes]
         return np.concatenate([np.arange(ends[k], ends[k + 1]) for k in nodes])
 
     @classmethod
@@ -78,24 +77,13 @@ class TreeShape:
             ]
             for level in slices
         ]
-        size = [1] * len(order)
-        for j in reversed(range(len(order))):
-            size[j] += sum(size[c] for c in (negative[j], positive[j]) if c >= 0)
-        depth_first = _depth_first(negative, positive)
-        place = np.argsort(depth_first).tolist()
-        widths = [problem.n_features[order[j]] for j in depth_first]
-        ends = np.cumsum([0, *widths]).tolist()
+        widths = [problem.n_features[node] for node in order]
+        nodes, cuts = divide(negative, positive, widths)
+        place = np.argsort(nodes).tolist()
+        ends = np.cumsum([0, *(widths[j] for j in nodes)]).tolist()
+        columns = [slice(ends[at], ends[at + 1]) for at in place]
         return cls(
-            order,
-            negative,
-            positive,
-            slices,
-            edges,
-            depth_first,
-            place,
-            size,
-            [slice(ends[k], ends[k + 1]) for k in place],
-            [slice(ends[k], ends[k + n]) for k, n in zip(place, size, strict=True)],
+            order, negative, positive, slices, edges, nodes, place, columns, cuts
         )
 
 
@@ -117,16 +105,6 @@ def _runs(side: int, level: Iterable[int], child: list[int]) -> list[Edges]:
         else:
             runs.append(Edges(side, slice(j, j + 1), slice(child[j], child[j] + 1)))
     return runs
-
-
-def _depth_first(negative: list[int], positive: list[int]) -> list[int]:
-    order: list[int] = []
-    stack = [0]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        stack += [child for child in (positive[node], negative[node]) if child >= 0]
-    return order
 
 
 def fill_drops(tree: TreeShape, v: Array, drops: Array) -> Array:
