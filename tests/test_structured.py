@@ -280,15 +280,67 @@ def test_matrices_that_are_large_are_summed_in_fewer_parts(monkeypatch):
     )
 
 
+# the Newton step --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [{}, {"l2": 0.1}, {"l1": 0.1}])
+def test_correctors_end_at_the_same_optimum_in_fewer_iterations(monkeypatch, penalty):
+    without = solve(BASE, **penalty)
+    monkeypatch.setattr(interior_point, "MANY", 1)
+    corrected = solve(BASE, **penalty)
+    assert corrected.certificate.converged
+    assert corrected.certificate.upper == pytest.approx(
+        without.certificate.upper, rel=1e-6
+    )
+    assert corrected.iterations < without.iterations
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_problems_are_certified_with_correctors_too(monkeypatch, name):
+    monkeypatch.setattr(interior_point, "MANY", 1)
+    assert solve(HARD[name]).certificate.converged
+
+
+def test_a_corrector_that_shortens_the_step_is_not_followed(monkeypatch):
+    without = solve(BASE)
+    monkeypatch.setattr(interior_point, "MANY", 1)
+    correct = interior_point.InteriorPoint._correct
+
+    def shorten(self, newton, mu, lengths):
+        correct(self, newton, mu, lengths)
+        return 0.0, 0.0
+
+    monkeypatch.setattr(interior_point.InteriorPoint, "_correct", shorten)
+    np.testing.assert_array_equal(solve(BASE).coef, without.coef)
+
+
 # the Newton matrix ------------------------------------------------------------------------
+
+
+def first_point(problem):
+    options = Options(*[np.zeros(sum(problem.n_features))] * 2, tol=1e-6)
+    path = interior_point.InteriorPoint(problem, options)
+    path.start(1.0)
+    return path
 
 
 def newton_matrix(problem, roughly):
     """Upper triangle of the Newton matrix at the first point."""
-    options = Options(*[np.zeros(sum(problem.n_features))] * 2, tol=1e-6)
-    path = interior_point.InteriorPoint(problem, options)
-    path.start(1.0)
-    return np.triu(path.blocks.newton(roughly)[0])
+    return np.triu(first_point(problem).blocks.newton(roughly))
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_newton_matrix_does_what_going_up_and_down_the_tree_does(seed, own):
+    problem = random_problem(seed, n_leaves=9)
+    array = problem.features[0]
+    features = [array.copy() if own else array for _ in range(problem.n_nodes)]
+    problem = changed(problem, features=features)
+    path = first_point(problem)
+    upper = np.triu(path.blocks.newton(roughly=False))
+    S = upper + np.triu(upper, 1).T
+    applied = np.stack([path.blocks.apply(unit) for unit in np.eye(len(S))])
+    np.testing.assert_allclose(S, applied, atol=1e-10 * np.abs(S).max())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -307,21 +359,22 @@ def test_the_rows_that_are_multiplied_at_a_time_change_no_matrix(monkeypatch, n_
     np.testing.assert_allclose(newton_matrix(problem, False), whole, rtol=1e-10)
 
 
+@pytest.mark.parametrize("l2", [0.0, 0.01])
 @pytest.mark.parametrize("name", ["rare binary columns", "separable nodes"])
-def test_single_precision_decides_nothing_in_the_end(monkeypatch, name):
-    mixed = solve(HARD[name], l2=0.01).certificate
+def test_single_precision_decides_nothing_in_the_end(monkeypatch, name, l2):
+    mixed = solve(HARD[name], l2=l2).certificate
     monkeypatch.setattr(interior_point, "ROUGH_GAP", np.inf)  # never
-    double = solve(HARD[name], l2=0.01).certificate
+    double = solve(HARD[name], l2=l2).certificate
     assert mixed.upper == pytest.approx(double.upper, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize(("l2", "tol"), [(0.0, 1e-6), (0.1, 1e-9)])
-def test_without_a_ridge_or_asked_closely_all_products_are_double(monkeypatch, l2, tol):
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_asked_closely_all_products_are_double(monkeypatch, l2):
     def refused(self, S):
         raise AssertionError("a product in single precision")
 
     monkeypatch.setattr(blocks.Rows, "add_rough_matrix", refused)
-    assert solve(BASE, tol=tol, l2=l2).certificate.converged
+    assert solve(BASE, tol=1e-9, l2=l2).certificate.converged
 
 
 def test_a_matrix_that_single_precision_cannot_tell_is_made_again(monkeypatch):
@@ -383,6 +436,6 @@ def test_an_interrupt_leaves_the_best_point_so_far_certified(at):
 
 def test_a_tolerance_out_of_reach_is_not_silent():
     with pytest.warns(CertificateWarning, match="leave some out, add a small l2"):
-        solution = solve(BASE, tol=1e-17)
+        solution = solve(HARD["two leaves"], tol=1e-17)
     assert not solution.certificate.converged
     assert solution.certificate.gap < 1e-9

@@ -64,6 +64,10 @@ class Blocks:
         numbers = np.arange(len(self.blocks))
         n_chunks = min(CHUNKS, numbers.size, ROOM_FOR_MATRICES // self.n_coef**2)
         self._chunks = np.array_split(numbers, max(1, n_chunks))
+        # Whether all nodes share their features, and products are made pair by pair.
+        self.by_pairs = (
+            len({id(phi) for phi in problem.features}) == 1 < problem.n_nodes
+        )
         self._unpacked: Array | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -118,45 +122,42 @@ class Blocks:
 
         return self._pool.map(quietly, *arguments)
 
-    def newton(self, roughly: bool) -> tuple[Array, Vector]:
-        """Matrix and right-hand side of the predictor, at the present point.
+    def newton(self, roughly: bool) -> Array:
+        """The matrix S = sum of Φᵀ M Φ, (p, p), at the present point.
 
-        The matrix S = sum of Φᵀ M Φ, (p, p), stays where the rows are; its upper triangle
-        is filled in. `roughly` allows for products in single precision.
+        It stays where the rows are; its upper triangle is filled in. `roughly` allows for
+        products in single precision.
         """
         n_nodes, n_features = self.problem.n_nodes, self.problem.n_features[0]
-        pairs = len(self.blocks[0].products.shared) == 1 and n_nodes > 1
+        pairs = self.by_pairs
         n_coef = self.n_coef
         shape = (n_pairs(n_nodes), n_pairs(n_features)) if pairs else (n_coef, n_coef)
 
-        def add_up(chunk: NDArray[np.intp]) -> tuple[Array, Vector]:
+        def add_up(chunk: NDArray[np.intp]) -> Array:
             sample = self.blocks[0].weight
-            S = self.xp.zeros(shape, dtype=sample.dtype, **on_device_of(sample))
-            aims = []
+            kind = self.xp.float32 if roughly and not pairs else sample.dtype
+            S = self.xp.zeros(shape, dtype=kind, **on_device_of(sample))
             for k in chunk:
                 rows = self.blocks[k]
-                rows.connect()
-                aims.append(rows.aim())
                 if pairs:
                     rows.add_pairs(S)
                 elif roughly:
                     rows.add_rough_matrix(S)
                 else:
                     rows.add_matrix(S)
-            return S, add_up_in_order(aims)
+            return S
 
         parts = self._run(add_up, self._chunks)
-        S, aim = next(parts)
-        for part, its_aim in parts:  # in order, and no more of them alive than need be
+        S = next(parts)
+        for part in parts:  # in order, and no more of them alive than need be
             S += part
-            aim = aim + its_aim
         if not pairs:
-            return S, aim
+            return S
         if self._unpacked is None:
             self._unpacked = like(_unpacked(n_nodes, n_features), S)
         xp = self.xp
         S = xp.take(xp.reshape(S, (-1,)), self._unpacked)
-        return xp.reshape(S, (n_coef, n_coef)), aim
+        return xp.reshape(S, (n_coef, n_coef))
 
     def apply(self, d: Vector) -> Vector:
         """S @ d without the matrix."""

@@ -39,6 +39,7 @@ class FeatureProducts:
             (phi, nodes, _places([tree.columns[j] for j in nodes]))
             for phi, nodes in shared.values()
         ]
+        self.where = [like(np.array(nodes), phi) for phi, nodes, _ in self.shared]
         self.keep = False
         self.kept: Array | None = None
 
@@ -56,18 +57,19 @@ class FeatureProducts:
                 margins[j, :] = together[k, :]
         return margins
 
-    def to_theta(self, pull: Array) -> Vector:
-        """Adjoint of `margins`."""
-        theta = np.empty(self.n_coef)
-        for phi, nodes, columns in self.shared:
-            if len(nodes) == self.n_nodes:
-                mine = pull
-            elif len(nodes) == 1:
-                mine = pull[nodes[0], None, :]
-            else:
-                mine = self.xp.stack([pull[j, :] for j in nodes])
-            theta[columns] = to_numpy(mine @ phi.T)
-        return theta
+    def to_theta(self, *pulls: Array) -> list[Vector]:
+        """Adjoint of `margins`, of some pulls (n_nodes, n_rows) in one go."""
+        xp, k = self.xp, len(pulls)
+        pull = xp.stack(pulls) if k > 1 else pulls[0][None, ...]
+        theta = np.empty((k, self.n_coef))
+        for (phi, nodes, columns), where in zip(self.shared, self.where, strict=True):
+            if len(nodes) == 1:
+                theta[:, columns[1]] = to_numpy(pull[:, nodes[0], :] @ phi.T)
+                continue
+            mine = pull if len(nodes) == self.n_nodes else xp.take(pull, where, axis=1)
+            mine = xp.reshape(mine, (k * len(nodes), phi.shape[1])) @ phi.T
+            theta[:, columns] = to_numpy(mine).reshape(k, *columns.shape)
+        return list(theta)
 
     def pairs(self) -> Array:
         """φ_d φ_e, d <= e, of features that all nodes share, (D (D + 1) / 2, n_rows)."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import SolverError
+from sensortree.program.arrays import Array
 from sensortree.program.solvers.base import Options, Progress, RawSolution
 from sensortree.program.solvers.structured.blocks import Blocks, Point, add_up_in_order
 from sensortree.program.solvers.structured.newton import Newton
@@ -17,7 +18,7 @@ from sensortree.program.solvers.structured.rows import Rows
 from sensortree.program.surrogate import SurrogateProblem
 
 Vector = NDArray[np.float64]
-Parts = tuple[Vector, Vector]  # bounds of some rows, and their coupling
+Parts = tuple[Vector, Vector, Vector]  # bounds of some rows, coupling, predictor's aim
 
 MAX_ITERATIONS = 300
 STEP_TO_BOUNDARY = 0.99
@@ -37,11 +38,16 @@ DRAG = 1e-3
 TIGHT = 1e-6
 # How many times larger than they are coefficients may become, when a point is judged.
 REACH = 100.0
+# Correctors are worth their time from this many coefficients, where the Newton matrix is
+# nearly all of it: at most so many, until a step is long or has hardly become longer. Each
+# looks so much further than the step before.
+MANY, MOST_CORRECTORS = 1000, 2
+LONG, LEAST_LONGER, FURTHER = 0.9, 0.03, 0.3
 PATIENCE = 20  # iterations without a smaller gap
 # Products in single precision do while the gap is above the first, and the ratio of the
 # largest to the smallest pivot below the second.
-ROUGH_GAP = 1e-4
-ROUGH_CONDITION = 1e3
+ROUGH_GAP = 1e-5
+ROUGH_CONDITION = 1e2
 # Gap that is asked for at least.
 ROUGH_TOL = 1e-7
 
@@ -55,10 +61,9 @@ class InteriorPoint:
         ours = self.blocks.tree.coefficients()
         self.penalties = Penalties(options.ridge[ours], options.lasso[ours])
         self.n_values = self.blocks.n_values + self.penalties.n_values
-        # Whether products in single precision may do: not without a ridge penalty, where
-        # some directions have no curvature but that of the rows, nor for who asks closely.
-        curved = bool((options.ridge > 0).all())
-        self.roughly = curved and options.tol >= ROUGH_TOL
+        self.n_correctors = MOST_CORRECTORS if self.blocks.n_coef >= MANY else 0
+        # Whether products in single precision may do: not for who asks closely.
+        self.roughly = options.tol >= ROUGH_TOL and not self.blocks.by_pairs
 
     def start(self, multiple: float) -> None:
         """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
@@ -95,7 +100,8 @@ class InteriorPoint:
         `product` is the sum of s z; `drag` is added to the curvature of each coefficient.
         """
         blocks, penalties = self.blocks, self.penalties
-        newton, aim = self._newton(drag)
+        newton = self._newton(drag)
+        aim = add_up_in_order([part[2] for part in self._parts])
         d = newton.predict(aim + penalties.aim(None))
         parts = [
             *blocks.map(lambda rows: rows.follow(d)),
@@ -112,9 +118,8 @@ class InteriorPoint:
         centring = min((left / product) ** 3, MOST_CENTRING)
         mu = centring * product / self.n_values
         aims = blocks.map(lambda rows: rows.aim_at(mu))
-        d = newton.solve(add_up_in_order(aims) + penalties.aim(mu))
-        speeds = blocks.map(lambda rows: rows.follow_corrected(d))
-        lengths = self._lengths([*speeds, penalties.follow(d)])
+        lengths = self._follow(newton.solve(add_up_in_order(aims) + penalties.aim(mu)))
+        lengths = self._lengthen(newton, mu, lengths)
         primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in lengths)
 
         def move(rows: Rows) -> Parts:
@@ -125,18 +130,60 @@ class InteriorPoint:
         penalties.move(primal, dual)
         return min(primal, dual)
 
-    def _newton(self, drag: float) -> tuple[Newton, Vector]:
-        """The Newton system, and the rows' right-hand side of the predictor."""
+    def _follow(self, d: Vector) -> tuple[float, float]:
+        """Complete the corrector for dθ; how far it can be followed."""
+        speeds = self.blocks.map(lambda rows: rows.follow_corrected(d))
+        return self._lengths([*speeds, self.penalties.follow(d)])
+
+    def _lengthen(
+        self, newton: Newton, mu: float, lengths: tuple[float, float]
+    ) -> tuple[float, float]:
+        """Correct the direction as long as it can then be followed further; how far."""
+        for _ in range(self.n_correctors):
+            if min(lengths) > LONG:
+                break
+            last, before = lengths, self._direction()
+            lengths = self._correct(newton, mu, last)
+            if min(lengths) < min(last):
+                self._turn_back(before)
+                return last
+            if min(lengths) < min(last) + LEAST_LONGER:
+                break
+        return lengths
+
+    def _correct(
+        self, newton: Newton, mu: float, lengths: tuple[float, float]
+    ) -> tuple[float, float]:
+        """Gondzio's corrector: aim at products nearer to mu a little further on."""
+        primal, dual = (min(1.0, length + FURTHER) for length in lengths)
+        aims = self.blocks.map(lambda rows: rows.aim_beside(mu, primal, dual))
+        aim = add_up_in_order(aims) + self.penalties.aim_beside(mu, primal, dual)
+        return self._follow(newton.solve(aim))
+
+    def _direction(self) -> tuple[list[tuple[Array, ...]], tuple[Vector, ...]]:
+        """The direction of all rows, and of the penalties."""
+        return [rows.direction for rows in self.blocks.blocks], self.penalties.direction
+
+    def _turn_back(
+        self, direction: tuple[list[tuple[Array, ...]], tuple[Vector, ...]]
+    ) -> None:
+        """Take a former direction up again."""
+        for rows, its in zip(self.blocks.blocks, direction[0], strict=True):
+            rows.direction = its
+        self.penalties.direction = direction[1]
+
+    def _newton(self, drag: float) -> Newton:
+        """The Newton system of the present point."""
         added = self.penalties.curvature() + drag
         if self.roughly:
-            S, aim = self.blocks.newton(roughly=True)
+            S = self.blocks.newton(roughly=True)
             with suppress(SolverError):
                 newton = Newton(S, added, self.blocks.apply)
                 if newton.condition < ROUGH_CONDITION:
-                    return newton, aim
+                    return newton
             self.roughly = False
-        S, aim = self.blocks.newton(roughly=False)
-        return Newton(S, added, self.blocks.apply), aim
+        S = self.blocks.newton(roughly=False)
+        return Newton(S, added, self.blocks.apply)
 
     def _lengths(self, speeds: list[Vector]) -> tuple[float, float]:
         """How far a direction can be followed, primal and dual."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, spotrf, spotrs
 
 from sensortree.exceptions import SolverError
 from sensortree.program.arrays import Array, like, namespace, to_numpy
@@ -25,7 +25,7 @@ class Newton:
     Parameters
     ----------
     S : Array of shape (p, p)
-        What the rows add to the matrix, overwritten.
+        What the rows add to the matrix, overwritten. It is factored in its own precision.
     added : ndarray of shape (p,)
         What is added to its diagonal.
     apply : callable
@@ -33,10 +33,11 @@ class Newton:
     """
 
     def __init__(self, S: Array, added: Vector, apply: Solve):
-        diagonal = to_numpy(namespace(S).linalg.diagonal(S))
+        xp = namespace(S)
+        diagonal = to_numpy(xp.linalg.diagonal(S)).astype(float)
         self.added, self._apply_rows = added, apply
         self.size = np.sqrt(np.maximum(diagonal + added, np.finfo(float).tiny))
-        unit = like(1.0 / self.size, S)
+        unit = xp.astype(like(1.0 / self.size, S), S.dtype)
         S *= unit
         S *= unit[:, None]
         self._solve, pivots = _factor(S)
@@ -87,15 +88,16 @@ def _factor(S: Array) -> tuple[Solve, Vector]:
 
 def _factor_numpy(S: Vector, diagonal: float) -> tuple[Solve, Vector] | None:
     """Factor by LAPACK; None if S is not definite."""
+    potrf, potrs = (spotrf, spotrs) if S.dtype == np.float32 else (dpotrf, dpotrs)
     S.flat[:: len(S) + 1] = diagonal
     # What is the upper triangle by rows is the lower one by columns, as LAPACK reads it.
-    factor, failed = dpotrf(S.T, lower=True, clean=False)
+    factor, failed = potrf(S.T, lower=True, clean=False)
     if failed:
         return None
 
     def solve(rhs: Vector) -> Vector:
-        solved: Vector = dpotrs(factor, rhs, lower=True)[0]
-        return solved
+        solved = potrs(factor, rhs, lower=True)[0]
+        return np.asarray(solved, float)
 
     return solve, factor.diagonal()
 
@@ -116,4 +118,9 @@ def _factor_there(S: Array, diagonal: float) -> tuple[Solve, Vector] | None:
     if not np.all(np.isfinite(pivots)):
         return None
     inverse = xp.linalg.inv(factor)
-    return lambda rhs: to_numpy(inverse.T @ (inverse @ like(rhs, S))), pivots
+
+    def solve(rhs: Vector) -> Vector:
+        solved = inverse.T @ (inverse @ xp.astype(like(rhs, S), S.dtype))
+        return np.asarray(to_numpy(solved), float)
+
+    return solve, pivots

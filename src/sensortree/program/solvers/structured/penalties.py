@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.program.solvers.structured.rows import recentred
+
 Vector = NDArray[np.float64]
 
 
@@ -28,6 +30,7 @@ class Penalties:
         self.s = np.stack([t - here, t + here])
         self.z = mu / self.s
         self.r: Vector = np.zeros_like(self.s)  # ds / s
+        self.u: Vector = np.zeros_like(self.s)  # dz / z
 
     def curvature(self) -> Vector:
         """What the penalties add to the diagonal of the Newton matrix."""
@@ -40,13 +43,24 @@ class Penalties:
 
     def aim(self, mu: float | None) -> Vector:
         """Right-hand side (p,) of the predictor, or of Mehrotra's corrector to `mu`."""
-        rhs = -self.ridge * self.theta
         if not self.n_values:
-            return rhs
+            return -self.ridge * self.theta
         if mu is None:
-            self.t = np.zeros_like(self.s)
+            t = np.zeros_like(self.s)
         else:
-            self.t = mu / (self.s * self.z) + self.r * (1.0 + self.r)
+            t = mu / (self.s * self.z) + self.r * (1.0 + self.r)
+        return self._aim(t)
+
+    def aim_beside(self, mu: float, primal: float, dual: float) -> Vector:
+        """Right-hand side (p,) of Gondzio's corrector of the present direction."""
+        if not self.n_values:
+            return -self.ridge * self.theta
+        return self._aim(recentred(self.s * self.z, self.r, self.u, mu, primal, dual))
+
+    def _aim(self, t: Vector) -> Vector:
+        """Right-hand side (p,) of a step to s z t."""
+        self.t = t
+        rhs = -self.ridge * self.theta
         tau, D = self.z * self.t, self.D
         # stationarity in t: tau1 + tau2 - lasso = (D1 + D2) dt - (D1 - D2) dθ
         self.pushed = (tau[0] + tau[1] - self.lasso[self.some]) / (D[0] + D[1])
@@ -61,8 +75,17 @@ class Penalties:
         here, D = d[self.some], self.D
         dt = self.pushed + (D[0] - D[1]) / (D[0] + D[1]) * here
         self.r = np.stack([dt - here, dt + here]) / self.s
-        self.u = self.t - 1.0 - self.r  # dz / z
+        self.u = self.t - 1.0 - self.r
         return np.array([-self.r.min(), -self.u.min()])
+
+    @property
+    def direction(self) -> tuple[Vector, ...]:
+        """What `move` follows."""
+        return self.d, self.r, self.u
+
+    @direction.setter
+    def direction(self, direction: tuple[Vector, ...]) -> None:
+        self.d, self.r, self.u = direction
 
     def changes(self) -> Vector:
         """Sums of s z r and s z r², from which μ after the predictor follows."""

@@ -28,6 +28,7 @@ Vector = NDArray[np.float64]
 WITH, WITHOUT = 0, 1  # the margin: the two rows of an edge
 NEARLY = 0.3  # how well the flow is conserved at a first point
 MOST_SECOND_ORDER = 5.0  # in units of s z
+WIDE = 10.0  # how much smaller or larger than mu a product s z may well be
 PRODUCT_ROWS = 1 << 11  # rows that are multiplied at a time
 # OpenBLAS multiplies small matrices as they lie, which is faster where one of them is
 # narrow: a result of so many entries, and so many products in all. Fewer do not pay.
@@ -203,10 +204,13 @@ class Rows:
         U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
         for cut in tree.cuts:
             self._fill_factors(cut, weights, factors)
+            end = 0  # small cuts use little of U, which stays in a cache
             for at in range(cut.above.start, cut.below.stop):
-                j = tree.nodes[at]
-                multiply(features[j], factors[at, :], U[tree.columns[j], :])
-            add_product(S[cut.rows, cut.columns], U[cut.rows, :], U[cut.columns, :])
+                phi = features[tree.nodes[at]]
+                start, end = end, end + phi.shape[0]
+                multiply(phi, factors[at, :], U[start:end, :])
+            height = cut.rows.stop - cut.rows.start
+            add_product(S[cut.rows, cut.columns], U[:height, :], U[height:end, :])
 
     def _fill_factors(self, cut: Cut, weights: Weights, factors: Array) -> None:
         """Fill in, by place, of which M_kl of k above a cut and l below is the product."""
@@ -271,7 +275,7 @@ class Rows:
                 into = flow[edge.side, edge.parents, :]
                 flow[:, edge.children, :] += self.share[:, edge.children, :] * into
         pull = self.w * flow
-        return self.products.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])
+        return self.products.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])[0]
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
@@ -291,18 +295,6 @@ class Rows:
     # With r = ds / s and a step to complementarity s z t the multipliers change by
     # dz = z u, u = t - 1 - r: all of a step is read off r. The predictor has t = 0.
 
-    def aim(self) -> Vector:
-        """Right-hand side (p,) of the predictor."""
-        dv = self.xp.empty_like(self.m)  # what a unit current from the root does
-        dv[0, :] = -1.0 / self.G[0, :]
-        for edges in self.tree.edges:
-            for edge in edges:
-                below = edge.children
-                dv[below, :] = self.transfer[below, :] * dv[edge.parents, :]
-        self.currents = self.xp.zeros_like(self.m)
-        self.currents[0, :] = -1.0
-        return self._pulled_back(dv, 0.0)
-
     def aim_at(self, mu: float) -> Vector:
         """Right-hand side (p,) of Mehrotra's corrector to s z = mu.
 
@@ -314,19 +306,23 @@ class Rows:
         t *= self.r
         t = self.xp.clip(t, max=MOST_SECOND_ORDER)
         t += mu / self.product
+        return self._aim(t)
+
+    def aim_beside(self, mu: float, primal: float, dual: float) -> Vector:
+        """Right-hand side (p,) of Gondzio's corrector of the present direction."""
+        return self._aim(recentred(self.product, self.r, self.t, mu, primal, dual))
+
+    def _aim(self, t: Array) -> Vector:
+        """Right-hand side (p,) of a step to s z t."""
         self.t = t
         tau = self.z * t
         self.currents = outflow(self.tree, tau[WITH, ...] + tau[WITHOUT, ...])
         self.currents[0, :] -= 1.0
         dv = self._solve_laplacian(self.currents + 0.0)
-        return self._pulled_back(dv, self.slope * tau[WITH, ...])
-
-    def _pulled_back(self, dv: Array, aimed: Array) -> Vector:
-        """Right-hand side of given potentials and pulls that are aimed at."""
         pull = fill_drops(self.tree, dv, self.xp.empty_like(self.pushed))
         pull *= self.pushed
-        pull -= aimed
-        return -self.products.to_theta(pull[0, ...] + pull[1, ...])
+        pull -= self.slope * tau[WITH, ...]
+        return -self.products.to_theta(pull[0, ...] + pull[1, ...])[0]
 
     def follow(self, theta: Vector) -> Vector:
         """Complete the predictor for dθ; what is needed to choose mu.
@@ -350,6 +346,15 @@ class Rows:
         self.t -= self.r  # u
         return numbers(-self.xp.min(self.r), -self.xp.min(self.t))
 
+    @property
+    def direction(self) -> tuple[Array, ...]:
+        """What `move` follows."""
+        return self.dv, self.dm, self.r, self.t
+
+    @direction.setter
+    def direction(self, direction: tuple[Array, ...]) -> None:
+        self.dv, self.dm, self.r, self.t = direction
+
     def _complete(self, theta: Vector) -> None:
         """Find dm, dv and r of a step for dθ."""
         self.dm = self.products.margins(theta)
@@ -370,15 +375,50 @@ class Rows:
         self.z = self.z * self.t  # the old one may be part of the best point so far
         self.product = self.s * self.z
 
-    def bounds(self) -> tuple[Vector, Vector]:
-        """Surrogate, dual objective and sum of s z of these rows; the coupling (p,)."""
+    def bounds(self) -> tuple[Vector, Vector, Vector]:
+        """Surrogate, dual objective and sum of s z; the coupling (p,); the predictor's aim.
+
+        The latter, its right-hand side (p,), is of the same point and reads the features
+        at the same time.
+        """
         total = self.xp.sum
         pulls = self.slope * self.z[WITH, ...]
         low, high = pulls[0, ...], pulls[1, ...]
         value, product = total(self._values(0.0)[0, :]), total(self.product)
-        return numbers(value, total(low - high), product), self.products.to_theta(
-            low + high
-        )
+        coupling, aim = self.products.to_theta(low + high, self._aim_of_predictor())
+        return numbers(value, total(low - high), product), coupling, aim
+
+    def _aim_of_predictor(self) -> Array:
+        """Pulls (n_nodes, n_rows) that the predictor aims at."""
+        self.connect()
+        dv = self.xp.empty_like(self.m)  # what a unit current into the root does
+        dv[0, :] = 1.0 / self.G[0, :]
+        for edges in self.tree.edges:
+            for edge in edges:
+                below = edge.children
+                dv[below, :] = self.transfer[below, :] * dv[edge.parents, :]
+        self.currents = self.xp.zeros_like(self.m)
+        self.currents[0, :] = -1.0
+        pull = fill_drops(self.tree, dv, self.xp.empty_like(self.pushed))
+        pull *= self.pushed
+        return pull[0, ...] + pull[1, ...]
+
+
+def recentred(
+    product: Array, r: Array, u: Array, mu: float, primal: float, dual: float
+) -> Array:
+    """Give t of a step that also brings back what it would leave far from mu.
+
+    Products s z of which the step to (1 + primal r) s and (1 + dual u) z makes less or
+    more than mu, by a factor of `WIDE`, are to end there (Gondzio).
+    """
+    xp = namespace(product)
+    t = r + u
+    there = (primal * r + 1.0) * (dual * u + 1.0) * product
+    back = xp.clip(there, mu / WIDE, WIDE * mu) - there
+    t += xp.clip(back, min=-WIDE * mu) / product
+    t += 1.0
+    return t
 
 
 def multiply(X: Array, weight: Array, out: Array) -> None:
