@@ -197,11 +197,13 @@ class Rows:
 
     def _add_part(self, S: Array, features: list[Array], weights: Weights) -> None:
         tree = self.tree
-        for j, (phi, mine) in enumerate(zip(features, tree.columns, strict=True)):
-            add_product(S[mine, mine], phi * weights.diagonal[j, :], phi)
         factors = self.xp.empty_like(weights.source)
         kind = {"dtype": factors.dtype, **on_device_of(factors)}
         U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
+        for j, (phi, mine) in enumerate(zip(features, tree.columns, strict=True)):
+            weighted = U[: phi.shape[0], :]
+            multiply(phi, weights.diagonal[j, :], weighted)
+            add_product(S[mine, mine], weighted, phi)
         for cut in tree.cuts:
             self._fill_factors(cut, weights, factors)
             end = 0  # small cuts use little of U, which stays in a cache
