@@ -39,7 +39,7 @@ TIGHT = 1e-6
 # How many times larger than they are coefficients may become, when a point is judged.
 REACH = 100.0
 # Correctors are worth their time from this many coefficients, where the Newton matrix is
-# nearly all of it: at most so many, until a step is long or has hardly become longer. Each
+# most of it: at most so many, until a step is long or has hardly become longer. Each
 # looks so much further than the step before.
 MANY, MOST_CORRECTORS = 1000, 2
 LONG, LEAST_LONGER, FURTHER = 0.9, 0.03, 0.3
