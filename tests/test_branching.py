@@ -4,47 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from states import shop_of, where_to_look
 
 from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
 from sensortree.learning.pose import Posed
-from sensortree.learning.sizing import cut_back
+from sensortree.learning.trimming import trim
 from sensortree.learning.validated import Rehearsed
 from sensortree.program.routing import RoutingProblem
 from sensortree.structure.branching import (
     Here,
-    Shop,
     cover,
     grow_branches,
     left_out,
 )
-from sensortree.structure.gram import GramScreen, ranks
-
-
-def where_to_look(n: int, n_states: int = 3, seed: int = 0):
-    """The state says nothing about the class, but which of the sensors shows it."""
-    rng = np.random.default_rng(seed)
-    state, y = rng.integers(0, n_states, n), rng.integers(0, 2, n)
-    told = np.eye(n_states)[state] + rng.normal(0, 0.1, (n, n_states))
-    shown = rng.normal(0, 1, (n, n_states))
-    shown[np.arange(n), state] = 2.0 * y - 1 + rng.normal(0, 0.3, n)
-    sensors = {
-        "state": Sensor(list(range(n_states)), cost=1.0),
-        **{f"s{j}": Sensor([n_states + j], cost=1.0) for j in range(n_states)},
-    }
-    return np.hstack([told, shown]), y, sensors
-
-
-def shop_of(X, y, price: float = 0.01, weight=None) -> Shop:
-    weight = np.ones(len(y)) if weight is None else weight
-    screen = GramScreen([X[:, j : j + 1] for j in range(X.shape[1])], y, weight)
-    return Shop(
-        screen,
-        X.shape[1],
-        lambda more, known: price * len(more - known),
-        lambda known, j: known | {j},
-        weight,
-        np.ones(len(y)),
-    )
+from sensortree.structure.gram import ranks
 
 
 def test_a_sensor_that_tells_where_to_look_is_bought_first():
@@ -206,12 +179,12 @@ def on_two_sides(second_pays: bool) -> Rehearsed:
 
 def test_a_decision_that_pays_on_held_out_rows_stays():
     grown = on_two_sides(second_pays=True)
-    assert cut_back(grown).posed.problem.tree.n_leaves == 3
+    assert trim(grown).posed.problem.tree.n_leaves == 3
 
 
 def test_a_decision_that_does_not_is_taken_out():
     grown = on_two_sides(second_pays=False)
-    kept = cut_back(grown)
+    kept = trim(grown)
     assert kept.posed.problem.tree.n_leaves == 2
     assert len(kept.parts[0][1]) == 1
     assert kept.risks().mean() <= grown.risks().mean() + 1e-12

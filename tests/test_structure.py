@@ -339,7 +339,7 @@ def test_the_default_learns_a_structure_and_names_the_margin():
     X, y = load_breast_cancer(return_X_y=True)
     model = SensorTreeClassifier(cost_weight=0.005).fit(X[:, :8], y)
     report = model.structure_report_
-    assert set(report.validated) == {"chain", "grown", "cascade"}
+    assert set(report.validated) == {"chain", "grown", "branched", "cascade"}
     best = min(report.validated, key=report.validated.get)
     assert report.structure in (best, "cascade")  # left only for what is clearly better
     text = str(report)

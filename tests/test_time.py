@@ -81,7 +81,7 @@ def test_no_candidate_is_compared_when_time_is_over(clock, rows):
     model = slow(max_time=20.0).fit(*rows)
     assert model.structure_report_.validated == {}
     clock.now = 0.0
-    assert len(slow().fit(*rows).structure_report_.validated) == 3
+    assert len(slow().fit(*rows).structure_report_.validated) == 4
 
 
 def test_a_curve_out_of_time_is_what_was_measured(clock, rows):

@@ -93,10 +93,11 @@ def test_what_is_only_compared_is_not_certified(monkeypatch):
 
     monkeypatch.setattr(solution, "certify", counted)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 3))
+    X = rng.normal(size=(300, 3))
     y = X[:, 0] + X[:, 1] * (X[:, 2] > 0) > 0
     model = SensorTreeClassifier(cost_weight=0.02).fit(X, y)
     assert model.decision_report_.compared is not None
+    assert model.tree_.n_nodes
     assert len(certified) == 1  # the decisions that were kept
 
 

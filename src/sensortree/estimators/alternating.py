@@ -78,7 +78,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         loss: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
-        n_leaves: int = 16,
+        n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
         improve: int = 0,

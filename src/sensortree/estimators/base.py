@@ -68,7 +68,7 @@ class BaseSensorTreeClassifier(
             SensorTree,
             Mapping,
         ],
-        "n_leaves": [Interval(Integral, 1, None, closed="left")],
+        "n_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "n_exact": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
         "max_time": [None, Interval(Real, 0, None, closed="neither")],
         "root_sensors": [StrOptions({"auto"}), list, tuple, set, frozenset],
@@ -138,7 +138,7 @@ class BaseSensorTreeClassifier(
         shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
         n_sensors = len(declared) if declared is not None else sum(shape[1:2])
         limits = settings.n_leaves, settings.improve, settings.max_time
-        if not all(n is None or isinstance(n, Real) for n in limits):
+        if not all(n is None or n == "auto" or isinstance(n, Real) for n in limits):
             return Progress(self, bool(settings.verbose))  # refused in a moment
         most = READ_AND_LEARNED + most_steps(settings, n_sensors)
         return Progress(self, settings.verbose, most, settings.max_time)

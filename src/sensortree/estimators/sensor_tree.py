@@ -58,23 +58,27 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "cascade"}, SensorTree or dict, default="auto"
         The tree, learned or given.
 
-        - "auto": exhaustive where that has at most 16 leaves; else a chain and a grown
-          tree are learned, and the one of the lower validated risk is taken.
+        - "auto": the one of the least validated risk among a chain, a grown and a
+          branched tree and, if the sensors are few, a cascade and the exhaustive tree.
+          What a screen finds clearly worse gets no classifiers. `structure_report_` says
+          what was compared.
         - "chain": sensors in the order of the error they save per unit of cost, with an
           exit after each.
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
         - "branched": grown by a proper loss, counting what can be bought well after a
-          purchase, with as many branches as clearly pay; then cut back to the decisions
-          that pay on held-out rows. For sensors that tell which others matter; give it
-          64 leaves or more (`n_leaves`).
+          purchase, with as many branches as clearly pay, while the risk on held-out rows
+          falls; then trimmed of the decisions that do not lower it. For sensors that tell
+          which others matter.
         - "greedy": the paper's Algorithm 1, then clustering by common sensors.
         - "exhaustive": every order of buying. "cascade": the cheapest first.
         - a tree of your own, also as nested dicts.
 
         Leaves that no training example reaches are pruned from the first five.
-    n_leaves : int, default=16
-        Leaves of a learned structure at most (K in the paper).
+    n_leaves : "auto" or int, default="auto"
+        Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
+        branched tree (24 with leaves that take long), which ends earlier where more
+        leaves do not lower the risk on held-out rows, and 16 for the others.
     n_exact : int or "all", default=3
         Extensions of a subset that "chain" and "greedy" compare by training their leaf
         classifier; a least-squares screen picks them. Boosted leaves are not trained for
@@ -90,19 +94,21 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         the risk on held-out rows is lower by more than one standard error.
     root_sensors : "auto" or list of str, default="auto"
         Sensors that every example acquires before the first decision. "auto" takes the
-        free ones, and for a learned structure the one more that lowers the risk most, if
-        one does; for "exhaustive" and "cascade" the cheapest if none is free. An empty
-        list starts from nothing: the first decisions are then the same for all examples.
+        free ones. If none is free, a chain or a grown tree begins with the one that
+        lowers the risk most for its price, "exhaustive" and "cascade" with the cheapest;
+        a branched tree begins with nothing, and what all buy first is its own choice. An
+        empty list starts from nothing: the first decisions are then the same for all.
     classifier : {"auto", "linear", "logistic2", "boosted"} or scikit-learn classifier, \
             default="auto"
         Leaf classifier, fitted once per distinct set of sensors. A leaf answers with its
         most probable class.
 
-        - "auto": the simplest of the next three whose held-out log-loss, with a few
-          sensors and with many, is within one standard error of the least. Below 500
-          distinct rows, or where it would take out of proportion long, "boosted" is not
-          compared; where readings are missing that no transformer fills in, it is the
-          only one.
+        - "auto": quadratic rather than linear if products of readings clearly tell more
+          where the rows of a small tree stop; "boosted" if its held-out log-loss is
+          clearly less, which is looked at where a few trees find what the logistic leaf
+          leaves unexplained. Below 500 distinct rows, or where it would take out of
+          proportion long, "boosted" is not compared; where readings are missing that no
+          transformer fills in, it is the only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
@@ -238,7 +244,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         loss: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
-        n_leaves: int = 16,
+        n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
         improve: int = 0,
@@ -301,6 +307,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         False
         """
         published: dict[str, Any] = {
+            "n_leaves": 16,
             "n_exact": "all",
             "classifier": "logistic2",
             "cv": None,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.learning.choose import Chosen
+from sensortree.learning.candidates import Chosen
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.prepare import Prepared

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.learning.choose import Chosen, choose_structure
+from sensortree.learning.candidates import Chosen
+from sensortree.learning.choose import choose_structure
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared

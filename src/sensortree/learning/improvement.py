@@ -149,7 +149,7 @@ def _split(
         search.subsets.numbered(known), np.flatnonzero(standing.leaf == leaf)
     )
     purchase = best_purchase(search.evidence(), settings.cost_weight, vertex)
-    room = settings.n_leaves - standing.tree.n_leaves
+    room = search.most_leaves("grown") - standing.tree.n_leaves
     if purchase is None or len(purchase.options) > room:
         return None
     in_order = search.subsets.data.sensors.in_order

@@ -244,10 +244,10 @@ class DecisionReport:
     >>> import numpy as np
     >>> from sensortree import SensorTreeClassifier
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> print(SensorTreeClassifier(cost_weight=0.9).fit(X, X[:, 0] > 0).decision_report_)
-    decisions of the linear program, refined: training risk 0.4750
-    linear program 0.4750, refined 0.4750, one leaf 0.4750 (l2 = 43.8)
-    on rows not learned from: decisions 0.4750 (costs 0), one leaf 0.4750 (costs 0), \
+    >>> print(SensorTreeClassifier(cost_weight=0.3).fit(X, X[:, 0] > 0).decision_report_)
+    decisions of the linear program, refined: training risk 0.3250
+    linear program 0.3250, refined 0.3250, one leaf 0.3250 (l2 = 9.81)
+    on rows not learned from: decisions 0.3250 (costs 1), one leaf 0.3250 (costs 1), \
 nothing 0.4750 (costs 0)
     """
 

@@ -45,7 +45,7 @@ class Settings:
     max_cost: float | None = None
     structure: Any = "cascade"
     order: Sequence[str] | None = None
-    n_leaves: int = 16
+    n_leaves: int | str = "auto"
     n_exact: int | str = 3
     max_time: float | None = None
     improve: int = 0

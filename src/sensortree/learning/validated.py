@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -15,8 +16,6 @@ from sensortree.structure import prune
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 
-# Rows up to which all folds are held out in turn; of more, two folds together once.
-FEW_ROWS = 1_000
 # Rows that decisions are learned from at most, where they are only compared.
 LEARNED_ROWS = 4_000
 # Standard errors by which what buys more must be better.
@@ -70,36 +69,49 @@ def per_observation(values: Array, observations: Rows) -> Array:
 
 
 def rehearse(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+    tree: SensorTree,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+    n_parts: int | None = None,
 ) -> Rehearsed:
-    """Learn decisions on a tree without each part of the rows that is held out."""
-    return rehearse_posed(pose(tree, leaves, settings), leaves, learn)
+    """Learn decisions on a tree without each part of the rows that is held out.
+
+    Parameters
+    ----------
+    tree : SensorTree
+    leaves : LeafClassifiers
+    settings : Settings
+    learn : Learner
+    n_parts : int, default=None
+        Folds that are held out, each in turn; None for all.
+    """
+    return rehearse_posed(pose(tree, leaves, settings), leaves, learn, n_parts)
 
 
-def rehearse_posed(posed: Posed, leaves: LeafClassifiers, learn: Learner) -> Rehearsed:
+def rehearse_posed(
+    posed: Posed, leaves: LeafClassifiers, learn: Learner, n_parts: int | None = None
+) -> Rehearsed:
     """As `rehearse`, where it was said what decisions see and risk."""
     problem, observed = posed.problem, posed.observed
     return Rehearsed(
         posed,
         [
             (test, learn(problem.take(train), observed.take(train)).coef)
-            for train, test in held_out_parts(leaves)
+            for train, test in islice(held_out_parts(leaves), n_parts)
         ],
         leaves.data.observations(),
     )
 
 
 def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
-    """Distinct rows to learn from and to judge on; each fold in turn, if rows are few.
+    """Distinct rows to learn from and to judge on, for each fold in turn.
 
     Of many rows a sample is learned from.
     """
     rows, _ = leaves.data.distinct()
     fold = leaves.data.fold[rows]
-    folds = np.unique(fold[fold >= 0])
-    few = len(rows) <= FEW_ROWS
-    parts = [fold == f for f in folds] if few else [np.isin(fold, folds[:2])]
-    for held_out in parts:
+    for held_out in [fold == f for f in np.unique(fold[fold >= 0])]:
         train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         if not (len(train) and len(test)):
             continue
@@ -186,10 +198,9 @@ def compare_with_less(
         )
         costs = costs_of_leaves(nothing, leaves)[:, 0]
         cost["nothing"] = float(np.average(costs, weights=free.weight))
-        informative = any(
-            tells_more(leaf.sensors, nothing.root.sensors, leaves)
-            for leaf in tree.leaves
-        )
+        known = nothing.root.sensors
+        bought = [leaf.sensors for leaf in tree.leaves if leaf.sensors != known]
+        informative = not bought or any(tells_more(s, known, leaves) for s in bought)
     return _cheapest_of_the_best(joined, cost, informative)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,12 @@ class Market:
     prices: Array | None = None
     max_cost: float | None = None
     weight: Array | None = None
+
+    @cached_property
+    def unbound(self) -> bool:
+        """Whether any sensors may be bought, one after another and all together."""
+        bound = any(terms.after or terms.one_of for terms in self.sensors.terms)
+        return self.max_cost is None and not bound
 
     def cost(self, subset: Iterable[str], known: Iterable[str] = ()) -> Any:
         """Price of a subset: a number, or one for each example."""

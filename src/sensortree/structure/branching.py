@@ -32,12 +32,14 @@ from sensortree.types import Array, Mask, Rows
 GAINING, TELLING, AFTER = 24, 8, 10
 # Rows that are enough to see which they are, and rows below which nothing is looked at
 # after a purchase.
-GLANCED, AHEAD = 800, 150
-# Purchases of one vertex at most; what one more must add to their worth: this share, and
-# this many standard errors.
-OPTIONS, SHARE, CLEARLY = 8, 0.05, 4.0
+GLANCED, AHEAD = 1_000, 150
+# Purchases of one vertex at most; standard errors by which one more must add to their
+# worth.
+OPTIONS, CLEARLY = 12, 4.0
 # Rows, by weight, that a purchase must be for.
 MIN_ROWS = 25
+# Leaves at which it is first asked whether growth goes on; then at twice as many.
+FIRST_ASKED = 8
 # Ridge penalty of predictions, as a share of the number of rows.
 RIDGE = 1e-2
 
@@ -62,6 +64,9 @@ class Shop:
         What it costs to mistake an example.
     out_of_time : callable
         Whether growth must end with what it has.
+    share : float
+        Share of the worth of a vertex that one more purchase must add to it. Where each
+        of many states asks for a sensor of its own, what one of them adds is little.
     """
 
     screen: GramScreen
@@ -71,6 +76,7 @@ class Shop:
     weight: Array
     stake: Array
     out_of_time: Callable[[], bool] = lambda: False
+    share: float = 0.0
 
     @cached_property
     def telling(self) -> Array:
@@ -110,7 +116,10 @@ class Purchases:
 
 
 def grow_branches(
-    shop: Shop, n_leaves: int, start: Subset
+    shop: Shop,
+    n_leaves: int,
+    start: Subset,
+    goes_on: Callable[[Vertex], bool] = lambda root: True,
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from the root, always where most is gained, up to a number of leaves.
 
@@ -120,6 +129,8 @@ def grow_branches(
     n_leaves : int
     start : frozenset of int
         Sensors known at the root.
+    goes_on : callable
+        Whether the tree so far is worth growing, asked whenever it has doubled.
 
     Returns
     -------
@@ -143,10 +154,15 @@ def grow_branches(
             number += 1
 
     consider(root)
+    asked = FIRST_ASKED
     # Where all buy on nothing is added to the leaves, but the tree must end.
     while queue and leaves < n_leaves and len(steps) < 2 * n_leaves:
         if shop.out_of_time():
             break
+        if leaves >= asked:
+            asked *= 2
+            if not goes_on(root):
+                break
         _, _, vertex, purchase = heapq.heappop(queue)
         if leaves + purchase.n_leaves > n_leaves:
             continue
@@ -176,6 +192,7 @@ def best_purchases(shop: Shop, vertex: Vertex) -> Purchases | None:
         left_out(now.features, np.column_stack(gains), here.weight),
         np.column_stack(gains),
         here.weight,
+        shop.share,
     )
     if not picked:
         return None
@@ -276,6 +293,14 @@ class Look:
         readings = self.here.basis[:, self.here.screen.linear_terms(self.subset)]
         return np.hstack([self.fitted, ordered[:, -1:], lead, readings])
 
+    def losses_without_products(self) -> Array:
+        """Losses of the same sensors, were there no products of their readings."""
+        screen = self.here.screen
+        linear = screen.regress_on(np.r_[0, screen.linear_terms(self.subset)])
+        basis = self.here.basis[:, linear.terms]
+        fitted = (basis @ linear.coef.astype(basis.dtype)).astype(float)
+        return self._losses(fitted, linear.freedom)
+
     def losses_with(self, extended: Subset) -> Array:
         """Losses of a larger subset, by an update of the regression."""
         screen, known = self.here.screen, self.known
@@ -326,7 +351,7 @@ class Look:
 
 
 def cover(
-    worth: Array, gains: Array, weight: Array
+    worth: Array, gains: Array, weight: Array, share: float = 0.0
 ) -> tuple[list[int], list[Mask], float]:
     """Purchases that clearly pay beside each other, who makes each, and their worth.
 
@@ -337,6 +362,8 @@ def cover(
     gains : ndarray of shape (n_rows, n_options)
         What it brings.
     weight : ndarray of shape (n_rows,)
+    share : float
+        Share of their worth that one more must add to it.
     """
     each = np.arange(len(worth))
 
@@ -358,7 +385,8 @@ def cover(
             more, chosen, buying = made([*picked, k])
             lead = more - got
             added = float(lead.sum())
-            if added <= max(most, SHARE * got.sum(), CLEARLY * np.linalg.norm(lead)):
+            least = max(share * got.sum(), CLEARLY * np.linalg.norm(lead))
+            if added <= max(most, least):
                 continue
             groups = np.bincount(chosen[buying], weight[buying], len(picked) + 1)
             if groups.min() >= MIN_ROWS:

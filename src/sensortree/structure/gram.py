@@ -137,15 +137,18 @@ class GramScreen:
     def regress(self, subset: Subset) -> Regressed:
         """The regression on a subset, worked out once."""
         if subset not in self._regressed:
-            terms = self.terms(subset)
-            system = self.gram[terms[:, None], terms]
-            system.flat[:: len(terms) + 1] += self.ridge
-            factor, _ = dpotrf(system, lower=True, clean=True)
-            coef, _ = dpotrs(factor, self.moment[terms], lower=True)
-            inverse, _ = dtrtrs(factor, np.eye(len(terms)), lower=True)
-            freedom = len(terms) - self.ridge * float((inverse**2).sum())
-            self._regressed[subset] = Regressed(terms, factor, coef, freedom)
+            self._regressed[subset] = self.regress_on(self.terms(subset))
         return self._regressed[subset]
+
+    def regress_on(self, terms: Rows) -> Regressed:
+        """The regression on some terms."""
+        system = self.gram[terms[:, None], terms]
+        system.flat[:: len(terms) + 1] += self.ridge
+        factor, _ = dpotrf(system, lower=True, clean=True)
+        coef, _ = dpotrs(factor, self.moment[terms], lower=True)
+        inverse, _ = dtrtrs(factor, np.eye(len(terms)), lower=True)
+        freedom = len(terms) - self.ridge * float((inverse**2).sum())
+        return Regressed(terms, factor, coef, freedom)
 
 
 def ranks(block: Array, weight: Array) -> Array:

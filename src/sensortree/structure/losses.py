@@ -20,7 +20,12 @@ from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.gram import GramScreen, ranks
 from sensortree.structure.masking import MaskedScreen
 from sensortree.structure.screening import LeastSquaresScreen
-from sensortree.types import Array
+from sensortree.types import Array, Rows
+
+# Distinct rows that branching looks at, at most.
+GLANCED_ROWS = 6_000
+# Probability that a screen gives to a class at least.
+LEAST = 1e-3
 
 
 class SubsetLosses:
@@ -65,6 +70,8 @@ class SubsetLosses:
 
     def extend(self, subset: Subset, sensor: int) -> Subset | None:
         """What is known after buying one more sensor; None if it may not be bought."""
+        if self.market.unbound:
+            return subset | {sensor}
         extended = self.market.extension(self.named(subset), self.names[sensor])
         return None if extended is None else self.numbered(extended)
 
@@ -77,12 +84,15 @@ class SubsetLosses:
         """Subsets that were screened so far."""
         return len(self._screened) + len(self._light)
 
-    @property
-    def stand_ins(self) -> LeafClassifiers:
-        """What candidate trees are compared with: classifiers, or the masked booster."""
-        if not self.masked:
-            return self.leaves
+    @cached_property
+    def stand_ins(self) -> LeafClassifiers | None:
+        """What the screen says in place of the classifiers; None if that is not fair."""
         leaves = self.leaves
+        likely = is_linear(leaves.classifier) and hasattr(
+            leaves.classifier, "predict_proba"
+        )
+        if not (self.masked or likely):
+            return None
         return ScreenedClassifiers(
             leaves.data, leaves.classifier, leaves.n_jobs, subsets=self
         )
@@ -145,11 +155,19 @@ class SubsetLosses:
         For boosted leaves on ranks, since such leaves see nothing else of a reading.
         """
         data = self.data
-        rows, weight = data.distinct()
+        rows, weight = self.glanced
         blocks = [block[rows] for block in data.blocks]
         if self.masked:
             blocks = [ranks(block, weight) for block in blocks]
         return GramScreen(blocks, data.y[rows], weight)
+
+    @cached_property
+    def glanced(self) -> tuple[Rows, Array]:
+        """Distinct rows that branching looks at, evenly spread, and their weights."""
+        rows, weight = self.data.distinct()
+        n_rows = min(len(rows), GLANCED_ROWS)
+        spread = np.linspace(0, len(rows) - 1, n_rows).astype(np.intp)
+        return rows[spread], weight[spread]
 
     def features(self, subset: Subset) -> Array:
         """Class scores, how far the largest leads, and the readings; NaN is the mean."""
@@ -179,4 +197,5 @@ class ScreenedClassifiers(LeafClassifiers):
         for subset in subsets:
             if subset not in self.posteriors:
                 known = self.subsets.numbered(subset)
-                self.posteriors[subset] = self.subsets.scores(known)
+                scores = np.maximum(self.subsets.scores(known), LEAST)
+                self.posteriors[subset] = scores / scores.sum(axis=1, keepdims=True)

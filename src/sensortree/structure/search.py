@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import is_linear
 from sensortree.progress import TextProgress
 from sensortree.structure.algorithm1 import (
     Growth,
@@ -31,6 +32,10 @@ EPS = float(np.finfo(float).eps)
 
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
+# Leaves of each search at most, where the data say how many there are.
+MOST_LEAVES = {"chain": 16, "grown": 16, "greedy": 16, "branched": 96}
+# The same where each leaf takes long to learn.
+MOST_SLOW = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +48,32 @@ class StructureSearch:
         What subsets lose and cost; searches share what they worked out.
     rows : ndarray of shape (n_rows,)
         The training rows that are looked at.
-    n_leaves : int
+    n_leaves : int or "auto"
+        Leaves at most; "auto" leaves that to each search.
     n_exact : int or None
-        Extensions compared with their own classifier at each step; None for all.
+        Extensions compared with their own classifier at each step; None for all, 0 if the
+        screen's word is good enough.
     progress : TextProgress
         Is told of each step, and may say stop.
+    goes_on : callable
+        Whether a tree so far is worth growing, asked by searches that can grow on.
+    share : float
+        Share of the worth of a vertex that one more branch must add to it.
     """
 
     subsets: SubsetLosses
     rows: Rows
-    n_leaves: int
+    n_leaves: int | str
     n_exact: int | None
     progress: TextProgress
+    goes_on: Callable[[SensorTree], bool] = lambda tree: True
+    share: float = 0.0
+
+    def most_leaves(self, name: str) -> int:
+        """Leaves that a search may have; fewer where each takes long to learn."""
+        most = most_leaves(name, self.n_leaves)
+        quick = self.n_leaves != "auto" or is_linear(self.subsets.leaves.classifier)
+        return most if quick else min(most, MOST_SLOW)
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""
@@ -82,13 +101,13 @@ class StructureSearch:
             return errors + cost_weight * np.column_stack(cost)
 
         # Where a masked booster screens, its word is good enough, unless all are trained.
-        masked = subsets.masked and self.n_exact is not None
-        exact = subsets.screen if masked else subsets.exact
+        trusted = self.n_exact == 0 or (subsets.masked and self.n_exact is not None)
+        exact = subsets.screen if trusted else subsets.exact
         return Search(
             len(subsets.names),
             lambda compared: priced(exact(compared), compared),
             lambda compared: priced(subsets.screen(compared), compared),
-            self.n_exact,
+            None if self.n_exact is None else max(self.n_exact, 1),
             subsets.data.weight,
             self.out_of_time,
             subsets.extend,
@@ -113,7 +132,7 @@ class StructureSearch:
         """What branching learns from, and what may be bought at what price."""
         subsets = self.subsets
         data = subsets.data
-        rows, weight = data.distinct()
+        rows, weight = subsets.glanced
 
         def price(more: Subset, known: Subset) -> Any:
             cost = np.asarray(subsets.cost(more, known))
@@ -127,12 +146,18 @@ class StructureSearch:
             weight,
             data.loss.stakes(len(data.classes))[data.y[rows]],
             self.out_of_time,
+            self.share,
         )
+
+
+def most_leaves(name: str, n_leaves: int | str) -> int:
+    """Leaves that a search may have: as many as asked for, or what suits it."""
+    return MOST_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
 
 
 def open_search(
     leaves: LeafClassifiers,
-    n_leaves: int,
+    n_leaves: int | str,
     n_exact: int | None,
     max_cost: float | None,
     progress: TextProgress,
@@ -148,7 +173,7 @@ def open_search(
 
 
 def find_root(search: StructureSearch, cost_weight: float) -> Subset:
-    """The free sensors, and of those worth their price the one worth most of it."""
+    """Of the sensors worth their price the one worth most of it, with the free ones."""
     subsets, market = search.subsets, search.subsets.market
     free = subsets.numbered(market.free())
     comparison = search.comparison(0.0)
@@ -171,7 +196,7 @@ def greedy(
 ) -> tuple[SensorTree, list[Growth]]:
     """Algorithm 1, then clustering by common sensors."""
     comparison = search.comparison(cost_weight)
-    found, steps = greedy_subsets(comparison, search.n_leaves, root)
+    found, steps = greedy_subsets(comparison, search.most_leaves("greedy"), root)
     return cluster_subsets(search.subsets.named(s) for s in found), steps
 
 
@@ -179,7 +204,7 @@ def chain(
     search: StructureSearch, cost_weight: float, root: Subset
 ) -> tuple[SensorTree, list[Growth]]:
     """Forward selection per unit of cost, with an exit after each sensor."""
-    price, n_stages = search.subsets.mean_cost, search.n_leaves - 1
+    price, n_stages = search.subsets.mean_cost, search.most_leaves("chain") - 1
     steps = forward_chain(search.comparison(0.0), price, n_stages, root)
     stages = [root, *(step.subset for step in steps)]
     return chain_tree([search.subsets.named(stage) for stage in stages]), steps
@@ -189,7 +214,8 @@ def grown(
     search: StructureSearch, cost_weight: float, root: Subset
 ) -> tuple[SensorTree, list[Growth]]:
     """Top-down growth by the gain that can be predicted from what is known."""
-    vertex, steps = grow_tree(search.evidence(), cost_weight, search.n_leaves, root)
+    most = search.most_leaves("grown")
+    vertex, steps = grow_tree(search.evidence(), cost_weight, most, root)
 
     def build(vertex: Vertex) -> Leaf | Node:
         known = search.subsets.named(vertex.subset)
@@ -206,8 +232,17 @@ def branched(
     search: StructureSearch, cost_weight: float, root: Subset
 ) -> tuple[SensorTree, list[Growth]]:
     """Growth that looks ahead, and branches as often as that pays."""
-    vertex, steps = grow_branches(search.shop(cost_weight), search.n_leaves, root)
-    return SensorTree(_built(vertex, search.subsets)), steps
+
+    def built(vertex: Branching) -> SensorTree:
+        return SensorTree(_built(vertex, search.subsets))
+
+    vertex, steps = grow_branches(
+        search.shop(cost_weight),
+        search.most_leaves("branched"),
+        root,
+        lambda root: search.goes_on(built(root)),
+    )
+    return built(vertex), steps
 
 
 def _built(vertex: Branching, subsets: SubsetLosses) -> Leaf | Node:
@@ -225,18 +260,19 @@ def _built(vertex: Branching, subsets: SubsetLosses) -> Leaf | Node:
 SEARCHES: dict[
     str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
 ] = {"chain": chain, "grown": grown, "greedy": greedy, "branched": branched}
-# Searches that begin with what is free: the first purchase is theirs.
+# Searches that begin with nothing: the first purchase is theirs.
 FROM_NOTHING = ("branched",)
 
 
-def most_steps(name: str, n_sensors: int, n_leaves: int) -> int:
+def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
     """Steps that a search may tell of: its root's, and those of its own."""
+    n_leaves = most_leaves(name, n_leaves)
     stages = min(n_sensors, n_leaves)
     blocks = 2 * n_sensors.bit_length()
     own = {
         "chain": stages + blocks + 1,
         "grown": 2 * n_leaves,
-        "branched": 2 * n_leaves,
+        "branched": 5 * 2 * n_leaves,  # narrow, wide, the better, and at lower prices
         "greedy": n_leaves * (n_sensors + 1),
     }
     return 1 + own[name]
@@ -247,15 +283,15 @@ def run_search(
 ) -> tuple[SensorTree, StructureReport]:
     """Run one search by name, from a root that is given or found."""
     start = root
-    if start is None and name in FROM_NOTHING:
-        start = search.subsets.numbered(search.subsets.market.free())
-    elif start is None:
-        start = find_root(search, cost_weight)
+    if start is None:
+        free = search.subsets.numbered(search.subsets.market.free())
+        begins = bool(free) or name in FROM_NOTHING
+        start = free if begins else find_root(search, cost_weight)
     tree, steps = SEARCHES[name](search, cost_weight, start)
     if search.stopped is not None:
         stopped = search.stopped
-    elif tree.n_leaves >= search.n_leaves:
-        stopped = f"n_leaves={search.n_leaves} were reached"
+    elif tree.n_leaves >= (most := search.most_leaves(name)):
+        stopped = f"{most} leaves were reached"
     else:
         stopped = "nothing more lowered the loss"
     subsets = search.subsets

@@ -1,4 +1,4 @@
-"""Cut a tree back to the decisions that pay on rows they were not learned from."""
+"""Trim a tree to the decisions that pay on rows they were not learned from."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ import numpy as np
 from sensortree.learning.validated import Rehearsed
 from sensortree.types import Mask
 
-# Standard errors by which a decision must lower the risk of who comes by.
-CLEARLY = 1.0
 
-
-def cut_back(rehearsed: Rehearsed) -> Rehearsed:
-    """Take decisions out that do not clearly lower the risk, from the leaves up.
+def trim(rehearsed: Rehearsed, by: float = 0.0) -> Rehearsed:
+    """Take decisions out that do not lower the risk, from the leaves up.
 
     Who comes by such a decision goes where the risk is less for all of them.
+
+    Parameters
+    ----------
+    rehearsed : Rehearsed
+    by : float, default=0.0
+        Standard errors by which a decision must lower the risk.
     """
     if not rehearsed.parts or not rehearsed.posed.problem.tree.n_nodes:
         return rehearsed
-    return rehearsed.on_leaves(leaves_that_pay(rehearsed))
+    return rehearsed.on_leaves(leaves_that_pay(rehearsed, by))
 
 
-def leaves_that_pay(rehearsed: Rehearsed) -> Mask:
-    """Leaves that decisions lead to which clearly lower the risk, (n_leaves,)."""
+def leaves_that_pay(rehearsed: Rehearsed, by: float) -> Mask:
+    """Leaves that decisions lead to which lower the risk by so many errors, (n_leaves,)."""
     observed = rehearsed.posed.observed
     tree = observed.tree
     judged = [(observed.take(test), coef) for test, coef in rehearsed.parts]
@@ -42,7 +45,7 @@ def leaves_that_pay(rehearsed: Rehearsed) -> Mask:
         single = positive if dearer else negative
         decided = np.where(margins[:, node] > 0, positive, negative)
         gain = (weight * (single - decided))[here]
-        if gain.sum() <= CLEARLY * np.linalg.norm(gain):
+        if gain.sum() <= by * np.linalg.norm(gain):
             ways[node], decided = 1 if dearer else -1, single
         below[:, node] = decided
     signs = tree.path_signs

@@ -1,0 +1,366 @@
+"""Which search gives the best tree: all are judged on rows not learned from, cheaply first.
+
+Where a screen is a fair stand-in for the leaf classifiers, trees are first compared by what
+the screen says; only those that are not clearly worse get classifiers of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sensortree.learning.learned import Learner
+from sensortree.learning.pose import pose
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings, named_root
+from sensortree.learning.trimming import trim
+from sensortree.learning.validated import Rehearsed, per_observation, rehearse
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.sensors.market import Market
+from sensortree.structure import (
+    cascade_tree,
+    exhaustive_leaves,
+    exhaustive_tree,
+    prune,
+)
+from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.branching import FIRST_ASKED
+from sensortree.structure.report import StructureReport, report_of_built
+from sensortree.structure.search import (
+    StructureSearch,
+    find_root,
+    run_search,
+)
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array, Rows
+
+# Searches whose trees are compared; an exhaustive tree is too, up to this many leaves.
+CANDIDATES = ("chain", "grown", "branched")
+EXHAUSTIVE = 16
+# Trees that are larger than most data can pay for.
+TRIMMED = ("branched", "exhaustive")
+# Standard errors by which a tree must be better, and by which the screen's word is taken.
+CLEARLY, VERY_CLEARLY = 1.0, 5.0
+# Standard errors by which the screen must find a decision to lower the risk: what it finds
+# to do little harm is for the classifiers to judge.
+HARMFUL = -0.5
+# Folds that are held out to see whether a tree is worth growing.
+GLANCES = 2
+# Share of the worth of a vertex that each branch of a narrow tree must add; its leaves at
+# most, where it is compared with a wide one.
+NARROW, SMALL = 0.05, 16
+# Parts of the prices at which trees are grown where hardly anything is bought at them.
+CHEAPER = (0.5, 0.25)
+
+Found = dict[str, tuple[SensorTree, StructureReport]]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The tree, how it was found, and its decisions on held-out rows, if they were judged.
+
+    Attributes
+    ----------
+    tree : SensorTree
+    report : StructureReport
+    rehearsed : Rehearsed or None
+    """
+
+    tree: SensorTree
+    report: StructureReport
+    rehearsed: Rehearsed | None = None
+
+
+def best_of_searches(
+    prepared: Prepared, settings: Settings, learn: Learner, root: Subset | None
+) -> Chosen:
+    """The tree of the least validated risk among those of several searches."""
+    search, leaves = prepared.search, prepared.leaves
+    quick, masked = search.subsets.stand_ins, search.subsets.masked
+    winners = prepared.neighbours and prepared.neighbours.searches
+    expected = winners.expected(settings.cost_weight) if winners else frozenset[str]()
+    glances = quick is not None and not masked and search.n_exact is not None
+    first = replace(search, n_exact=0) if glances else search
+    found = searched(first, prepared, settings, learn, root, expected)
+    if glances and quick is not None and not prepared.progress.stopped:
+        found = promising(found, quick, prepared, settings, learn)
+        if "chain" in found:
+            found["chain"] = run_search(search, "chain", settings.cost_weight, root)
+    if expected and len(found) == 1:
+        return Chosen(*found.popitem()[1])
+    rehearsed: dict[str, Rehearsed] = {}
+    judged = quick if masked and quick is not None else leaves
+    for name, (tree, _) in found.items():
+        if prepared.progress.stopped:
+            break
+        with prepared.progress.watch.stage("comparing candidates"):
+            each = rehearse(tree, judged, settings, learn)
+            rehearsed[name] = trim(each) if name in TRIMMED else each
+        prepared.progress.step("comparing", name)
+    if not rehearsed:  # no time to compare
+        return Chosen(*found[next(iter(found))])
+    winner, validated = least_validated(
+        {name: judged_risks(each, learn) for name, each in rehearsed.items()}
+    )
+    if winners:
+        winners.add(settings.cost_weight, winner)
+    report = replace(found[winner][1], validated=validated)
+    tree = rehearsed[winner].posed.problem.tree
+    if masked:  # what stood in for the classifiers is no longer good enough
+        return Chosen(without_unreached(tree, judged, settings, learn), report)
+    return Chosen(tree, report, rehearsed[winner])
+
+
+def searched(
+    search: StructureSearch,
+    prepared: Prepared,
+    settings: Settings,
+    learn: Learner,
+    root: Subset | None,
+    expected: frozenset[str],
+) -> Found:
+    """Trees of all searches, or of those expected to win, as far as time allows.
+
+    Where nothing is held out, nothing says how large a tree may be: few sensors then have
+    the exhaustive tree, and no tree that branches is grown.
+    """
+    sensors = prepared.leaves.data.sensors
+    market = prepared.leaves.data.market(settings.max_cost)
+    validates = bool((prepared.leaves.data.fold >= 0).any())
+    found: Found = {}
+
+    def wanted(name: str) -> bool:
+        return not expected or name in expected
+
+    every = exhaustive_candidate(search, settings, root, market)
+    if every is not None and not validates:
+        return {"exhaustive": (every, report_of_built("exhaustive", every, sensors))}
+    # The exhaustive tree has all chains within it, and all that grow from its root.
+    for name in CANDIDATES if every is None else ("branched",):
+        if not wanted(name) or (name == "branched" and not validates):
+            continue
+        if found and prepared.progress.stopped:
+            return found
+        found[name] = grow(name, search, prepared, settings, learn, root)
+    if every is not None and wanted("exhaustive"):
+        found["exhaustive"] = every, report_of_built("exhaustive", every, sensors)
+    if wanted("cascade") and len(sensors) <= search.most_leaves("chain"):
+        cheap = cheap_root(settings, market)
+        cascade = cascade_tree(cheapest_order(market, cheap), cheap)
+        found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
+    return found
+
+
+def exhaustive_candidate(
+    search: StructureSearch, settings: Settings, root: Subset | None, market: Market
+) -> SensorTree | None:
+    """The tree of all orders, if sensors are few: of all, or of those after the best."""
+    names = market.sensors.names
+    start = search.subsets.numbered(market.free()) if root is None else root
+    one_less = exhaustive_leaves(len(names) - 1) <= EXHAUSTIVE
+    if exhaustive_leaves(len(names) - len(start)) > EXHAUSTIVE and one_less:
+        start = find_root(search, settings.cost_weight) if root is None else root
+    if exhaustive_leaves(len(names) - len(start)) > EXHAUSTIVE:
+        return None
+    return exhaustive_tree(names, [names[j] for j in start], market.next_ones)
+
+
+def grow(
+    name: str,
+    search: StructureSearch,
+    prepared: Prepared,
+    settings: Settings,
+    learn: Learner,
+    root: Subset | None,
+) -> tuple[SensorTree, StructureReport]:
+    """Run a search; one that branches as widely as pays, and while the risk falls.
+
+    A small tree of few branches is grown first: one of many must be better than that. If
+    hardly anything is bought, trees are grown as if prices were lower: they are judged at
+    the prices there are.
+    """
+    weight = settings.cost_weight
+    if name != "branched":
+        return run_search(search, name, weight, root)
+    sized = Sized(prepared, settings, learn)
+    narrow = replace(search, share=NARROW)
+    few = min(SMALL, search.most_leaves(name))
+    small, _ = run_search(replace(narrow, n_leaves=few), name, weight, root)
+    to_beat = sized.risk(small)
+    wide = run_search(
+        replace(search, goes_on=lambda tree: sized.falls(tree, few, to_beat)),
+        name,
+        weight,
+        root,
+    )
+    grown, least = wide, sized.risk(wide[0])
+    if least > to_beat and not prepared.progress.stopped:
+        sized = Sized(prepared, settings, learn)
+        grown = run_search(replace(narrow, goes_on=sized.falls), name, weight, root)
+        least = sized.risk(grown[0])
+    # What pays only after several purchases is not seen one purchase ahead.
+    for part in CHEAPER:
+        if grown[0].n_leaves >= FIRST_ASKED or prepared.progress.stopped:
+            break
+        sized = Sized(prepared, settings, learn)
+        search = replace(search, goes_on=sized.falls)
+        found = run_search(search, name, part * weight, root)
+        if (risk := sized.risk(found[0])) < least:
+            grown, least = found, risk
+    return grown
+
+
+@dataclass(eq=False)
+class Sized:
+    """Risks on held-out rows of a tree that grows.
+
+    Attributes
+    ----------
+    prepared : Prepared
+    settings : Settings
+    learn : Learner
+    last : float
+        That of the tree that was shown last.
+    """
+
+    prepared: Prepared
+    settings: Settings
+    learn: Learner
+    last: float = np.inf
+
+    def risk(self, tree: SensorTree) -> float:
+        """Risk of a tree by what stands in for its classifiers, trimmed."""
+        leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
+        with self.prepared.progress.watch.stage("comparing candidates"):
+            rehearsed = rehearse(tree, leaves, self.settings, self.learn, GLANCES)
+            return float(judged_risks(trim(rehearsed), self.learn).mean())
+
+    def falls(
+        self, tree: SensorTree, n_leaves: int = 0, to_beat: float = np.inf
+    ) -> bool:
+        """Whether the risk is below the last one's and, from a size on, another's."""
+        if self.prepared.progress.stopped:
+            return False
+        before, self.last = self.last, self.risk(tree)
+        beaten = tree.n_leaves >= n_leaves and self.last > to_beat
+        return self.last < before and not beaten
+
+
+def promising(
+    found: Found,
+    quick: LeafClassifiers,
+    prepared: Prepared,
+    settings: Settings,
+    learn: Learner,
+) -> Found:
+    """Candidates that the screen does not find very clearly worse than the best."""
+    rehearsed: dict[str, Rehearsed] = {}
+    with prepared.progress.watch.stage("comparing candidates"):
+        for name, (tree, _) in found.items():
+            each = rehearse(tree, quick, settings, learn)
+            rehearsed[name] = trim(each, HARMFUL) if name in TRIMMED else each
+    risks = {name: judged_risks(each, learn) for name, each in rehearsed.items()}
+    best = min(risks, key=lambda name: float(risks[name].mean()))
+    return {
+        name: (rehearsed[name].posed.problem.tree, found[name][1])
+        for name in found
+        if standard_errors(risks[name] - risks[best]) <= VERY_CLEARLY
+    }
+
+
+def standard_errors(lead: Array) -> float:
+    """Mean of what one risk leads another by, in standard errors."""
+    error = float(lead.std() / np.sqrt(len(lead)))
+    return float(lead.mean()) / error if error else 0.0
+
+
+def trimmed_branches(
+    prepared: Prepared, settings: Settings, learn: Learner, root: Subset | None
+) -> Chosen:
+    """Grow a tree that branches, and trim it to what pays on held-out rows."""
+    tree, report = grow("branched", prepared.search, prepared, settings, learn, root)
+    subsets = prepared.search.subsets
+    if prepared.progress.stopped:
+        return Chosen(tree, report)
+    judged = prepared.leaves
+    with prepared.progress.watch.stage("comparing candidates"):
+        if subsets.stand_ins is not None:
+            quick = trim(rehearse(tree, subsets.stand_ins, settings, learn), HARMFUL)
+            tree = quick.posed.problem.tree
+            judged = subsets.stand_ins if subsets.masked else judged
+        grown = rehearse(tree, judged, settings, learn)
+        kept = trim(grown)
+    risks = {"grown": grown, "trimmed": kept}
+    validated = {n: float(judged_risks(r, learn).mean()) for n, r in risks.items()}
+    report = replace(report, validated=validated)
+    return Chosen(kept.posed.problem.tree, report, None if subsets.masked else kept)
+
+
+def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:
+    """The candidate of the least mean risk, and all of their means.
+
+    What was trimmed on the same rows looks better than it is: it must be clearly better
+    than what was not. So must all be than an order that was not learned, "cascade".
+    """
+    validated = {name: float(risk.mean()) for name, risk in risks.items()}
+    winner = min(validated, key=validated.__getitem__)
+    learned = [name for name in risks if name not in (*TRIMMED, "cascade")]
+    for rivals in (learned if winner in TRIMMED else [], ["cascade"]):
+        among = [name for name in rivals if name in risks]
+        if among:
+            rival = min(among, key=validated.__getitem__)
+            lead = standard_errors(risks[rival] - risks[winner])
+            winner = winner if lead >= CLEARLY else rival
+    return winner, validated
+
+
+def judged_risks(rehearsed: Rehearsed, learn: Learner) -> Array:
+    """Risks of held-out rows; if none are, of those that decisions are learned from."""
+    if rehearsed.parts:
+        return rehearsed.risks()
+    posed = rehearsed.posed
+    risks = posed.observed.risks(learn(posed.problem, posed.observed).coef)
+    return per_observation(risks, rehearsed.observations)
+
+
+def without_unreached(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> SensorTree:
+    """Take leaves out that no row reaches, unless all rows reach the same one.
+
+    Whether one leaf does for all is for the classifiers themselves to say.
+    """
+    visits = np.bincount(routed(tree, leaves, settings, learn), minlength=tree.n_leaves)
+    return prune(tree, visits)[0] if (visits > 0).sum() > 1 else tree
+
+
+def routed(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
+) -> Rows:
+    """The leaf that each training row reaches when decisions are learned from all."""
+    posed = pose(tree, leaves, settings)
+    coef = learn(posed.problem, posed.observed).coef
+    leaf = tree.route(posed.problem.margins(coef))
+    first, _ = leaves.data.distinct()
+    return np.repeat(leaf, np.diff(np.r_[first, len(leaves.data.y)]))
+
+
+def cheap_root(settings: Settings, market: Market) -> frozenset[str]:
+    """Sensors named by the user, or else the free ones, or else the cheapest."""
+    named = named_root(settings, market)
+    if named is not None:
+        return named
+    free = market.free()
+    return free or frozenset(cheapest_order(market, frozenset())[:1])
+
+
+def cheapest_order(market: Market, known: frozenset[str]) -> list[str]:
+    """Sensors by increasing cost, as far as they may be bought one after another."""
+    order: list[str] = []
+    while names := market.next_ones(known):
+        order.append(
+            min(names, key=lambda n: market.sensors.costs[market.sensors.index(n)])
+        )
+        known |= {order[-1]}
+    return order
