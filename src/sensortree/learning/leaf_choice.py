@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.learning.degree import lead_of_products
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
     TREE_LEAVES,
@@ -49,6 +50,8 @@ SEEN = 1.0
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
 # Terms of all rows and classes that one quadratic leaf may take.
 QUADRATIC_WORK = 5e8
+# Standard errors by which products of readings must tell more.
+PRODUCTS_LEAD = 2.0
 # Bins of a column where the information in it is measured.
 BINS = 16
 # Standard errors by which the more complex must be better.
@@ -161,6 +164,9 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     named = [list(in_order(subset)) for subset in subsets]
     out = not_compared(rows, subsets, settings)
     kinds = [kind for kind in KINDS if kind not in out]
+    if {"linear", "logistic2"} <= set(kinds):
+        out |= the_other_degree(rows, settings)
+        kinds = [kind for kind in KINDS if kind not in out]
     if not subsets or len(kinds) == 1:
         return Judged(), LeafReport(kinds[0], named, not_compared=out)
     fold = rows.fold
@@ -197,6 +203,22 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         out,
     )
     return judged[choice] if given else Judged(), report
+
+
+def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
+    """The logistic kind that is not compared, and why; neither if a screen cannot say."""
+    lead = lead_of_products(rows, settings)
+    if lead is None:
+        return {}
+    if lead > PRODUCTS_LEAD:
+        return {
+            "linear": f"tells less where a tree stops: products of readings lower "
+            f"the loss by {lead:.1f} standard errors"
+        }
+    return {
+        "logistic2": f"tells no more where a tree stops: products of readings lower "
+        f"the loss by {lead:.1f} standard errors, {PRODUCTS_LEAD:g} are asked for"
+    }
 
 
 def unexplained(
@@ -320,8 +342,9 @@ def not_compared(
     return out
 
 
-def boosted_work(rows: TrainingRows, n_leaves: int) -> float:
+def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     """Readings that trees look at in a fit with boosted leaves, counted roughly."""
+    n_leaves = SUBSETS if isinstance(n_leaves, str) else n_leaves
     n_outputs = 1 if len(rows.classes) == 2 else len(rows.classes)
     n_sensors, weight = len(rows.blocks), float(rows.weight.sum())
     n_subsets = min(2**n_sensors - 1, n_leaves)

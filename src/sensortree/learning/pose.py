@@ -18,6 +18,7 @@ from sensortree.policy.decisions import (
     PARTS,
     DecisionFeatures,
     Part,
+    Posterior,
     Raw,
     Transformed,
     feature_columns,
@@ -30,6 +31,8 @@ from sensortree.types import Array
 
 # Readings of a node up to which decisions that see the posterior see them too.
 READINGS = 150
+# Standard deviation of what a posterior says of even odds below which it hardly varies.
+HARDLY = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +164,19 @@ def fit_decision_features(
     prices: Array,
     weight: Array,
 ) -> DecisionFeatures:
-    """Learn centre, scale and missingness from training rows, NaN left out."""
+    """Learn centre, scale and missingness from training rows, NaN left out.
+
+    A posterior that hardly varies is not stretched to the spread of the others: rows of
+    each fold have one of their own, and what they differ by would be taken for a reading.
+    """
     columns = feature_columns(parts, readings, posterior, prices)
     missing = np.asarray(np.isnan(columns).any(axis=0))
-    return DecisionFeatures(parts, *moments(columns, weight), missing)
+    center, scale = moments(columns, weight)
+    if posterior is not None and isinstance(parts[0], Posterior):
+        n_classes = posterior.shape[1]
+        own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])
+        least = np.full(len(center[own]), HARDLY)
+        likely = center[: n_classes - 1]
+        least[: n_classes - 1] = 2 * HARDLY * np.sqrt(likely * (1 - likely))
+        scale[own] = np.maximum(scale[own], least)
+    return DecisionFeatures(parts, center, scale, missing)

@@ -1,0 +1,109 @@
+"""Whether products of readings tell more than readings, where a tree would need it.
+
+Leaves of a tree know few sensors, and only some rows reach each: what suits all rows with
+many sensors need not suit them. So a small tree is grown by the screen, and at each of its
+leaves the rows that stop there say what they lose with products of readings, and without:
+by classifiers of both kinds where rows are few, else by the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from sensortree.learning.settings import Settings, named_root
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.rows import TrainingRows
+from sensortree.progress import TextProgress
+from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.branching import Here, Shop, Vertex, grow_branches
+from sensortree.structure.screening import PRODUCTS
+from sensortree.structure.search import open_search
+from sensortree.types import Array, Rows
+
+# Rows that the tree is grown on, and leaves that it has, at most.
+ROWS, LEAVES = 2_000, 8
+# Share of the largest loss that a purchase of mean price costs at most, so that some are
+# made whatever the cost weight.
+LITTLE = 0.01
+LEAST = float(np.finfo(np.float32).eps)
+
+
+def lead_of_products(rows: TrainingRows, settings: Settings) -> float | None:
+    """Standard errors by which products lower the loss; None if they are too many.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+    settings : Settings
+    """
+    if sum(block.shape[1] for block in rows.blocks) > PRODUCTS:
+        return None
+    n_rows = min(len(rows.y), ROWS)
+    some = rows.take(np.linspace(0, len(rows.y) - 1, n_rows).astype(np.intp))
+    leaves = LeafClassifiers(some, QuadraticLogisticRegression(), settings.n_jobs)
+    search = open_search(leaves, LEAVES, None, settings.max_cost, TextProgress(False))
+    market = search.subsets.market
+    price = float(np.mean(market.discounted()))
+    weight = settings.cost_weight
+    if price > 0:
+        weight = min(weight, LITTLE * some.loss.largest / price)
+    shop = search.shop(weight)
+    named = named_root(settings, market)
+    start = search.subsets.numbered(market.free() if named is None else named)
+    root, _ = grow_branches(shop, LEAVES, start)
+    few = len(rows.y) <= ROWS and bool((rows.fold >= 0).any())
+    named_subset = search.subsets.named
+    found = judged_leads(shop, root, some, named_subset) if few else leads(shop, root)
+    lead = shop.weight * found
+    error = float(np.linalg.norm(lead - lead.mean()))
+    return float(lead.sum()) / error if error else 0.0
+
+
+def leads(shop: Shop, root: Vertex) -> Array:
+    """Brier score that products spare each row where it stops, (n_rows,), by the screen."""
+    found = np.zeros(len(shop.weight))
+    for subset, rows in stops(root):
+        look = Here(shop, rows).look(subset)
+        found[rows] = look.losses_without_products() - look.losses
+    return found
+
+
+def judged_leads(
+    shop: Shop,
+    root: Vertex,
+    rows: TrainingRows,
+    named: Callable[[Subset], frozenset[str]],
+) -> Array:
+    """Log-loss that products spare each row where it stops, (n_rows,), by classifiers.
+
+    Least squares does not see a class that lies between two others; logistic regression
+    does, and where rows are few it can be asked.
+    """
+    found = np.zeros(len(shop.weight))
+    first, _ = rows.distinct()
+    weight = rows.weight if rows.weighted else None
+    task = rows.y, len(rows.classes), weight, rows.fold
+    engines = [LogisticEngine(*task, degree=degree) for degree in (1, 2)]
+    for subset, stopping in stops(root):
+        at = first[stopping]
+        X = rows.features(named(subset))
+        likely = [engine.judge(X)[0][at, rows.y[at]] for engine in engines]
+        linear, quadratic = (-np.log(np.maximum(p, LEAST)) for p in likely)
+        found[stopping] = linear - quadratic
+    return found
+
+
+def stops(root: Vertex) -> Iterator[tuple[Subset, Rows]]:
+    """What is known where rows stop, and who they are."""
+    ahead = [root]
+    while ahead:
+        vertex = ahead.pop()
+        ahead += vertex.children
+        onward = [child.rows for child in vertex.children]
+        rows = np.setdiff1d(vertex.rows, np.concatenate([np.empty(0, int), *onward]))
+        if len(rows) and vertex.subset:
+            yield vertex.subset, rows
