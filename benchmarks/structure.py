@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from experiments.methods import timed
 from experiments.results import Line
 from experiments.run import run
-from experiments.studies.structures import data_of, n_leaves_of
+from experiments.studies.structures import data_of
 from experiments.study import Cell, Study
 from experiments.tables import markdown, of, or_dash
 from sensortree import SensorTreeClassifier
@@ -71,11 +71,7 @@ def measure(cell: Cell) -> list[Line]:
 def search_line(name: str, structure: str) -> Line:
     """Fit once, and say what the search found."""
     X, y, *_ = data_of(name).rows()
-    model = SensorTreeClassifier(
-        structure=structure,
-        n_leaves=n_leaves_of(name),
-        cost_weight=COST_WEIGHTS[name],
-    )
+    model = SensorTreeClassifier(structure=structure, cost_weight=COST_WEIGHTS[name])
     _, seconds = timed(lambda: model.fit(X, y))
     report, risk = model.structure_report_, model.decision_report_.risk
     return {
