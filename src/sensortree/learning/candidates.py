@@ -7,6 +7,7 @@ the screen says; only those that are not clearly worse get classifiers of their 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -25,14 +26,13 @@ from sensortree.structure import (
     prune,
 )
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.branching import FIRST_ASKED
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import (
     StructureSearch,
     find_root,
     run_search,
 )
-from sensortree.tree.tree import SensorTree
+from sensortree.tree.tree import Node, SensorTree
 from sensortree.types import Array, Rows
 
 # Searches whose trees are compared; an exhaustive tree is too, up to this many leaves.
@@ -50,8 +50,9 @@ GLANCES = 2
 # Share of the worth of a vertex that each branch of a narrow tree must add; its leaves at
 # most, where it is compared with a wide one.
 NARROW, SMALL = 0.05, 16
-# Parts of the prices at which trees are grown where hardly anything is bought at them.
-CHEAPER = (0.5, 0.25)
+# Parts of the prices at which trees are grown where hardly anything is bought at them, and
+# leaves that are hardly any.
+CHEAPER, HARDLY_ANY = (0.5, 0.25), 2
 
 Found = dict[str, tuple[SensorTree, StructureReport]]
 
@@ -176,9 +177,9 @@ def grow(
 ) -> tuple[SensorTree, StructureReport]:
     """Run a search; one that branches as widely as pays, and while the risk falls.
 
-    A small tree of few branches is grown first: one of many must be better than that. If
-    hardly anything is bought, trees are grown as if prices were lower: they are judged at
-    the prices there are.
+    A tree of many branches must be better than a small one of few. If hardly anything is
+    bought, trees are grown as if prices were lower: they are judged at the prices there
+    are.
     """
     weight = settings.cost_weight
     if name != "branched":
@@ -186,22 +187,25 @@ def grow(
     sized = Sized(prepared, settings, learn)
     narrow = replace(search, share=NARROW)
     few = min(SMALL, search.most_leaves(name))
-    small, _ = run_search(replace(narrow, n_leaves=few), name, weight, root)
-    to_beat = sized.risk(small)
-    wide = run_search(
-        replace(search, goes_on=lambda tree: sized.falls(tree, few, to_beat)),
-        name,
-        weight,
-        root,
-    )
-    grown, least = wide, sized.risk(wide[0])
-    if least > to_beat and not prepared.progress.stopped:
+
+    @cache
+    def to_beat() -> float:
+        small, _ = run_search(replace(narrow, n_leaves=few), name, weight, root)
+        return sized.risk(small)
+
+    def goes_on(tree: SensorTree) -> bool:
+        too_wide = tree.n_leaves >= few and branches(tree)
+        return sized.falls(tree) and not (too_wide and sized.last > to_beat())
+
+    grown = run_search(replace(search, goes_on=goes_on), name, weight, root)
+    least = sized.risk(grown[0])
+    if branches(grown[0]) and not prepared.progress.stopped and least > to_beat():
         sized = Sized(prepared, settings, learn)
         grown = run_search(replace(narrow, goes_on=sized.falls), name, weight, root)
         least = sized.risk(grown[0])
     # What pays only after several purchases is not seen one purchase ahead.
     for part in CHEAPER:
-        if grown[0].n_leaves >= FIRST_ASKED or prepared.progress.stopped:
+        if grown[0].n_leaves > HARDLY_ANY or prepared.progress.stopped:
             break
         sized = Sized(prepared, settings, learn)
         search = replace(search, goes_on=sized.falls)
@@ -236,15 +240,20 @@ class Sized:
             rehearsed = rehearse(tree, leaves, self.settings, self.learn, GLANCES)
             return float(judged_risks(trim(rehearsed), self.learn).mean())
 
-    def falls(
-        self, tree: SensorTree, n_leaves: int = 0, to_beat: float = np.inf
-    ) -> bool:
-        """Whether the risk is below the last one's and, from a size on, another's."""
+    def falls(self, tree: SensorTree) -> bool:
+        """Whether the risk is below that of the tree that was shown before."""
         if self.prepared.progress.stopped:
             return False
         before, self.last = self.last, self.risk(tree)
-        beaten = tree.n_leaves >= n_leaves and self.last > to_beat
-        return self.last < before and not beaten
+        return self.last < before
+
+
+def branches(tree: SensorTree) -> bool:
+    """Whether different purchases follow each other at some vertex."""
+    return any(
+        node.negative.sensors != node.sensors or isinstance(node.negative, Node)
+        for node in tree.nodes
+    )
 
 
 def promising(
