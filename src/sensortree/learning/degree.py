@@ -30,10 +30,16 @@ ROWS, LEAVES = 2_000, 8
 # made whatever the cost weight.
 LITTLE = 0.01
 LEAST = float(np.finfo(np.float32).eps)
+# Standard errors by which products must lower the loss, by classifiers or by the screen.
+CLEARLY, VERY_CLEARLY = 1.0, 2.0
 
 
-def lead_of_products(rows: TrainingRows, settings: Settings) -> float | None:
+def lead_of_products(
+    rows: TrainingRows, settings: Settings
+) -> tuple[float, float] | None:
     """Standard errors by which products lower the loss; None if they are too many.
+
+    And by how many they must: a screen's word counts less than that of classifiers.
 
     Parameters
     ----------
@@ -60,7 +66,8 @@ def lead_of_products(rows: TrainingRows, settings: Settings) -> float | None:
     found = judged_leads(shop, root, some, named_subset) if few else leads(shop, root)
     lead = shop.weight * found
     error = float(np.linalg.norm(lead - lead.mean()))
-    return float(lead.sum()) / error if error else 0.0
+    asked = CLEARLY if few else VERY_CLEARLY
+    return (float(lead.sum()) / error if error else 0.0), asked
 
 
 def leads(shop: Shop, root: Vertex) -> Array:

@@ -50,8 +50,6 @@ SEEN = 1.0
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
 # Terms of all rows and classes that one quadratic leaf may take.
 QUADRATIC_WORK = 5e8
-# Standard errors by which products of readings must tell more.
-PRODUCTS_LEAD = 2.0
 # Bins of a column where the information in it is measured.
 BINS = 16
 # Standard errors by which the more complex must be better.
@@ -207,17 +205,18 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
 
 def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
     """The logistic kind that is not compared, and why; neither if a screen cannot say."""
-    lead = lead_of_products(rows, settings)
-    if lead is None:
+    found = lead_of_products(rows, settings)
+    if found is None:
         return {}
-    if lead > PRODUCTS_LEAD:
+    lead, asked = found
+    if lead > asked:
         return {
             "linear": f"tells less where a tree stops: products of readings lower "
             f"the loss by {lead:.1f} standard errors"
         }
     return {
         "logistic2": f"tells no more where a tree stops: products of readings lower "
-        f"the loss by {lead:.1f} standard errors, {PRODUCTS_LEAD:g} are asked for"
+        f"the loss by {lead:.1f} standard errors, more than {asked:g} is asked for"
     }
 
 
