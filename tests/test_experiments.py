@@ -130,7 +130,10 @@ def assert_same_picture(figure, path, folder):
 NOT_RUN = {
     "structures": {
         *(f"{name}, greedy" for name in ("landsat", "digits", "forest", "letter")),
-        *(f"forest36603, {s}" for s in ("auto", "chain", "grown", "branched", "static")),
+        *(
+            f"forest36603, {s}"
+            for s in ("auto", "chain", "grown", "branched", "static")
+        ),
     }
 }
 NOT_RUN["choices"] = {f"{n}, {v}" for n in ("landsat", "letter") for v in VARIANTS}
