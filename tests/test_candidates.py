@@ -8,8 +8,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from states import shop_of, where_to_look
 
-from sensortree import Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTreeClassifier, tradeoff_curve
 from sensortree.learning.candidates import least_validated, standard_errors
+from sensortree.learning.prepare import Winners
 from sensortree.structure.branching import FIRST_ASKED, grow_branches
 
 
@@ -129,3 +130,17 @@ def test_very_many_columns_have_no_products_to_lead():
     model = SensorTreeClassifier(classifier="auto")
     model.fit(X, X[:, 0] > 0)
     assert set(model.leaf_report_.log_loss) >= {"linear", "logistic2"}
+
+
+def test_if_nothing_that_was_expected_is_there_all_are_compared(monkeypatch):
+    X, y, sensors = where_to_look(300, n_states=6)
+    expected = []
+
+    def exhaustive(self, cost_weight):
+        expected.append(cost_weight)
+        return frozenset({"exhaustive"})
+
+    monkeypatch.setattr(Winners, "expected", exhaustive)
+    model = SensorTreeClassifier(sensors, classifier="linear")
+    assert len(tradeoff_curve(model, X, y, cost_weights=[0.02, 0.1])) == 2
+    assert expected

@@ -315,7 +315,7 @@ def test_large_identifiers_are_different_categories(tmp_path):
 
 
 def test_parquet_keeps_all_digits_of_a_class(tmp_path):
-    polars = pytest.importorskip("polars")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
     X, y = two_columns()
     labels = [9007199254740992 + int(code) for code in y]
     frame = polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": labels})

@@ -84,6 +84,9 @@ def best_of_searches(
     glances = quick is not None and not masked and search.n_exact is not None
     first = replace(search, n_exact=0) if glances else search
     found = searched(first, prepared, settings, learn, root, expected)
+    if not found:  # what won beside is no candidate at this cost weight
+        expected = frozenset()
+        found = searched(first, prepared, settings, learn, root, expected)
     if glances and quick is not None and not prepared.progress.stopped:
         found = promising(found, quick, prepared, settings, learn)
         if "chain" in found:
@@ -160,8 +163,9 @@ def exhaustive_candidate(
     names = market.sensors.names
     start = search.subsets.numbered(market.free()) if root is None else root
     one_less = exhaustive_leaves(len(names) - 1) <= EXHAUSTIVE
-    if exhaustive_leaves(len(names) - len(start)) > EXHAUSTIVE and one_less:
-        start = find_root(search, settings.cost_weight) if root is None else root
+    many = exhaustive_leaves(len(names) - len(start)) > EXHAUSTIVE
+    if root is None and many and one_less:
+        start = find_root(search, settings.cost_weight)
     if exhaustive_leaves(len(names) - len(start)) > EXHAUSTIVE:
         return None
     return exhaustive_tree(names, [names[j] for j in start], market.next_ones)
