@@ -10,6 +10,7 @@ import numpy as np
 
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
+from sensortree.learning.detours import learn_detours
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
@@ -107,8 +108,15 @@ def fit_policy(
             left = posed.problem.tree.n_leaves
             report = replace(report, pruned=tree.n_leaves - left)
         policy = assemble(leaves, posed, learned, settings)
+    outages = None
+    if settings.outages and prepared.neighbours is None:
+        with watch.stage("detours"):
+            leaf = posed.problem.tree.route(posed.problem.margins(learned.coef))
+            detours, outages = learn_detours(prepared, policy, leaf, settings, rehearse)
+            policy = replace(policy, detours=detours)
     evidence = {
         **learned.evidence,
+        "outage_report": outages,
         "training_cost": training_cost(leaves, posed, learned),
         "leaf_report": prepared.leaf_report,
         "fit_report": mark.report(watch, len(policy.classifiers)),

@@ -68,7 +68,9 @@ class Decision:
     rerouting_loss : float
         Where a limit or an unavailable sensor forced another way: how much more the
         training examples that came to the same node lose there, on average, than where
-        they went.
+        they went. On a detour: how much more those that it was learned from lose on it.
+    around : str or None
+        The unavailable sensor on whose detour it ended; `place` is one of the detour.
     """
 
     label: Any
@@ -79,3 +81,4 @@ class Decision:
     place: int
     stopped_because: Because
     rerouting_loss: float
+    around: str | None = None
