@@ -8,7 +8,7 @@ gives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -209,11 +209,21 @@ class OneHot:
         Category of each column that gets no column of its own.
     ignore_unknown : bool
         Whether a value that is no category is all zeros; it is an error otherwise.
+    rare : tuple of tuples of int, or None
+        Categories of each column that share its last column; None where none do. If one
+        of them is dropped, all are.
+    unknown_is_rare : bool or None
+        Whether a value that is no category counts as a rare one, where there are such;
+        None where none are.
     """
 
     categories: tuple[tuple[Any, ...], ...]
     dropped: tuple[int | None, ...]
     ignore_unknown: bool
+    rare: tuple[tuple[int, ...], ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
+    unknown_is_rare: bool | None = field(default=None, metadata={"digest": "if set"})
 
     @property
     def n_columns(self) -> int:
@@ -229,27 +239,44 @@ class OneHot:
     def _tables(self) -> list[Categories]:
         return [Categories(values) for values in self.categories]
 
-    @property
+    @cached_property
+    def _targets(self) -> list[NDArray[np.intp]]:
+        """Position that each category of a column is shown at; -1 of a dropped one.
+
+        What stands behind the last category is for values that are none.
+        """
+        rare = self.rare or ((),) * self.n_columns
+        targets = []
+        for values, drop, few in zip(self.categories, self.dropped, rare, strict=True):
+            gone = set(few) if drop in few else {drop}
+            own = [i for i in range(len(values)) if i not in few and i not in gone]
+            target = np.full(len(values) + 1, -1, dtype=np.intp)
+            target[own] = np.arange(len(own))
+            if few and not gone >= set(few):
+                target[list(few)] = len(own)
+                if self.unknown_is_rare:
+                    target[-1] = len(own)
+            targets.append(target)
+        return targets
+
+    @cached_property
     def _widths(self) -> list[int]:
-        return [
-            len(values) - (drop is not None)
-            for values, drop in zip(self.categories, self.dropped, strict=True)
-        ]
+        return [int(target.max(initial=-1)) + 1 for target in self._targets]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Zeros and ones, (n_rows, width)."""
         columns = _columns(X, self.n_columns)
         result = np.zeros((len(X), self.width))
         start = 0
-        for i, (table, drop) in enumerate(zip(self._tables, self.dropped, strict=True)):
+        for i, (table, target) in enumerate(
+            zip(self._tables, self._targets, strict=True)
+        ):
             at = table.positions(columns[i])
             if not self.ignore_unknown:
                 _check_known(at, columns[i], table, i)
-            shown = at >= 0
-            if drop is not None:
-                shown &= at != drop
-                at = at - (at > drop)
-            result[np.flatnonzero(shown), start + at[shown]] = 1.0
+            shown = target[at]  # -1, no category, is the one behind the last
+            rows = np.flatnonzero(shown >= 0)
+            result[rows, start + shown[rows]] = 1.0
             start += self._widths[i]
         return result
 
