@@ -197,10 +197,18 @@ def test_edges_say_what_is_bought_and_leaves_how_right_they_are():
         [0.25, 0.75],
         [0.5, 0.875],
         leaf_classes=[[1, 1], [1, 3]],
+        leaf_answers=[[2, 0], [1, 3]],
         classes=["no", "yes"],
     )
     written = words_of(display.to_svg())
-    for words in ("buy b, +2.50", "stop", "75.0 %", "3.50", "0.875", "yes: 75.0 %"):
+    for words in (
+        "buy b, +2.50",
+        "stop",
+        "75.0 %",
+        "3.50",
+        "87.5 %",
+        "yes 75 %, no 25 %",
+    ):
         assert words in written
 
 
@@ -448,13 +456,14 @@ def test_a_model_draws_its_training_rows(fitted):
     written = words_of(model.to_svg(unit="dollars"))
     assert f"{100 * share[0]:.1f} %" in written
     assert "(dollars)" in written
-    assert "accuracy" not in written
+    assert "(in training)" in written
 
 
 def test_a_model_draws_the_rows_it_is_given(fitted):
     model, X, y = fitted
     assert model.to_svg(X, y) == TreeDisplay.from_estimator(model, X, y).to_svg()
-    assert "accuracy" in words_of(model.to_svg(X, y))
+    assert "right" in words_of(model.to_svg(X, y))
+    assert "(in training)" not in words_of(model.to_svg(X, y))
     assert "<svg" in model.to_html(X, y)
 
 
@@ -516,7 +525,7 @@ def model_of(tree: SensorTree) -> SimpleNamespace:
     policy = SimpleNamespace(
         tree=tree,
         sensors=SensorSet(names, columns, np.ones(len(names))),
-        flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix),
+        flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix, answers=None),
         classes=np.array(["no", "yes"]),
     )
     return SimpleNamespace(policy_=policy, tree_=tree)
