@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -20,8 +21,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sensortree import DataError
+from sensortree import DataError, ModelFileError
 from sensortree.leaves.compiling import compile_transformer
+from sensortree.persistence.fields import Fields
+from sensortree.persistence.transformers import read_transformer, write_transformer
 from sensortree.sensors.transforms import PLAIN
 
 RNG = np.random.default_rng(3)
@@ -149,6 +152,44 @@ def test_a_new_word_is_treated_as_scikit_learn_does(name):
     )
 
 
+FEW = np.array([["a", 1], ["a", 2], ["a", 2], ["b", 2], ["c", 2], ["d", 1]], object)
+NEW = np.array([["a", 1], ["b", 2], ["d", 7], ["new", 2]], dtype=object)
+
+
+@pytest.mark.parametrize("unknown", ["ignore", "infrequent_if_exist"])
+@pytest.mark.parametrize("drop", [None, "first", "if_binary", ["a", 2]])
+@pytest.mark.parametrize(
+    "limits", [{}, {"min_frequency": 2}, {"max_categories": 3}, {"min_frequency": 9}]
+)
+def test_rare_categories_share_a_column_as_in_scikit_learn(limits, drop, unknown):
+    encoder = OneHotEncoder(drop=drop, handle_unknown=unknown, **limits)
+    if limits == {"min_frequency": 9} and isinstance(drop, list):
+        pytest.skip("scikit-learn drops no category by name that is rare")
+    fitted = encoder.fit(FEW)
+    plain = compile_transformer(fitted)
+    assert isinstance(plain, PLAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn says what zeros may mean
+        expected = dense(fitted.transform(NEW))
+    np.testing.assert_array_equal(plain.transform(NEW), expected)
+
+
+def test_rare_categories_are_still_rare_when_read_from_a_file():
+    encoder = OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist")
+    plain = compile_transformer(encoder.fit(FEW))
+    written = json.loads(json.dumps(write_transformer(plain, "it", None)))
+    read = read_transformer(Fields(written, "it"), 2, None)
+    np.testing.assert_array_equal(read.transform(NEW), plain.transform(NEW))
+
+
+@pytest.mark.parametrize("rare", [[[0, 9], []], [[0, 0], []], [["a"], []], [0, 1]])
+def test_rare_categories_of_a_file_are_categories(rare):
+    plain = compile_transformer(OneHotEncoder(min_frequency=2).fit(FEW))
+    written = {**write_transformer(plain, "it", None), "rare": rare}
+    with pytest.raises(ModelFileError, match="rare"):
+        read_transformer(Fields(written, "it"), 2, None)
+
+
 @pytest.mark.parametrize("encoder", [OneHotEncoder(), OrdinalEncoder()])
 def test_a_new_word_that_may_not_be_is_an_error_that_names_it(encoder):
     plain = compile_transformer(encoder.fit(WORDS))
@@ -178,8 +219,8 @@ FOREIGN = [
     RobustScaler(),
     FunctionTransformer(np.abs),
     SimpleImputer(missing_values=-1),
-    OneHotEncoder(min_frequency=2),
     OneHotEncoder(handle_unknown="warn"),
+    OrdinalEncoder(min_frequency=2),
     make_pipeline(StandardScaler(), RobustScaler()),
     ColumnTransformer([("a", RobustScaler(), [0])], remainder="passthrough"),
     ColumnTransformer([("a", StandardScaler(), [0])], transformer_weights={"a": 2}),
@@ -226,3 +267,24 @@ def test_what_keeps_columns_keeps_their_names(transformer):
     plain = compile_transformer(transformer.fit(NUMBERS))
     assert plain.names(["a", "b", "c"]) == ("a", "b", "c")
     assert plain.sources == (0, 1, 2)
+
+
+def test_rare_categories_are_one_column_that_says_so():
+    letters = np.array([list("aaaabbbbcde")], dtype=object).T
+    encoder = OneHotEncoder(min_frequency=3, handle_unknown="infrequent_if_exist")
+    plain = compile_transformer(encoder.fit(letters))
+    assert plain.names(["letter"]) == ("letter = a", "letter = b", "letter is rare")
+    assert plain.sources == (0, 0, 0)
+    one = compile_transformer(encoder.fit(letters[:9]))  # c alone is rare
+    assert one.names(["letter"]) == ("letter = a", "letter = b", "letter is rare")
+    said = OneHotEncoder(min_frequency=3, handle_unknown="ignore").fit(letters[:9])
+    assert len(compile_transformer(said).names(["letter"])) == 3
+
+
+def test_names_are_as_many_as_columns_come_out():
+    for drop in (None, "first", "if_binary"):
+        for few in (None, 2, 30):
+            encoder = OneHotEncoder(drop=drop, min_frequency=few).fit(WORDS)
+            plain = compile_transformer(encoder)
+            assert isinstance(plain, PLAIN)
+            assert len(plain.names(["a", "b"])) == plain.width == len(plain.sources)

@@ -89,8 +89,8 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
     assert step.sensor is not None
     why = "everybody is asked this" if step.why is None else step.why
     typer.echo(
-        f"\n{step.sensor} costs {step.cost:g} (spent {step.spent:g}, at most "
-        f"{step.worst_case_remaining:g} to come)\n  {why}",
+        f"\n{step.sensor} costs {model.about_.money(step.cost)} (spent {step.spent:g}, "
+        f"at most {step.worst_case_remaining:g} to come)\n  {why}",
         err=err,
     )
     categories = categories_of(model)
@@ -241,6 +241,6 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
     }[decision.stopped_because]
     return (
         f"\nanswer: {decision.label} (probability {likely:.3g})\n"
-        f"spent {decision.spent:g} on {bought}; everything else would have cost "
-        f"{decision.saved:g} more{because}"
+        f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
+        f"have cost {decision.saved:g} more{because}"
     )

@@ -9,7 +9,7 @@ gives; and says what each of these means, and which column it is made of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -258,11 +258,21 @@ class OneHot:
         Category of each column that gets no column of its own.
     ignore_unknown : bool
         Whether a value that is no category is all zeros; it is an error otherwise.
+    rare : tuple of tuples of int, or None
+        Categories of each column that share its last column; None where none do. If one
+        of them is dropped, all are.
+    unknown_is_rare : bool or None
+        Whether a value that is no category counts as a rare one, where there are such;
+        None where none are.
     """
 
     categories: tuple[tuple[Any, ...], ...]
     dropped: tuple[int | None, ...]
     ignore_unknown: bool
+    rare: tuple[tuple[int, ...], ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
+    unknown_is_rare: bool | None = field(default=None, metadata={"digest": "if set"})
 
     @property
     def n_columns(self) -> int:
@@ -280,41 +290,65 @@ class OneHot:
         return tuple(np.repeat(np.arange(self.n_columns), self._widths).tolist())
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """What is 1 there, as "smoking = former"."""
-        return tuple(
-            reading_words(column, value)
-            for column, values, drop in zip(
-                columns, self.categories, self.dropped, strict=True
-            )
-            for position, value in enumerate(values)
-            if position != drop
-        )
+        """What is 1 there, as "smoking = former"; "city is rare" of the rare ones."""
+        found: list[str] = []
+        for column, values, target in zip(
+            columns, self.categories, self._targets, strict=True
+        ):
+            shown: dict[int, list[Any]] = {}
+            for value, at in zip(values, target.tolist(), strict=False):
+                shown.setdefault(at, []).append(value)
+            shown.pop(-1, None)
+            for at in sorted(shown):
+                own = shown[at]
+                rare = len(own) > 1 or (at == target[-1])
+                found.append(
+                    f"{column} is rare" if rare else reading_words(column, own[0])
+                )
+        return tuple(found)
 
     @cached_property
     def _tables(self) -> list[Categories]:
         return [Categories(values) for values in self.categories]
 
-    @property
+    @cached_property
+    def _targets(self) -> list[NDArray[np.intp]]:
+        """Position that each category of a column is shown at; -1 of a dropped one.
+
+        What stands behind the last category is for values that are none.
+        """
+        rare = self.rare or ((),) * self.n_columns
+        targets = []
+        for values, drop, few in zip(self.categories, self.dropped, rare, strict=True):
+            gone = set(few) if drop in few else {drop}
+            own = [i for i in range(len(values)) if i not in few and i not in gone]
+            target = np.full(len(values) + 1, -1, dtype=np.intp)
+            target[own] = np.arange(len(own))
+            if few and not gone >= set(few):
+                target[list(few)] = len(own)
+                if self.unknown_is_rare:
+                    target[-1] = len(own)
+            targets.append(target)
+        return targets
+
+    @cached_property
     def _widths(self) -> list[int]:
-        return [
-            len(values) - (drop is not None)
-            for values, drop in zip(self.categories, self.dropped, strict=True)
-        ]
+        return [int(target.max(initial=-1)) + 1 for target in self._targets]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Zeros and ones, (n_rows, width)."""
         columns = _columns(X, self.n_columns)
         result = np.zeros((len(X), self.width))
         start = 0
-        for i, (table, drop) in enumerate(zip(self._tables, self.dropped, strict=True)):
+        for i, (table, target) in enumerate(
+            zip(self._tables, self._targets, strict=True)
+        ):
             at = table.positions(columns[i])
             if not self.ignore_unknown:
                 _check_known(at, columns[i], table, i)
-            shown = at >= 0
-            if drop is not None:
-                shown &= at != drop
-                at = at - (at > drop)
-            result[np.flatnonzero(shown), start + at[shown]] = 1.0
+            shown = target[at]  # -1, no category, is the one behind the last
+            rows = np.flatnonzero(shown >= 0)
+            result[rows, start + shown[rows]] = 1.0
             start += self._widths[i]
         return result
 
