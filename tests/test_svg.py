@@ -448,6 +448,15 @@ def test_the_system_decides_unless_the_page_has_a_theme():
     assert (rules[dark], rules[light]) == (DARK.paper, LIGHT.paper)
 
 
+def test_a_phone_shows_letters_in_full_size_in_a_box_that_scrolls():
+    display = tree_display(16)
+    picture, page = display.to_svg(), display.to_html()
+    name = re.search(r'class="(sensortree-\w+)"', picture)[1]
+    assert f"(max-width:600px){{.{name}{{max-width:none}}}}" in picture
+    assert '<meta name="viewport" content="width=device-width' in page
+    assert f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>' in page
+
+
 # models -----------------------------------------------------------------------------------
 
 

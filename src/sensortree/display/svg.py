@@ -18,6 +18,7 @@ from sensortree.display.vertices import Vertex
 from sensortree.display.words import estimated_width
 
 SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
+PHONE = 600  # pixels up to which a page is that of a phone
 BASELINE = (LINE + 0.7 * SIZE) / 2  # of a line of text, from its top
 # How JupyterLab, VS Code, Colab and Sphinx themes say that they are dark or light.
 DARK_PAGES = (
@@ -139,13 +140,15 @@ def page(picture: str, title: str, note: str = NOTE) -> str:
 def _style(name: str, least: float) -> str:
     """Rules for letters and lines, and for the colours of every theme.
 
-    In a page that is too narrow the picture shrinks, down to a width of `least` pixels.
+    In a page that is too narrow the picture shrinks, down to a width of `least` pixels;
+    on a phone, where letters would be too small, it does not shrink at all.
     """
     dark, light = (f":is({','.join(names)}) " for names in (DARK_PAGES, LIGHT_PAGES))
     fixed = (
         f".{name}{{font:{SIZE:g}px Helvetica,Arial,'Liberation Sans',sans-serif}}\n"
         # Inside, since some programs that are no browsers take the height as it stands.
         f"@media screen{{.{name}{{max-width:max(100%,{least:.0f}px);height:auto}}}}\n"
+        f"@media screen and (max-width:{PHONE}px){{.{name}{{max-width:none}}}}\n"
         f".{name} path{{fill:none}}\n"
         f".{name} .unreached path{{stroke-dasharray:3 2}}\n"
         f".{name} .row{{fill:none;pointer-events:all}}\n"
