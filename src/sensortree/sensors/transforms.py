@@ -290,22 +290,19 @@ class OneHot:
         return tuple(np.repeat(np.arange(self.n_columns), self._widths).tolist())
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """What is 1 there, as "smoking = former"; "city is rare" of the rare ones."""
-        found: list[str] = []
+        """What is 1 there, as "smoking = former"; what is rare shares a name."""
+        named: list[str] = []
         for column, values, target in zip(
             columns, self.categories, self._targets, strict=True
         ):
-            shown: dict[int, list[Any]] = {}
-            for value, at in zip(values, target.tolist(), strict=False):
-                shown.setdefault(at, []).append(value)
-            shown.pop(-1, None)
-            for at in sorted(shown):
-                own = shown[at]
-                rare = len(own) > 1 or (at == target[-1])
-                found.append(
-                    f"{column} is rare" if rare else reading_words(column, own[0])
+            for at in range(int(target.max(initial=-1)) + 1):
+                shown = np.flatnonzero(target[:-1] == at)
+                named.append(
+                    reading_words(column, values[shown[0]])
+                    if len(shown) == 1
+                    else f"{column} = one of {len(shown)} rare ones"
                 )
-        return tuple(found)
+        return tuple(named)
 
     @cached_property
     def _tables(self) -> list[Categories]:
