@@ -54,6 +54,18 @@ class Reason:
         """Share of the training rows at this node that went the same way."""
         return shares_of(self._policy, self.node)[int(self.score > 0)]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give the reason as plain values for JSON."""
+        return {
+            "node": self.node,
+            "score": self.score,
+            "share": self.share,
+            "contributions": [vars(each).copy() for each in self.contributions],
+        }
+
+    def __repr__(self) -> str:
+        return f"Reason(node={self.node}, score={self.score:.6g})"
+
     def __str__(self) -> str:
         shown = ", ".join(
             f"{c.name} {c.contribution:+.3g}" for c in self.contributions[:SHOWN]
