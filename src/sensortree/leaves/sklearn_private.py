@@ -33,6 +33,7 @@ __all__ = [
     "boosted_baseline",
     "boosted_rounds",
     "boosted_scores",
+    "calibrated_parts",
     "check_sample_weight",
     "groups_rare_categories",
     "imputer_dtypes",
@@ -70,6 +71,11 @@ def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
         added = np.zeros((len(X), n_outputs), dtype=np.float64, order="F")
         classifier._predict_iterations(X, [trees], added, is_binned=False, n_threads=1)
         yield added
+
+
+def calibrated_parts(calibrated: Any) -> tuple[Any, str, list[Any]]:
+    """Classifier, method and calibrators of one of the ``calibrated_classifiers_``."""
+    return calibrated.estimator, calibrated.method, calibrated.calibrators
 
 
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:
