@@ -28,6 +28,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "OnceBinned",
+    "ShallowTable",
     "StrOptions",
     "begin_callbacks",
     "boosted_baseline",
@@ -52,6 +53,13 @@ class OnceBinned(HistGradientBoostingClassifier):
             self._binned = binned, self._bin_mapper
         binned, self._bin_mapper = self._binned
         return binned
+
+
+class ShallowTable:
+    """Shows its own parameters in notebooks, and not those of what they hold."""
+
+    def _get_params_html(self, deep: bool = True, doc_link: str = "") -> Any:
+        return super()._get_params_html(False, doc_link)  # type: ignore[misc]
 
 
 def boosted_rounds(classifier: Any) -> list[list[Any]]:
