@@ -25,7 +25,7 @@ OBJECTS = {
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
-    """One or more objects of every public class, as a user comes by them."""
+    """One or more objects of every public class; a new class is added here."""
     X = np.random.default_rng(0).normal(size=(120, 2))
     y = np.where(X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0, 1, 0)
     sensors = {"cheap": [0], "dear": sensortree.Sensor([1], cost=5.0)}
@@ -60,6 +60,8 @@ def samples(tmp_path_factory):
         curve,
         curve.choose(budget=3.0),
         sensortree.load(path),
+        sensortree.load(path).about_,
+        sensortree.HeldOut(0.2, 0.01, 0.1, 0.01, 0.1, 0.01, 2.5, 0.1, 120),
         sensortree.TreeDisplay.from_estimator(model),
         sensortree.PathDisplay.from_explanation(model.explain(X[0])),
         sensortree.SensorUseDisplay.from_estimator(model, X, y),

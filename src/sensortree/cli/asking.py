@@ -71,13 +71,11 @@ def ask(
     typer.echo(ADVICE, err=True)
     while (step := session.ask()) is not None:
         _question(session, step, loaded, err=as_json)
-    decision = session.decision()
-    emit(
-        "ask",
-        decision.to_dict(),
-        _decision_text(decision),
-        as_json,
-    )
+    decision, why = session.decision(), session.step.why
+    text = _decision_text(decision, loaded)
+    if why is not None and not why.bought:
+        text += f"\nwhy: {why}"
+    emit("ask", decision.to_dict(), text, as_json)
 
 
 # a person ---------------------------------------------------------------------------------
@@ -89,9 +87,10 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
     from sensortree.exceptions import DataError
 
     assert step.sensor is not None
+    why = "everybody is asked this" if step.why is None else step.why
     typer.echo(
-        f"\n{step.sensor} costs {step.cost:g} (spent {step.spent:g}, at most "
-        f"{step.worst_case_remaining:g} to come)",
+        f"\n{step.sensor} costs {model.about_.money(step.cost)} (spent {step.spent:g}, "
+        f"at most {step.worst_case_remaining:g} to come)\n  {why}",
         err=err,
     )
     categories = categories_of(model)
@@ -219,7 +218,7 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
     return prices or None
 
 
-def _decision_text(decision: Decision) -> str:
+def _decision_text(decision: Decision, model: SavedModel) -> str:
     said = decision.to_dict()
     likely = said["proba"][str(decision.label)]
     bought = ", ".join(decision.acquired) or "nothing"
@@ -230,6 +229,6 @@ def _decision_text(decision: Decision) -> str:
     }[decision.stopped_because]
     return (
         f"\nanswer: {decision.label} (probability {likely:.3g})\n"
-        f"spent {decision.spent:g} on {bought}; everything else would have cost "
-        f"{decision.saved:g} more{because}"
+        f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
+        f"have cost {decision.saved:g} more{because}"
     )

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.policy.about import About
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
     AsyncOracle,
     OnError,
@@ -59,9 +60,11 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    about : About
+        Unit, target, date and held-out score: what changes no answer.
     sensors : SensorSet
     digest : str
-        Hexadecimal digest of everything the policy is made of.
+        Hexadecimal digest of everything the policy is made of, `about` left out.
     """
 
     reader: SensorReader
@@ -74,6 +77,7 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    about: About = field(default_factory=About, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
 
@@ -90,7 +94,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of."""
+        """Hexadecimal digest of everything the policy is made of, `about` left out."""
         return fingerprint(self)
 
     @cached_property
@@ -118,6 +122,11 @@ class Policy:
         if place >= 0:
             return f"leaf {place}"
         return "the start" if ~place == self.tree.n_nodes else f"node {~place}"
+
+    @cached_property
+    def stop_leaves(self) -> list[list[int]]:
+        """For each node, leaves where rows stop with what its fork knows."""
+        return stop_leaves(self.tree)
 
     @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sensortree.policy.reasons import Reason
+from sensortree.policy.reasons import Reason, by_class
 from sensortree.text import plain
 from sensortree.types import Array
 
@@ -111,8 +111,3 @@ class Decision:
         said["proba"] = by_class(said.pop("classes"), self.proba)
         written: dict[str, Any] = plain(said)
         return written
-
-
-def by_class(classes: tuple[Any, ...], proba: Array) -> dict[str, float]:
-    """Probabilities by the name of their class."""
-    return dict(zip(map(str, classes), proba.tolist(), strict=True))
