@@ -532,6 +532,22 @@ def test_json_lines_that_end_early_are_an_error(folder):
     assert "still asks for 'glucose'" in result.stderr
 
 
+def test_a_program_is_told_what_python_is_told(folder):
+    session = sensortree.load(folder / "plain.json").policy_.session()
+    lines = []
+    while (step := session.ask()) is not None:
+        lines.append({"step": step.to_dict()})
+        session.tell(step.sensor, [0.5] * len(step.columns))
+    lines.append({"decision": session.decision().to_dict()})
+    tells = [
+        {"tell": {line["step"]["sensor"]: [0.5] * len(line["step"]["columns"])}}
+        for line in lines[:-1]
+    ]
+    typed = "\n".join(map(json.dumps, tells))
+    result = run("ask", folder / "plain.json", "--stdin", typed=typed)
+    assert list(map(json.loads, result.stdout.splitlines())) == lines
+
+
 # bad data files ---------------------------------------------------------------------------
 
 GOOD = [["glucose", "scan", "sick"], ["0.1", "0.2", "0"], ["0.3", "0.4", "1"]]

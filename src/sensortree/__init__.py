@@ -9,14 +9,20 @@ The data's way through the package::
     display ◄─────────────────────── policy ──► persistence, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
+
+The loggers ``sensortree.fit``, ``sensortree.solver`` and ``sensortree.session`` are silent
+unless the application wants to hear them.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sensortree._version import __version__
+
+logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
     from sensortree.curves.choice import Choice

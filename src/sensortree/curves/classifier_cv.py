@@ -27,6 +27,7 @@ from sensortree.estimators.callbacks import (
     all_or_nothing,
     with_callbacks,
 )
+from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
@@ -42,7 +43,11 @@ OWN = ("budget", "max_error", "cost_weights", "cv")
 
 
 class SensorTreeClassifierCV(
-    CallbackSupportMixin, PolicyPredictor, ClassifierMixin, BaseEstimator
+    CallbackSupportMixin,
+    PolicyPredictor,
+    SensorParameters,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
 

@@ -19,6 +19,7 @@ from sensortree.estimators.callbacks import (
     all_or_nothing,
     with_callbacks,
 )
+from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ParameterError
@@ -51,6 +52,7 @@ SEEN = ("n_features_in_", "feature_names_in_")
 class BaseSensorTreeClassifier(
     CallbackSupportMixin,
     PolicyPredictor,
+    SensorParameters,
     ClassifierMixin,
     BaseEstimator,
     metaclass=ABCMeta,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sensortree.sensors.sensor_set import SensorSet
+from sensortree.text import plain
 from sensortree.tree.tree import SensorTree
 
 
@@ -49,6 +50,11 @@ class StructureReport:
     validated: dict[str, float] = field(default_factory=dict)
     pruned: int = 0
     moves: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain values for JSON."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
 
     def __str__(self) -> str:
         lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
