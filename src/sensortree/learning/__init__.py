@@ -13,6 +13,7 @@
     validated    judge them on rows they were not learned from, beside what buys less
     sizing       cut a tree back to the decisions that pay there
     fit          choose, pose, learn, assemble: rows → policy
+    worth        what a sensor can be worth at most, and which cost more
     timing       where the time of a fit went
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """
