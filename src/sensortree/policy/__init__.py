@@ -13,9 +13,10 @@
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it
+    baselines     what it is compared with
     report        what a policy spent
     interface     the questions that every fitted or loaded model answers
-    digest        one digest of all that a policy is made of
+    digest        one digest of all that a policy's answers depend on
 
 `Walk` and `Session` go through the tree, by the functions of `walk` and no others.
 """

@@ -28,7 +28,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
             item = getattr(value, each.name)
             if each.name == "native":  # a quicker copy of what the arrays say
                 continue
-            if item is None and each.metadata.get("digest") == "if set":
+            counts = each.metadata.get("digest")
+            if counts == "never" or (item is None and counts == "if set"):
                 continue
             yield from _pieces(item)
     elif isinstance(value, np.ndarray):

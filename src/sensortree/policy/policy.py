@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
@@ -58,9 +59,11 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    baselines : tuple of Baseline or None
+        What a report compares the policy with; None of a method that has none.
     sensors : SensorSet
     digest : str
-        Hexadecimal digest of everything the policy is made of.
+        Hexadecimal digest of everything that its answers depend on.
     """
 
     reader: SensorReader
@@ -73,6 +76,9 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    baselines: tuple[Baseline, ...] | None = field(
+        default=None, metadata={"digest": "never"}
+    )
 
     # what it is made of -------------------------------------------------------------------
 
@@ -83,7 +89,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of."""
+        """Hexadecimal digest of everything that its answers depend on."""
         return fingerprint(self)
 
     @cached_property
