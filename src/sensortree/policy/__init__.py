@@ -14,7 +14,8 @@
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it
     baselines     what it is compared with
-    report        what a policy spent
+    report        what a policy spent;  compared  beside its baselines
+    measures      shares, ranks and means with intervals;  report_text  all as text
     interface     the questions that every fitted or loaded model answers
     digest        one digest of all that a policy's answers depend on
 
