@@ -90,8 +90,8 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
 
     assert step.sensor is not None
     typer.echo(
-        f"\n{step.sensor} costs {step.cost:g} (spent {step.spent:g}, at most "
-        f"{step.worst_case_remaining:g} to come)",
+        f"\n{step.sensor} costs {model.about_.money(step.cost)} (spent {step.spent:g}, "
+        f"at most {step.worst_case_remaining:g} to come)",
         err=err,
     )
     categories = categories_of(model)
@@ -242,6 +242,6 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
     }[decision.stopped_because]
     return (
         f"\nanswer: {decision.label} (probability {likely:.3g})\n"
-        f"spent {decision.spent:g} on {bought}; everything else would have cost "
-        f"{decision.saved:g} more{because}"
+        f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
+        f"have cost {decision.saved:g} more{because}"
     )

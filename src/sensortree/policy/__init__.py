@@ -16,6 +16,7 @@
     baselines     what it is compared with
     report        what a policy spent;  compared  beside its baselines
     measures      shares, ranks and means with intervals;  report_text  all as text
+    about         what a model is about: unit, target, date, held-out score
     interface     the questions that every fitted or loaded model answers
     digest        one digest of all that a policy's answers depend on
 

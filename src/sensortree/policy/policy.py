@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.policy.about import About
 from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
@@ -61,6 +62,8 @@ class Policy:
         same.
     baselines : tuple of Baseline or None
         What a report compares the policy with; None of a method that has none.
+    about : About
+        Unit, target, date and held-out score: what changes no answer.
     sensors : SensorSet
     digest : str
         Hexadecimal digest of everything that its answers depend on.
@@ -76,6 +79,7 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    about: About = field(default_factory=About, metadata={"digest": "never"})
     baselines: tuple[Baseline, ...] | None = field(
         default=None, metadata={"digest": "never"}
     )
