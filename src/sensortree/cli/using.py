@@ -137,6 +137,13 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Scores, contributions and margins in place of plain words.",
+        ),
+    ] = False,
     force: options.Force = False,
     delimiter: options.Delimiter = ",",
     as_json: options.Json = False,
@@ -156,7 +163,8 @@ def explain(
     explanation = policy.explain(X)
     if output is not None:
         write(output, explanation.to_html())
-    emit("explain", {"row": row, **explanation.to_dict()}, str(explanation), as_json)
+    text = explanation.details if details else str(explanation)
+    emit("explain", {"row": row, **explanation.to_dict()}, text, as_json)
 
 
 def inspect(model: options.Model, as_json: options.Json = False) -> None:

@@ -15,7 +15,7 @@ from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
     Session,
     acquire,
@@ -115,6 +115,11 @@ class Policy:
     def root(self) -> int:
         """Place of the tree's root: a node, or the only leaf."""
         return ~0 if self.tree.n_nodes else 0
+
+    @cached_property
+    def stop_leaves(self) -> list[list[int]]:
+        """For each node, leaves where rows stop with what its fork knows."""
+        return stop_leaves(self.tree)
 
     @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:
