@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.learned import Learned, Learner
@@ -208,6 +209,7 @@ def assemble(
         data.loss,
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
+        baselines=fit_baselines(leaves, settings),
     )
 
 
