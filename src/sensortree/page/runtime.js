@@ -1,0 +1,773 @@
+// A sensor tree that is asked one sensor at a time: the policy of a model file, in JavaScript.
+//
+//   const policy = new SensorTree.Policy(JSON.parse(text));
+//   const session = policy.session();
+//   for (let step; (step = session.ask()); ) session.tell(step.sensor, await buy(step));
+//   session.decision();
+//
+// It walks as the Python library does (policy/walk.py, policy/session.py): the same places,
+// the same sums in the same order where that can be, so that route, answer and cost are the
+// same. Missing is null or NaN. Nothing leaves the page and nothing is fetched.
+(function (root, factory) {
+  "use strict";
+  if (typeof module === "object" && module.exports) module.exports = factory();
+  else root.SensorTree = factory();
+})(typeof self !== "undefined" ? self : this, function () {
+  "use strict";
+
+  const FORMAT_VERSION = 2;
+  const LARGEST = 1e70; // a larger reading is as good as an infinity
+  const ROUNDING = 1e-12;
+  const TINY = 2.2250738585072014e-308;
+
+  class SensorTreeError extends Error {}
+
+  const quoted = (name) => `'${name}'`;
+  const refuse = (message) => {
+    throw new SensorTreeError(message);
+  };
+
+  // numbers -------------------------------------------------------------------------------
+
+  // A number of a model file; those that JSON has no word for stand as {"float": "NaN"}.
+  const plain = (value) =>
+    value !== null && typeof value === "object" && "float" in value
+      ? Number(value.float)
+      : value;
+  const plainAll = (values) => values.map(plain);
+
+  // An amount of money to fifteen digits, so that 0.1 and 0.2 add up to 0.3.
+  const onPaper = (amount) => Number(amount.toPrecision(15));
+  const within = (cost, cap) => cost <= cap * (1 + ROUNDING);
+
+  // NumPy's sum, in its order: eight at a time, halves of what is longer than 128.
+  function sum(values, from = 0, n = values.length) {
+    if (n < 8) {
+      let total = n ? values[from] : 0;
+      for (let i = 1; i < n; i++) total += values[from + i];
+      return total;
+    }
+    if (n > 128) {
+      let half = n >> 1;
+      half -= half % 8;
+      return sum(values, from, half) + sum(values, from + half, n - half);
+    }
+    const r = [];
+    for (let j = 0; j < 8; j++) r[j] = values[from + j];
+    let i = 8;
+    for (; i < n - (n % 8); i += 8) for (let j = 0; j < 8; j++) r[j] += values[from + i + j];
+    let total = r[0] + r[1] + (r[2] + r[3]) + (r[4] + r[5] + (r[6] + r[7]));
+    for (; i < n; i++) total += values[from + i];
+    return total;
+  }
+
+  function argmax(values) {
+    let best = 0;
+    for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
+    return best;
+  }
+
+  // Squares and products of numbers, the first with all, then the second with the rest.
+  function products(values) {
+    const made = [];
+    for (let i = 0; i < values.length; i++)
+      for (let j = i; j < values.length; j++) made.push(values[i] * values[j]);
+    return made;
+  }
+
+  // transforms: values of a sensor's columns become numbers ----------------------------------
+
+  const isMissing = (value) =>
+    value === null || value === undefined || (typeof value === "number" && isNaN(value));
+
+  // What Python finds equal has one key: 1, 1.0 and True; text is another thing.
+  const keyOf = (value) =>
+    typeof value === "string" ? `s${value}` : value === null ? "null" : `n${Number(value)}`;
+
+  function number(value) {
+    if (isMissing(value)) return NaN;
+    const found = typeof value === "boolean" ? Number(value) : value;
+    if (typeof found === "number") return found;
+    const read = String(found).trim() === "" ? NaN : Number(found);
+    return isNaN(read) ? refuse(`${JSON.stringify(value)} is not a number.`) : read;
+  }
+
+  class Categories {
+    constructor(values) {
+      this.values = plainAll(values);
+      this.positions = new Map();
+      this.missing = -1;
+      this.values.forEach((value, i) => {
+        if (typeof value === "number" && isNaN(value)) this.missing = i;
+        else this.positions.set(keyOf(value), i);
+      });
+    }
+    position(value) {
+      if (isMissing(value)) {
+        const none = this.positions.get("null");
+        return this.missing >= 0 || none === undefined ? this.missing : none;
+      }
+      const found = this.positions.get(keyOf(value));
+      return found === undefined ? -1 : found;
+    }
+    known(value) {
+      const at = this.position(value);
+      if (at >= 0) return at;
+      const listed = this.values.slice(0, 8).map((v) => JSON.stringify(v)).join(", ");
+      const more = this.values.length > 8 ? ", ..." : "";
+      return refuse(`${JSON.stringify(value)} is not known; it may be ${listed}${more}.`);
+    }
+  }
+
+  const TRANSFORMS = {
+    passthrough: () => (values) => values,
+    imputer(part) {
+      const fill = plainAll(part.fill);
+      return (values) => {
+        const missing = values.map(isMissing);
+        const filled = values.map((v, i) => (missing[i] ? fill[i] : part.words ? v : number(v)));
+        return [
+          ...part.kept.map((i) => filled[i]),
+          ...part.indicators.map((i) => Number(missing[i])),
+        ];
+      };
+    },
+    standardiser: (part) => (values) =>
+      values.map((v, i) => (number(v) - part.center[i]) / part.scale[i]),
+    range: (part) => (values) =>
+      values.map((v, i) => {
+        const found = number(v) * part.factor[i] + part.offset[i];
+        if (!part.bounds) return found;
+        return Math.min(Math.max(found, part.bounds[0]), part.bounds[1]);
+      }),
+    one_hot(part) {
+      const tables = part.categories.map((values) => new Categories(values));
+      return (values) => {
+        const made = [];
+        tables.forEach((table, i) => {
+          const at = part.ignore_unknown ? table.position(values[i]) : table.known(values[i]);
+          table.values.forEach((_, k) => {
+            if (k !== part.dropped[i]) made.push(Number(k === at));
+          });
+        });
+        return made;
+      };
+    },
+    ordinal(part) {
+      const tables = part.categories.map((values) => new Categories(values));
+      const unknown = plain(part.unknown_value);
+      const missing = plain(part.missing_value);
+      return (values) =>
+        tables.map((table, i) => {
+          const at = unknown === null ? table.known(values[i]) : table.position(values[i]);
+          if (at < 0) return unknown;
+          return isMissing(table.values[at]) ? missing : at;
+        });
+    },
+    columns(part) {
+      const parts = part.parts.map((p) => [p.columns, transform(p.transformer)]);
+      return (values) => parts.flatMap(([at, make]) => make(at.map((i) => values[i])));
+    },
+    pipeline(part) {
+      const steps = part.steps.map((step) => transform(step));
+      return (values) => steps.reduce((made, step) => step(made), values);
+    },
+  };
+
+  function transform(part, what = "a transformer") {
+    if (!Object.hasOwn(TRANSFORMS, part.kind))
+      refuse(
+        `${what} is of the kind ${quoted(part.kind)}, which only Python can run; fit the ` +
+          "model with transformers of the plain kinds."
+      );
+    return TRANSFORMS[part.kind](part);
+  }
+
+  // classifiers: readings become probabilities -----------------------------------------------
+
+  function probabilities(scores) {
+    if (scores.length > 1) {
+      const most = Math.max(...scores);
+      const likely = scores.map((s) => Math.exp(s - most));
+      const total = sum(likely);
+      return likely.map((l) => l / total);
+    }
+    const small = Math.exp(-Math.abs(scores[0]));
+    const second = (scores[0] >= 0 ? 1 : small) / (1 + small);
+    return [1 - second, second];
+  }
+
+  const CLASSIFIERS = {
+    constant: (part) => () => part.proba,
+    logistic: (part) => (readings) => {
+      const linear = readings.map((x, i) => (x - part.center[i]) / part.scale[i]);
+      const terms = part.degree === 1 ? linear : linear.concat(products(linear));
+      const n = part.intercept.length;
+      const scores = new Array(n).fill(0);
+      for (let t = 0; t < terms.length; t++)
+        for (let k = 0; k < n; k++) scores[k] += terms[t] * part.coef[t * n + k];
+      return probabilities(scores.map((s, k) => s + part.intercept[k]));
+    },
+    boosted(part) {
+      const numbers = plainAll(part.number);
+      const missingLeft = new Set(part.missing_left);
+      const n = part.baseline.length;
+      return (readings) => {
+        const scores = part.baseline.slice();
+        part.roots.forEach((root, tree) => {
+          let at = root;
+          while (part.feature[at] >= 0) {
+            const x = readings[part.feature[at]];
+            const left = x <= numbers[at] || (isNaN(x) && missingLeft.has(at));
+            at = left ? part.left[at] : part.right[at];
+          }
+          scores[tree % n] += numbers[at];
+        });
+        return probabilities(scores);
+      };
+    },
+  };
+
+  function classifier(part, what) {
+    if (!Object.hasOwn(CLASSIFIERS, part.kind))
+      refuse(
+        `${what} is of the kind ${quoted(part.kind)}, which only Python can run; fit the ` +
+          "model with leaves of the plain kinds."
+      );
+    return CLASSIFIERS[part.kind](part);
+  }
+
+  // decisions: what is known becomes a score, above 0 for the positive child -------------------
+
+  // Class probabilities but the first, the largest, its lead over the next, the entropy.
+  function posteriorColumns(proba) {
+    const sorted = proba.slice().sort((a, b) => a - b);
+    const n = proba.length;
+    const columns = [...proba.slice(1), sorted[n - 1]];
+    if (n > 2) columns.push(sorted[n - 1] - sorted[n - 2]);
+    columns.push(-sum(proba.map((p) => Math.log(Math.max(p, TINY)) * p)));
+    return columns;
+  }
+
+  const PARTS = {
+    raw: (readings) => readings,
+    posterior: (_, proba) => posteriorColumns(proba()),
+    "raw squares": (readings) => products(readings),
+    "posterior squares": (_, proba) => products(posteriorColumns(proba())),
+  };
+
+  class Decision {
+    constructor(features, coef) {
+      this.parts = features.parts.map((part) => {
+        if (typeof part === "string") return PARTS[part];
+        const make = transform(part, "the transformer given as decision_features");
+        return (readings) => make(readings);
+      });
+      this.features = features;
+      this.coef = coef;
+      this.own = features.center.map((_, i) => coef[i] / features.scale[i]);
+    }
+    columns(readings, proba, prices) {
+      return this.parts.flatMap((part) => part(readings, proba)).concat(prices);
+    }
+    score(columns) {
+      const { center, may_miss: mayMiss } = this.features;
+      const terms = columns.map((x, i) => (x - center[i]) * this.own[i]);
+      let value = sum(terms);
+      if (!isFinite(value)) {
+        value = sum(terms.map((t, i) => (isNaN(columns[i]) ? 0 : t)));
+        const gone = mayMiss.map((i, k) => Number(isNaN(columns[i])) * this.coef[center.length + k]);
+        if (gone.length) value += sum(gone);
+      }
+      return value + this.coef[this.coef.length - 1];
+    }
+    // What each column adds to the score, largest first.
+    contributions(columns, names) {
+      const { center, scale, may_miss: mayMiss } = this.features;
+      const found = columns.map((x, i) => ({
+        name: names[i],
+        value: isNaN(x) ? null : x,
+        contribution: isNaN(x) ? 0 : this.coef[i] * ((x - center[i]) / scale[i]),
+      }));
+      mayMiss.forEach((i, k) => {
+        const gone = Number(isNaN(columns[i]));
+        found.push({
+          name: `${names[i]} is missing`,
+          value: gone,
+          contribution: gone * this.coef[center.length + k],
+        });
+      });
+      return found.sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
+    }
+  }
+
+  // sensors and money -------------------------------------------------------------------------
+
+  class Sensors {
+    constructor(problem) {
+      this.list = problem.sensors.map((s, i) => ({
+        ...s,
+        cost: plain(s.cost),
+        index: i,
+        column_names: s.columns.map((c) => problem.columns[c]),
+      }));
+      this.byName = new Map(this.list.map((s) => [s.name, s]));
+      this.names = this.list.map((s) => s.name);
+      this.varying = this.list.filter((s) => s.varies);
+      this.costs = this.list.map((s) => s.cost);
+      this.ownCosts = this.list.map((s) => ("own_price" in s ? s.own_price : s.cost));
+    }
+    get(name) {
+      return (
+        this.byName.get(name) ||
+        refuse(`${quoted(name)} is not a sensor; the sensors are ${this.names.join(", ")}.`)
+      );
+    }
+    inOrder(names) {
+      const wanted = new Set(names);
+      return this.names.filter((name) => wanted.has(name));
+    }
+    // What others come after is first, then the least surcharge, then the declared order.
+    purchaseOrder(names) {
+      const waiting = this.inOrder(names)
+        .map((name) => this.get(name))
+        .sort((a, b) => a.surcharge - b.surcharge || a.index - b.index);
+      const order = [];
+      while (waiting.length) {
+        const left = new Set(waiting.map((s) => s.name));
+        let at = waiting.findIndex((s) => !s.after.some((name) => left.has(name)));
+        at = at < 0 ? 0 : at;
+        order.push(waiting.splice(at, 1)[0].name);
+      }
+      return order;
+    }
+    // What each sensor of a path is charged, in the order of buying.
+    bill(path, prices, known) {
+      const charged = new Map();
+      const opened = new Set([...known.keys()].map((name) => this.get(name).group));
+      for (const subset of path)
+        for (const name of this.purchaseOrder(
+          subset.filter((n) => !known.has(n) && !charged.has(n))
+        )) {
+          const sensor = this.get(name);
+          const full = prices[sensor.index];
+          const discounted = sensor.group !== null && opened.has(sensor.group);
+          charged.set(name, discounted ? full - sensor.surcharge : full);
+          opened.add(sensor.group);
+        }
+      return charged;
+    }
+    // Prices of one example; one that stands for a column does not include the surcharge.
+    priceRow(given) {
+      for (const sensor of this.varying) {
+        const price = given[sensor.name];
+        const byColumn = sensor.price_column !== null;
+        if (!(sensor.name in given) || (byColumn && isMissing(price)))
+          refuse(`the price of sensor ${quoted(sensor.name)} differs between examples; give it.`);
+      }
+      if (!Object.keys(given).length) return null;
+      const row = this.ownCosts.slice();
+      for (const [name, price] of Object.entries(given)) {
+        const sensor = this.get(name);
+        if (isMissing(price)) continue;
+        const amount = checkAmount(price, `the price of sensor ${quoted(name)}`);
+        row[sensor.index] = amount + (sensor.price_column !== null ? sensor.surcharge : 0);
+      }
+      for (const sensor of this.list)
+        if (!isFinite(row[sensor.index]) || row[sensor.index] < sensor.surcharge)
+          refuse(`the price of sensor ${quoted(sensor.name)} cannot be ${row[sensor.index]}.`);
+      return row;
+    }
+  }
+
+  function checkAmount(amount, what) {
+    if (typeof amount !== "number" || !isFinite(amount) || amount < 0)
+      refuse(`${what} must be a finite number of at least 0, got ${JSON.stringify(amount)}.`);
+    return amount;
+  }
+
+  // the policy --------------------------------------------------------------------------------
+
+  class Policy {
+    constructor(document) {
+      if (!document || document.format !== "sensortree-model")
+        refuse("this is not a model file of sensortree.");
+      if (!(document.format_version <= FORMAT_VERSION))
+        refuse(
+          `the model file has format_version ${document.format_version}; this page reads ` +
+            `${FORMAT_VERSION} and before.`
+        );
+      const { problem, reader, tree } = document;
+      this.digest = document.digest;
+      this.document = document;
+      this.sensors = new Sensors(problem);
+      this.classes = plainAll(problem.classes.values);
+      this.costWeight = problem.cost_weight;
+      this.maxCost = problem.max_cost;
+      this.loss = problem.loss;
+      this.flow = document.flow;
+      this.allowNan = reader.allow_nan;
+      this.transforms = new Map(
+        Object.entries(reader.transformers).map(([name, part]) => [
+          name,
+          transform(part, `the transformer of sensor ${quoted(name)}`),
+        ])
+      );
+      this.nNodes = tree.negative.length;
+      this.nLeaves = tree.leaf_sensors.length;
+      this.root = this.nNodes ? ~0 : 0;
+      this._places(document);
+    }
+
+    _places({ tree, classifiers, own_classifiers: own, decisions }) {
+      const names = this.sensors.names;
+      const said = (at) => at.map((i) => names[i]).join(", ") || "nothing";
+      const judges = new Map(
+        classifiers.map((entry) => [
+          entry.sensors.join(),
+          classifier(entry.classifier, `the classifier of the leaf that knows ${said(entry.sensors)}`),
+        ])
+      );
+      const ownJudges = new Map(
+        own.map((entry) => [
+          entry.place,
+          classifier(entry.classifier, `the classifier of place ${entry.place}`),
+        ])
+      );
+      const functions = decisions.nodes.map(
+        (node) => new Decision(decisions.features[node.features], node.coef)
+      );
+      this.places = new Map();
+      const add = (number, path, more) => {
+        const known = path.length ? path[path.length - 1] : [];
+        this.places.set(number, {
+          number,
+          path: path.map((subset) => subset.map((i) => names[i])),
+          sensors: known.map((i) => names[i]),
+          judge: ownJudges.get(number) || judges.get(known.join()),
+          decision: null,
+          ...more,
+        });
+      };
+      const walk = (vertex, path) => {
+        const known = vertex < 0 ? tree.leaf_sensors[~vertex] : tree.node_sensors[vertex];
+        if (!path.length || path[path.length - 1].join() !== known.join()) path = [...path, known];
+        if (vertex < 0) {
+          add(~vertex, path, { leaves: [~vertex] });
+          return [~vertex];
+        }
+        const [low, high] = [tree.negative[vertex], tree.positive[vertex]];
+        const negative = walk(low, path);
+        const positive = walk(high, path);
+        const leaves = [...negative, ...positive];
+        add(~vertex, path, {
+          decision: functions[vertex],
+          negative: ~low,
+          positive: ~high,
+          leaves,
+          sides: [negative, positive],
+        });
+        return leaves;
+      };
+      walk(this.nNodes ? 0 : ~0, []);
+      add(~this.nNodes, [], { leaves: [] });
+    }
+
+    session(given = {}) {
+      return new Session(this, given);
+    }
+
+    // One example of which everything is at hand: an object of values by column.
+    answer(row, given = {}) {
+      const session = this.session(given);
+      for (let step; (step = session.ask()); )
+        session.tell(
+          step.sensor,
+          step.columns.map((column) => row[column])
+        );
+      return session.decision();
+    }
+
+    // Values of a sensor as numbers.
+    read(name, values) {
+      const sensor = this.sensors.get(name);
+      const ordered = Array.isArray(values) ? values : sensor.column_names.map((c) => values[c]);
+      if (ordered.length !== sensor.column_names.length)
+        refuse(
+          `sensor ${quoted(name)} was told ${ordered.length} values, but reads ` +
+            `${sensor.column_names.length} columns: ${sensor.column_names.join(", ")}.`
+        );
+      const make = this.transforms.get(name);
+      const reading = (make ? make(ordered) : ordered).map(number);
+      for (const value of reading) {
+        if (Math.abs(value) > LARGEST)
+          refuse(`sensor ${quoted(name)} reads ${value}, which is too large to be right.`);
+        if (isNaN(value) && !this.allowNan)
+          refuse(`sensor ${quoted(name)} needs a value for each of its columns.`);
+      }
+      return reading;
+    }
+
+    // The answer of the least expected loss; the first of equals.
+    label(proba) {
+      const n = this.classes.length;
+      if (!this.loss) return argmax(proba);
+      const expected = proba.map((_, a) => {
+        let total = 0;
+        for (let c = 0; c < n; c++) total += proba[c] * this.loss[c * n + a];
+        return total;
+      });
+      return argmax(expected.map((loss) => -loss));
+    }
+
+    // Shares of the training rows at a node that went to its negative and positive side.
+    shares(node) {
+      const n = this.classes.length;
+      const rows = (leaf) => sum(this.flow.leaf_classes.slice(leaf * n, (leaf + 1) * n));
+      const sides = this.places.get(~node).sides.map((leaves) => sum(leaves.map(rows)));
+      const came = sides[0] + sides[1];
+      return came ? sides.map((s) => s / came) : [null, null];
+    }
+  }
+
+  // a session ---------------------------------------------------------------------------------
+
+  class Session {
+    constructor(policy, { known = {}, limit = null, prices = {} } = {}) {
+      this.policy = policy;
+      if (limit !== null) checkAmount(limit, "the limit of a session");
+      const caps = [limit, policy.maxCost].filter((cap) => cap !== null);
+      this.limit = caps.length ? Math.min(...caps) : null;
+      this._row = policy.sensors.priceRow(prices);
+      this._prices = this._row || policy.sensors.costs;
+      this._seen = this._row ? policy.sensors.varying.map((s) => this._row[s.index]) : [];
+      this._begin = { known, limit, prices };
+      this.values = new Map();
+      this._readings = new Map();
+      this.acquired = [];
+      this.lost = [];
+      this.spent = 0;
+      for (const [name, values] of Object.entries(known)) {
+        this._readings.set(name, policy.read(name, values));
+        this.values.set(name, values);
+      }
+      this._restart();
+    }
+
+    ask() {
+      return this._end === null ? this.step() : null;
+    }
+
+    tell(name, values, replace = false) {
+      this.policy.sensors.get(name);
+      const again = this._readings.has(name);
+      if (again && !replace)
+        refuse(`sensor ${quoted(name)} was told before; pass true if this is a correction.`);
+      const reading = this.policy.read(name, values);
+      if (this._pending.includes(name)) {
+        this.spent = onPaper(this.spent + this.priceOf(name));
+        this.acquired.push(name);
+      }
+      const otherwise = again || this.lost.includes(name);
+      this.values.set(name, values);
+      this._readings.set(name, reading);
+      if (!otherwise) return this._goOn();
+      this.lost = this.lost.filter((n) => n !== name);
+      this._restart();
+    }
+
+    unavailable(name) {
+      this.policy.sensors.get(name);
+      if (this._readings.has(name))
+        refuse(`sensor ${quoted(name)} has been told; what is known cannot be unavailable.`);
+      if (this.lost.includes(name)) return;
+      this.lost.push(name);
+      this._goOn();
+    }
+
+    // Price of a sensor now.
+    priceOf(name) {
+      return this._price([[name]]);
+    }
+
+    step() {
+      const { policy } = this;
+      const why = this._node === null ? null : this._why();
+      if (this._end !== null) {
+        const proba = this._posterior(policy.places.get(this._end));
+        return {
+          action: "stop", sensor: null, sensors: [], columns: [], cost: 0,
+          spent: this.spent, worst_case_remaining: 0, proba, why,
+        };
+      }
+      const sensor = this._pending[0];
+      const standing = this._node === null ? ~policy.nNodes : ~this._node;
+      return {
+        action: "acquire",
+        sensor,
+        sensors: this._pending.slice(),
+        columns: policy.sensors.get(sensor).column_names,
+        cost: this.priceOf(sensor),
+        spent: this.spent,
+        worst_case_remaining: this._worstCase(policy.places.get(this._at)),
+        proba: this._posterior(policy.places.get(standing)),
+        why,
+      };
+    }
+
+    decision() {
+      const { policy } = this;
+      if (this._end === null) refuse(`the policy still asks for ${quoted(this._pending[0])}.`);
+      const proba = this._posterior(policy.places.get(this._end));
+      return {
+        label: policy.classes[policy.label(proba)],
+        proba,
+        spent: this.spent,
+        saved: this._price([policy.sensors.names]),
+        acquired: this.acquired.slice(),
+        place: this._end,
+        stopped_because: this._because,
+        rerouting_loss: this._reroutingLoss,
+        route: this._route.slice(),
+      };
+    }
+
+    _price(path) {
+      const bill = this.policy.sensors.bill(path, this._prices, this._readings);
+      let total = 0;
+      for (const price of bill.values()) total += onPaper(price);
+      return onPaper(total);
+    }
+
+    _way(place) {
+      return this._price(this.policy.places.get(place).path);
+    }
+
+    _known(place) {
+      return place.sensors.flatMap((name) => this._readings.get(name));
+    }
+
+    _posterior(place) {
+      if (!this._posteriors.has(place.number))
+        this._posteriors.set(place.number, place.judge(this._known(place)));
+      return this._posteriors.get(place.number);
+    }
+
+    _columns(place) {
+      return place.decision.columns(
+        this._known(place), () => this._posterior(place), this._seen
+      );
+    }
+
+    _why() {
+      const place = this.policy.places.get(~this._node);
+      const columns = this._columns(place);
+      return {
+        node: this._node,
+        score: this._score,
+        share: this.policy.shares(this._node)[Number(this._score > 0)],
+        columns,
+        decision: place.decision,
+      };
+    }
+
+    _paysFor(place) {
+      return this.limit === null || within(this.spent + this._way(place), this.limit);
+    }
+
+    _reachesEnd(place) {
+      const lacking = this.policy.places.get(place).sensors.filter((n) => !this._readings.has(n));
+      return !lacking.some((n) => this.lost.includes(n)) && this._paysFor(place);
+    }
+
+    _ends(place) {
+      return place.number === this.policy.root ? [place.number] : place.leaves;
+    }
+
+    _reaches(place) {
+      if (!this.lost.length && this.limit === null) return true;
+      return this._ends(place).some((end) => this._reachesEnd(end));
+    }
+
+    _worstCase(place) {
+      const bound = this.lost.length || this.limit !== null;
+      const below = bound ? place.leaves.filter((leaf) => this._reachesEnd(leaf)) : place.leaves;
+      return Math.max(...(below.length ? below : [place.number]).map((p) => this._way(p)));
+    }
+
+    _restart() {
+      this._posteriors = new Map();
+      this._at = this.policy.root;
+      this._node = null;
+      this._score = 0;
+      this._end = null;
+      this._pending = [];
+      this._because = "policy";
+      this._reroutingLoss = 0;
+      this._route = [];
+      this._goOn();
+    }
+
+    _goOn() {
+      const { places } = this.policy;
+      while (this._end === null) {
+        const place = places.get(this._at);
+        const missing = place.sensors.filter((name) => !this._readings.has(name));
+        if (missing.length && !this._reaches(place)) {
+          this._reroute(place);
+          continue;
+        }
+        if (missing.length) {
+          this._pending =
+            missing.length === 1
+              ? missing
+              : [...this.policy.sensors.bill(place.path, this._prices, this._readings).keys()];
+          return;
+        }
+        this._pending = [];
+        if (place.decision === null) {
+          this._end = this._at;
+          return;
+        }
+        this._node = ~this._at;
+        this._score = place.decision.score(this._columns(place));
+        this._route.push([this._node, this._score > 0]);
+        const child = places.get(this._score > 0 ? place.positive : place.negative);
+        if (this._reaches(child)) this._at = child.number;
+        else this._reroute(child);
+      }
+    }
+
+    // From the last node, take the best reachable leaf below it, or stop there.
+    _reroute(wanted) {
+      const { policy } = this;
+      const could = this._ends(wanted).some((end) => this._paysFor(end));
+      this._because = could ? "unavailable" : "limit";
+      if (this._node === null) {
+        this._end = ~policy.nNodes;
+        this._pending = [];
+        this._reroutingLoss = 0;
+        return;
+      }
+      const node = this._node;
+      const loss = (leaf) => policy.flow.leaf_loss[node * policy.nLeaves + leaf];
+      const reachable = policy.places.get(~node).leaves.filter((leaf) => this._reachesEnd(leaf));
+      reachable.sort((a, b) => a - b);
+      const risks = reachable.map((leaf) => loss(leaf) + policy.costWeight * this._way(leaf));
+      const least = Math.min(...risks); // Infinity if there is none
+      const stop = policy.flow.stop_loss[node];
+      let after;
+      if (!isFinite(least) || stop < least - ROUNDING) {
+        this._end = ~node;
+        this._pending = [];
+        after = stop;
+      } else {
+        this._at = reachable[risks.findIndex((risk) => risk <= least + ROUNDING)];
+        after = loss(this._at);
+      }
+      this._reroutingLoss = after - policy.flow.kept_loss[node];
+    }
+  }
+
+  return { Policy, Session, SensorTreeError, FORMAT_VERSION };
+});
