@@ -6,7 +6,7 @@ The data's way through the package::
                                          │           │ certificate
     curves ◄── estimators ◄──────────────┤◄──────────┘
                                          ▼
-    display ◄─────────────────────── policy ──► persistence, cli
+    display ◄─────────────────────── policy ──► persistence ─► page, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 """
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
+    from sensortree.page import to_page
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.explanation import Explanation
@@ -130,6 +131,7 @@ __all__ = [
     "exhaustive_tree",
     "load",
     "save",
+    "to_page",
     "tradeoff_curve",
 ]
 
@@ -175,6 +177,7 @@ _HOME = {
     "exhaustive_tree": "structure",
     "load": "persistence",
     "save": "persistence",
+    "to_page": "page",
     "tradeoff_curve": "curves.curve",
 }
 

@@ -19,6 +19,7 @@
   const LARGEST = 1e70; // a larger reading is as good as an infinity
   const ROUNDING = 1e-12;
   const TINY = 2.2250738585072014e-308;
+  const DECIMAL = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 
   class SensorTreeError extends Error {}
 
@@ -88,8 +89,8 @@
     if (isMissing(value)) return NaN;
     const found = typeof value === "boolean" ? Number(value) : value;
     if (typeof found === "number") return found;
-    const read = String(found).trim() === "" ? NaN : Number(found);
-    return isNaN(read) ? refuse(`${JSON.stringify(value)} is not a number.`) : read;
+    if (!DECIMAL.test(found)) refuse(`${JSON.stringify(value)} is not a number.`);
+    return Number(found);
   }
 
   class Categories {
@@ -119,6 +120,19 @@
     }
   }
 
+  // The categories that each column of a one-hot encoder stands for; -1 is none of them.
+  function oneHotColumns(part) {
+    return part.categories.map((values, i) => {
+      const rare = (part.rare || [])[i] || [];
+      const dropped = part.dropped[i];
+      const own = values.map((_, k) => k).filter((k) => k !== dropped && !rare.includes(k));
+      const columns = own.map((k) => [k]);
+      if (rare.length && !rare.includes(dropped))
+        columns.push(part.unknown_is_rare ? [...rare, -1] : rare);
+      return columns;
+    });
+  }
+
   const TRANSFORMS = {
     passthrough: () => (values) => values,
     imputer(part) {
@@ -142,16 +156,12 @@
       }),
     one_hot(part) {
       const tables = part.categories.map((values) => new Categories(values));
-      return (values) => {
-        const made = [];
-        tables.forEach((table, i) => {
+      const shown = oneHotColumns(part);
+      return (values) =>
+        tables.flatMap((table, i) => {
           const at = part.ignore_unknown ? table.position(values[i]) : table.known(values[i]);
-          table.values.forEach((_, k) => {
-            if (k !== part.dropped[i]) made.push(Number(k === at));
-          });
+          return shown[i].map((which) => Number(which.includes(at)));
         });
-        return made;
-      };
     },
     ordinal(part) {
       const tables = part.categories.map((values) => new Categories(values));
@@ -284,22 +294,43 @@
     // What each column adds to the score, largest first.
     contributions(columns, names) {
       const { center, scale, may_miss: mayMiss } = this.features;
-      const found = columns.map((x, i) => ({
-        name: names[i],
-        value: isNaN(x) ? null : x,
-        contribution: isNaN(x) ? 0 : this.coef[i] * ((x - center[i]) / scale[i]),
-      }));
+      const found = columns.map((x, i) => {
+        const standardised = isNaN(x) ? 0 : (x - center[i]) / scale[i];
+        const value = isNaN(x) ? null : x;
+        return { name: names[i], value, standardised, contribution: this.coef[i] * standardised };
+      });
       mayMiss.forEach((i, k) => {
         const gone = Number(isNaN(columns[i]));
         found.push({
           name: `${names[i]} is missing`,
           value: gone,
+          standardised: gone,
           contribution: gone * this.coef[center.length + k],
         });
       });
       return found.sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
     }
   }
+
+  // Names of the columns of one part of the decision features.
+  function partNames(part, width, readings, classes) {
+    if (part === "raw") return readings;
+    if (part === "posterior") {
+      const lead = classes.length > 2 ? ["lead"] : [];
+      const likely = classes.slice(1).map((label) => `P(${said(label)})`);
+      return [...likely, "largest probability", ...lead, "entropy"];
+    }
+    if (typeof part === "string") {
+      const names = partNames(part.replace(" squares", ""), width, readings, classes);
+      return names.flatMap((name, a) =>
+        names.slice(a).map((other, b) => (b ? `${name} × ${other}` : `${name}²`))
+      );
+    }
+    return Array.from({ length: width }, (_, i) => `transformed[${i}]`);
+  }
+
+  // A class as Python writes it.
+  const said = (label) => (label === true ? "True" : label === false ? "False" : `${label}`);
 
   // sensors and money -------------------------------------------------------------------------
 
@@ -389,7 +420,8 @@
   // the policy --------------------------------------------------------------------------------
 
   class Policy {
-    constructor(document) {
+    // `fingerprint` is policy.digest in Python, by which it knows sessions of its own.
+    constructor(document, fingerprint = null) {
       if (!document || document.format !== "sensortree-model")
         refuse("this is not a model file of sensortree.");
       if (!(document.format_version <= FORMAT_VERSION))
@@ -398,8 +430,8 @@
             `${FORMAT_VERSION} and before.`
         );
       const { problem, reader, tree } = document;
-      this.digest = document.digest;
-      this.document = document;
+      this.fingerprint = fingerprint;
+      this.widths = reader.widths;
       this.sensors = new Sensors(problem);
       this.classes = plainAll(problem.classes.values);
       this.costWeight = problem.cost_weight;
@@ -477,26 +509,71 @@
       return new Session(this, given);
     }
 
-    // One example of which everything is at hand: an object of values by column.
+    // A session again, from what its toDict gave: what happened is done again, in order.
+    resume(state) {
+      if (state.format !== "sensortree-session" || state.model !== this.fingerprint)
+        refuse("this is not the state of a session that was begun with this model.");
+      const session = this.session(state);
+      for (const [kind, sensor, ...told] of state.log) session[kind](sensor, ...told);
+      return session;
+    }
+
+    // One example of which everything is at hand: values of all columns, in their order.
     answer(row, given = {}) {
       const session = this.session(given);
-      for (let step; (step = session.ask()); )
-        session.tell(
-          step.sensor,
-          step.columns.map((column) => row[column])
-        );
+      while (session._end === null) {
+        const name = session._pending[0];
+        session.tell(name, this.sensors.get(name).columns.map((c) => row[c]));
+      }
       return session.decision();
     }
 
-    // Values of a sensor as numbers.
-    read(name, values) {
+    // Names of a place's decision features, before those of missing values.
+    featureNames(place) {
+      const { varying } = this.sensors;
+      const readings = place.sensors.flatMap((name) => this.readingNames(name));
+      const names = [];
+      for (const part of place.decision.features.parts) {
+        const width = place.decision.own.length - names.length - varying.length;
+        names.push(...partNames(part, width, readings, this.classes));
+      }
+      return names.concat(varying.map((s) => `price of ${s.name}`));
+    }
+
+    // Names of a sensor's readings: its columns, or places after a transformer.
+    readingNames(name) {
       const sensor = this.sensors.get(name);
-      const ordered = Array.isArray(values) ? values : sensor.column_names.map((c) => values[c]);
-      if (ordered.length !== sensor.column_names.length)
+      if (!this.transforms.has(name)) return sensor.column_names;
+      return Array.from({ length: this.widths[sensor.index] }, (_, i) => `${name}[${i}]`);
+    }
+
+    // Values of a sensor in the order of its columns; what is missing is null.
+    ordered(name, values) {
+      const { column_names: columns } = this.sensors.get(name);
+      let found = values;
+      if (values !== null && typeof values === "object" && !Array.isArray(values)) {
+        const lacking = columns.find((c) => !Object.hasOwn(values, c));
+        const odd = Object.keys(values).find((c) => !columns.includes(c));
+        if (lacking !== undefined || odd !== undefined)
+          refuse(
+            `sensor ${quoted(name)} was told ` +
+              (odd !== undefined
+                ? `column ${quoted(odd)}, which it does not read`
+                : `nothing for column ${quoted(lacking)}`) +
+              `; its columns are ${columns.join(", ")}.`
+          );
+        found = columns.map((c) => values[c]);
+      } else if (!Array.isArray(values)) found = [values];
+      if (found.length !== columns.length)
         refuse(
-          `sensor ${quoted(name)} was told ${ordered.length} values, but reads ` +
-            `${sensor.column_names.length} columns: ${sensor.column_names.join(", ")}.`
+          `sensor ${quoted(name)} was told ${found.length} values, but reads ` +
+            `${columns.length} columns: ${columns.join(", ")}.`
         );
+      return found.map((v) => (isMissing(v) ? null : v));
+    }
+
+    // Values of a sensor, in the order of its columns, as numbers.
+    read(name, ordered) {
       const make = this.transforms.get(name);
       const reading = (make ? make(ordered) : ordered).map(number);
       for (const value of reading) {
@@ -520,11 +597,16 @@
       return argmax(expected.map((loss) => -loss));
     }
 
+    // Training rows, by weight, that ended in the leaves of a place.
+    rows({ leaves }) {
+      const n = this.classes.length;
+      const { leaf_classes: classes } = this.flow;
+      return sum(leaves.map((leaf) => sum(classes.slice(leaf * n, (leaf + 1) * n))));
+    }
+
     // Shares of the training rows at a node that went to its negative and positive side.
     shares(node) {
-      const n = this.classes.length;
-      const rows = (leaf) => sum(this.flow.leaf_classes.slice(leaf * n, (leaf + 1) * n));
-      const sides = this.places.get(~node).sides.map((leaves) => sum(leaves.map(rows)));
+      const sides = this.places.get(~node).sides.map((leaves) => this.rows({ leaves }));
       const came = sides[0] + sides[1];
       return came ? sides.map((s) => s / came) : [null, null];
     }
@@ -538,38 +620,63 @@
       if (limit !== null) checkAmount(limit, "the limit of a session");
       const caps = [limit, policy.maxCost].filter((cap) => cap !== null);
       this.limit = caps.length ? Math.min(...caps) : null;
-      this._row = policy.sensors.priceRow(prices);
-      this._prices = this._row || policy.sensors.costs;
-      this._seen = this._row ? policy.sensors.varying.map((s) => this._row[s.index]) : [];
-      this._begin = { known, limit, prices };
+      const row = policy.sensors.priceRow(prices);
+      this._prices = row || policy.sensors.costs;
+      this._seen = row ? policy.sensors.varying.map((s) => row[s.index]) : [];
+      this._given = { limit, prices };
+      this.log = []; // what happened, in order, as Python keeps it
       this.values = new Map();
       this._readings = new Map();
       this.acquired = [];
       this.lost = [];
       this.spent = 0;
       for (const [name, values] of Object.entries(known)) {
-        this._readings.set(name, policy.read(name, values));
-        this.values.set(name, values);
+        const ordered = policy.ordered(name, values);
+        this._readings.set(name, policy.read(name, ordered));
+        this.values.set(name, ordered);
       }
+      this._begun = Object.fromEntries(this.values);
       this._restart();
+    }
+
+    // Where it stops, or is going to.
+    get place() {
+      return this._end === null ? this._at : this._end;
+    }
+
+    // Everything that happened, as Python's Session.to_dict gives it.
+    toDict() {
+      return {
+        format: "sensortree-session",
+        format_version: 1,
+        model: this.policy.fingerprint,
+        known: this._begun,
+        ...this._given,
+        log: this.log.map((event) => event.slice()),
+      };
     }
 
     ask() {
       return this._end === null ? this.step() : null;
     }
 
+    // Values of a sensor, by column or in their order; `replace` says it is a correction.
     tell(name, values, replace = false) {
-      this.policy.sensors.get(name);
-      const again = this._readings.has(name);
-      if (again && !replace)
-        refuse(`sensor ${quoted(name)} was told before; pass true if this is a correction.`);
-      const reading = this.policy.read(name, values);
+      const ordered = this.policy.ordered(name, values);
+      const before = this.values.get(name);
+      if (before !== undefined) {
+        if (before.every((value, i) => keyOf(value) === keyOf(ordered[i]))) return;
+        if (!replace)
+          refuse(`sensor ${quoted(name)} was told before; pass true if this is a correction.`);
+      }
+      const reading = this.policy.read(name, ordered);
+      this.log.push(["tell", name, ordered, replace]);
       if (this._pending.includes(name)) {
         this.spent = onPaper(this.spent + this.priceOf(name));
         this.acquired.push(name);
       }
-      const otherwise = again || this.lost.includes(name);
-      this.values.set(name, values);
+      const otherwise = before !== undefined || this.lost.includes(name);
+      this.values.set(name, ordered);
       this._readings.set(name, reading);
       if (!otherwise) return this._goOn();
       this.lost = this.lost.filter((n) => n !== name);
@@ -581,6 +688,7 @@
       if (this._readings.has(name))
         refuse(`sensor ${quoted(name)} has been told; what is known cannot be unavailable.`);
       if (this.lost.includes(name)) return;
+      this.log.push(["unavailable", name]);
       this.lost.push(name);
       this._goOn();
     }
@@ -592,7 +700,7 @@
 
     step() {
       const { policy } = this;
-      const why = this._node === null ? null : this._why();
+      const why = this._node === null ? null : this._reason(this._node, this._score);
       if (this._end !== null) {
         const proba = this._posterior(policy.places.get(this._end));
         return {
@@ -601,7 +709,6 @@
         };
       }
       const sensor = this._pending[0];
-      const standing = this._node === null ? ~policy.nNodes : ~this._node;
       return {
         action: "acquire",
         sensor,
@@ -610,26 +717,45 @@
         cost: this.priceOf(sensor),
         spent: this.spent,
         worst_case_remaining: this._worstCase(policy.places.get(this._at)),
-        proba: this._posterior(policy.places.get(standing)),
+        proba: this._posterior(policy.places.get(this._standing())),
         why,
       };
     }
 
     decision() {
-      const { policy } = this;
       if (this._end === null) refuse(`the policy still asks for ${quoted(this._pending[0])}.`);
-      const proba = this._posterior(policy.places.get(this._end));
+      return this._decided(this._end, this._because);
+    }
+
+    // The answer by what is known where the policy stands, whether it still asks or not.
+    soFar() {
+      return this._end === null
+        ? this._decided(this._standing(), "asked to stop")
+        : this.decision();
+    }
+
+    _standing() {
+      return this._node === null ? ~this.policy.nNodes : ~this._node;
+    }
+
+    _decided(place, because) {
+      const { policy } = this;
+      const proba = this._posterior(policy.places.get(place));
       return {
         label: policy.classes[policy.label(proba)],
         proba,
         spent: this.spent,
         saved: this._price([policy.sensors.names]),
         acquired: this.acquired.slice(),
-        place: this._end,
-        stopped_because: this._because,
+        place,
+        stopped_because: because,
         rerouting_loss: this._reroutingLoss,
-        route: this._route.slice(),
       };
+    }
+
+    // The decisions on the way, each with what spoke for it; the last is step().why.
+    get route() {
+      return this._route.map(([node, score]) => this._reason(node, score));
     }
 
     _price(path) {
@@ -659,15 +785,17 @@
       );
     }
 
-    _why() {
-      const place = this.policy.places.get(~this._node);
+    _reason(node, score) {
+      const { policy } = this;
+      const place = policy.places.get(~node);
       const columns = this._columns(place);
       return {
-        node: this._node,
-        score: this._score,
-        share: this.policy.shares(this._node)[Number(this._score > 0)],
-        columns,
-        decision: place.decision,
+        node,
+        score,
+        share: policy.shares(node)[Number(score > 0)],
+        get contributions() {
+          return place.decision.contributions(columns, policy.featureNames(place));
+        },
       };
     }
 
@@ -731,7 +859,7 @@
         }
         this._node = ~this._at;
         this._score = place.decision.score(this._columns(place));
-        this._route.push([this._node, this._score > 0]);
+        this._route.push([this._node, this._score]);
         const child = places.get(this._score > 0 ? place.positive : place.negative);
         if (this._reaches(child)) this._at = child.number;
         else this._reroute(child);
@@ -769,5 +897,5 @@
     }
   }
 
-  return { Policy, Session, SensorTreeError, FORMAT_VERSION };
+  return { Policy, Session, SensorTreeError, said };
 });
