@@ -124,7 +124,9 @@ class Chromium:
     def open(self, path: Path) -> None:
         """Open a file, and wait until it is there."""
         self.call("Page.navigate", url=path.resolve().as_uri())
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+        self.wait(
+            "document.readyState === 'complete' && location.href !== 'about:blank'"
+        )
 
     def run(self, script: str) -> Any:
         """What an expression of JavaScript gives, promises awaited."""

@@ -10,8 +10,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from sensortree.exceptions import ModelFileError
 from sensortree.page.questions import questions
-from sensortree.page.runnable import check_runnable
+from sensortree.page.runnable import check_runnable, only_python
 from sensortree.page.texts import check_language, with_others
 from sensortree.persistence.model import write_model
 from sensortree.persistence.text import render
@@ -68,7 +69,7 @@ def to_page(
     """
     table = with_others(texts)
     check_language(language, table)
-    document = write_model(model, None)
+    document = _document(model)
     check_runnable(document)
     policy = model if isinstance(model, Policy) else model.policy_
     about = document.get("about") or {}
@@ -92,10 +93,19 @@ def to_page(
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(heading)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f'<noscript>{escape(table[language or "en"]["noscript"])}</noscript>\n'
-        f'{_data("model", render(document).decode())}{_data("page", json.dumps(page))}'
+        f"<noscript>{escape(table[language or 'en']['noscript'])}</noscript>\n"
+        f"{_data('model', render(document).decode())}{_data('page', json.dumps(page))}"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+def _document(model: Any) -> dict[str, Any]:
+    """The model file, of plain numbers and text only."""
+    try:
+        return write_model(model, None)
+    except ModelFileError as error:
+        what, foreign, _ = str(error).partition(", which a model file cannot hold")
+        raise (only_python(what) if foreign else error) from error
 
 
 def without_comments(script: str) -> str:

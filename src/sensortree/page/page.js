@@ -153,6 +153,7 @@
     const hint = el("p", { class: "hint", id: `${id}-hint` });
     const error = el("p", { class: "error", id: `${id}-error` });
     control.setAttribute("aria-describedby", `${id}-hint ${id}-error`);
+    control.addEventListener("input", () => complain(""));
     const complain = (text) => {
       error.textContent = text;
       control.setAttribute("aria-invalid", String(text !== ""));

@@ -33,19 +33,14 @@ def check_runnable(document: dict[str, Any]) -> None:
             )
     for what, part, kinds in _parts(document):
         if part["kind"] not in kinds:
-            foreign = part.get("type", part["kind"]).rpartition(".")[2]
-            raise ModelFileError(
-                f"{what} is a {foreign}, which only Python can run, so there can be no page "
-                f"of it; fit the model with {_remedy(kinds)}."
-            )
+            raise only_python(f"{what} is of the kind {part['kind']!r}")
 
 
-def _remedy(kinds: frozenset[str]) -> str:
-    if kinds is CLASSIFIERS:
-        return 'classifier="linear", "logistic2" or "boosted"'
-    return (
-        "transformers that become plain numbers, such as OneHotEncoder, OrdinalEncoder, "
-        "SimpleImputer, StandardScaler or MinMaxScaler"
+def only_python(what: str) -> ModelFileError:
+    """The error of a part that JavaScript cannot run; `what` names it."""
+    return ModelFileError(
+        f"{what}, which only Python can run, so there can be no page of it; fit the model "
+        f"with classifiers and transformers that a model file holds as plain numbers."
     )
 
 

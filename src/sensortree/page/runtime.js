@@ -133,6 +133,34 @@
     });
   }
 
+  // What each number that a transformer makes is called, and the column that it is made of.
+  function namesAfter(part, given) {
+    if (part.kind === "imputer") {
+      const gaps = part.indicators.map((i) => [`${given[i][0]} is missing`, given[i][1]]);
+      return [...part.kept.map((i) => given[i]), ...gaps];
+    }
+    if (part.kind === "one_hot")
+      return oneHotColumns(part).flatMap((columns, i) => {
+        const values = plainAll(part.categories[i]);
+        const words = ([at]) => (isMissing(values[at]) ? " is missing" : ` = ${valueWords(values[at])}`);
+        return columns.map((which) => [given[i][0] + words(which), given[i][1]]);
+      });
+    if (part.kind === "columns")
+      return part.parts.flatMap((p) => namesAfter(p.transformer, p.columns.map((i) => given[i])));
+    if (part.kind === "pipeline")
+      return part.steps.reduce((names, step) => namesAfter(step, names), given);
+    return given;
+  }
+
+  // A value as a reader would write it.
+  function valueWords(value) {
+    if (typeof value !== "number") return said(value);
+    return Number.isInteger(value) && Math.abs(value) < 1e15 ? `${value}` : `${Number(value.toPrecision(6))}`;
+  }
+
+  // A class as Python writes it.
+  const said = (label) => (label === true ? "True" : label === false ? "False" : `${label}`);
+
   const TRANSFORMS = {
     passthrough: () => (values) => values,
     imputer(part) {
@@ -328,9 +356,6 @@
     }
     return Array.from({ length: width }, (_, i) => `transformed[${i}]`);
   }
-
-  // A class as Python writes it.
-  const said = (label) => (label === true ? "True" : label === false ? "False" : `${label}`);
 
   // sensors and money -------------------------------------------------------------------------
 
