@@ -307,8 +307,8 @@ BAD_TEXTS = {
     "long string": (b'{"a": "' + b"x" * 5000 + b'"}', "a string of more than 4096"),
     "wrong digest": (GOOD.replace(b'"a"', b'"q"'), "digest does not match"),
     "no digest": (GOOD.replace(b'"digest"', b'"digit"'), "'digest' is not 64"),
-    "future": (GOOD.replace(b'version": 1', b'version": 2'), "from the future"),
-    "version": (GOOD.replace(b'version": 1', b'version": "1"'), "positive integer"),
+    "future": (GOOD.replace(b'version": 2', b'version": 3'), "from the future"),
+    "version": (GOOD.replace(b'version": 2', b'version": "2"'), "positive integer"),
 }
 
 

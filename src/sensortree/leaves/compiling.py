@@ -23,9 +23,9 @@ from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.sklearn_private import (
     boosted_baseline,
     boosted_rounds,
-    groups_rare_categories,
     imputer_dtypes,
     input_positions,
+    rare_categories,
 )
 from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
 from sensortree.sensors.transforms import (
@@ -140,9 +140,8 @@ def _categories(fitted: Any) -> tuple[tuple[Any, ...], ...] | None:
     """Categories as plain values; None if some are neither text nor numbers."""
     lists = tuple(tuple(values.tolist()) for values in fitted.categories_)
     plain = (str, int, float, bool, type(None))
-    grouped = groups_rare_categories(fitted)
     known = all(isinstance(value, plain) for values in lists for value in values)
-    return lists if known and not grouped else None
+    return lists if known else None
 
 
 def _one_hot(fitted: Any) -> OneHot | None:
@@ -156,12 +155,20 @@ def _one_hot(fitted: Any) -> OneHot | None:
         categories,
         tuple(None if drop is None else int(drop) for drop in dropped),
         fitted.handle_unknown != "error",
+        *_rare(fitted),
     )
+
+
+def _rare(fitted: Any) -> tuple[tuple[tuple[int, ...], ...], bool] | tuple[()]:
+    """Positions of categories that are put together, and whether unknown ones join them."""
+    rare = rare_categories(fitted)
+    return (rare, fitted.handle_unknown == "infrequent_if_exist") if any(rare) else ()
 
 
 def _ordinal(fitted: Any) -> Ordinal | None:
     categories = _categories(fitted)
-    if categories is None or np.dtype(fitted.dtype) != np.float64:
+    grouped = any(rare_categories(fitted))
+    if categories is None or grouped or np.dtype(fitted.dtype) != np.float64:
         return None
     unknown = fitted.unknown_value if fitted.handle_unknown != "error" else None
     return Ordinal(

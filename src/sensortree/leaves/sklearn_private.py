@@ -34,9 +34,9 @@ __all__ = [
     "boosted_rounds",
     "boosted_scores",
     "check_sample_weight",
-    "groups_rare_categories",
     "imputer_dtypes",
     "input_positions",
+    "rare_categories",
     "rows_of",
     "validate_parameter_constraints",
 ]
@@ -77,9 +77,14 @@ def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:
     return imputer._fit_dtype, imputer._fill_dtype
 
 
-def groups_rare_categories(encoder: Any) -> bool:
-    """Whether a fitted encoder puts rare categories together."""
-    return bool(encoder._infrequent_enabled)
+def rare_categories(encoder: Any) -> tuple[tuple[int, ...], ...]:
+    """Positions of categories that a fitted encoder puts together, by column."""
+    if not encoder._infrequent_enabled:
+        return ((),) * len(encoder.categories_)
+    return tuple(
+        () if rare is None else tuple(map(int, np.sort(rare)))
+        for rare in encoder._infrequent_indices
+    )
 
 
 def input_positions(transformer: Any, name: str) -> tuple[int, ...]:

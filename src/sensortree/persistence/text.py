@@ -12,7 +12,7 @@ import numpy as np
 from sensortree.exceptions import ModelFileError
 
 FORMAT = "sensortree-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 32
 MAX_STRING = 4096
