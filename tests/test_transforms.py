@@ -267,3 +267,12 @@ def test_what_keeps_columns_keeps_their_names(transformer):
     plain = compile_transformer(transformer.fit(NUMBERS))
     assert plain.names(["a", "b", "c"]) == ("a", "b", "c")
     assert plain.sources == (0, 1, 2)
+
+
+def test_rare_categories_share_a_name_as_they_share_a_column():
+    X = np.array([["a"]] * 10 + [["b"]] * 10 + [["c"], ["d"]], dtype=object)
+    encoder = OneHotEncoder(min_frequency=3, sparse_output=False).fit(X)
+    plain = compile_transformer(encoder)
+    named = plain.names(["city"])
+    assert named == ("city = a", "city = b", "city = one of 2 rare ones")
+    assert len(named) == plain.width == encoder.transform(X).shape[1]

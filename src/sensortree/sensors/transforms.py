@@ -290,15 +290,19 @@ class OneHot:
         return tuple(np.repeat(np.arange(self.n_columns), self._widths).tolist())
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """What is 1 there, as "smoking = former"."""
-        return tuple(
-            reading_words(column, value)
-            for column, values, drop in zip(
-                columns, self.categories, self.dropped, strict=True
-            )
-            for position, value in enumerate(values)
-            if position != drop
-        )
+        """What is 1 there, as "smoking = former"; what is rare shares a name."""
+        named: list[str] = []
+        for column, values, target in zip(
+            columns, self.categories, self._targets, strict=True
+        ):
+            for at in range(int(target.max(initial=-1)) + 1):
+                shown = np.flatnonzero(target[:-1] == at)
+                named.append(
+                    reading_words(column, values[shown[0]])
+                    if len(shown) == 1
+                    else f"{column} = one of {len(shown)} rare ones"
+                )
+        return tuple(named)
 
     @cached_property
     def _tables(self) -> list[Categories]:
