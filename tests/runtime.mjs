@@ -18,7 +18,11 @@ function tried(what) {
   }
 }
 
-const reasons = ({ node, score, share, contributions }) => ({ node, score, share, contributions });
+function reasons(session, { node, score, share, proba, contributions, influences }) {
+  const { change, bought } = session.explain().at(-1);
+  const words = influences.map(({ words, contribution }) => [words, contribution]);
+  return { node, score, share, proba, contributions, influences: words, change, bought };
+}
 
 function answered({ values, prices }) {
   const session = policy.session({ prices });
@@ -36,7 +40,7 @@ function followed({ given, events }) {
     const step = session.step();
     return {
       ...step,
-      why: step.why && reasons(step.why),
+      why: step.why && reasons(session, step.why),
       decision: session.ask() === null ? session.decision() : null,
     };
   };

@@ -4,9 +4,9 @@
   "use strict";
 
   const { Policy, SensorTreeError, said } = SensorTree;
-  const { draw, ways, same } = SensorTreePicture;
+  const { draw } = SensorTreePicture;
   const FEW = 5; // choices that are buttons rather than a list
-  const SHOWN = 3; // reasons of a decision
+  const [FOR, AGAINST, SMALL] = [3, 2, 0.2]; // reasons that are told, and what is too small
   const LISTED = 6; // answers with a bar
 
   const held = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -44,16 +44,6 @@
     if (p > 0 && p < 0.001) return `< ${percent(0.001)}`;
     if (p < 1 && p > 0.999) return `> ${percent(0.999)}`;
     return percent(p);
-  }
-
-  // A name of a decision feature, in words.
-  function featureWords(name) {
-    const fixed = { "largest probability": "f_largest", lead: "f_lead", entropy: "f_entropy" };
-    if (Object.hasOwn(fixed, name)) return t(fixed[name]);
-    const likely = /^P\((.*)\)$/.exec(name);
-    if (likely) return t("f_chance", { label: likely[1] });
-    const price = /^price of (.*)$/.exec(name);
-    return price ? t("f_price", { sensor: price[1] }) : name;
   }
 
   // elements ----------------------------------------------------------------------------------
@@ -484,7 +474,7 @@
         button("copy", () => copy(decision, status))
       ),
       status,
-      el("h3", {}, t("why")), why(decision),
+      el("h3", {}, t("why")), why(),
       el("h3", {}, t("way")), picture(decision.place, label)
     );
     const words = `${target}: ${label}. ${probability}.`;
@@ -512,57 +502,62 @@
     return list;
   }
 
-  // Decisions on the way in plain words; nodes that know the same are one.
-  function why(decision) {
+  // Choices on the way, in plain words.
+  function why() {
     const list = el("ol", { class: "why" });
     const first = policy.places.get(policy.root).sensors;
     const told = first.length ? t("why_start", { sensors: listed(first) }) : t("why_none");
     if (first.length || policy.nNodes === 0) list.append(el("li", {}, told));
-    const route = session.route;
-    route.forEach((reason, i) => {
-      const here = policy.places.get(~reason.node);
-      const next = route[i + 1] && policy.places.get(~route[i + 1].node);
-      if (next && same(next.sensors, here.sensors)) return;
-      const child = policy.places.get(reason.score > 0 ? here.positive : here.negative);
-      const end = stopped ? child : policy.places.get(decision.place);
-      const taken = next || end;
-      const held_up = !taken.leaves.every((leaf) => child.leaves.includes(leaf));
-      const bought = taken.sensors.filter((name) => !here.sensors.includes(name));
+    for (const fork of session.explain()) {
+      const { reason, heldUp, bought, share, change, useful } = fork;
+      const at = policy.label(reason.proba);
+      const belief = { label: said(policy.classes[at]), chance: chance(reason.proba[at]) };
       const action = bought.length ? t("buy", { sensors: listed(bought) }) : t("stop_there");
-      const came = policy.rows(forkOf(here));
       const lines = [
-        el("p", {}, t("knowing", { known: listed(here.sensors), action })),
-        held_up ? el("p", {}, t("held_up")) : null,
-        came && !held_up
-          ? el("p", {}, t("same_way", { share: chance(policy.rows(taken) / came) }))
-          : null,
-        ...["spoke_for", "spoke_against"].map((key, against) => speaks(reason, key, against)),
+        t("knowing", { known: listed(fork.known), ...belief }),
+        heldUp ? t("held_up", { action }) : t("next", { action }),
       ];
-      list.append(el("li", {}, ...lines.filter((line) => line !== null)));
-    });
+      if (!heldUp && bought.length && change) lines.push(t("changes", { share: counted(change) }));
+      if (!heldUp && !bought.length && useful) lines.push(needless(useful));
+      if (!heldUp && share !== null) lines.push(t("same_way", { share: chance(share) }));
+      if (!heldUp) lines.push(...speaks(reason));
+      list.append(el("li", {}, ...lines.map((line) => el("p", {}, line))));
+    }
     return list;
   }
 
-  // The first of the nodes that know the same as one.
-  function forkOf(place) {
-    const above = [...policy.places.values()].filter(
-      (p) => p.decision && same(p.sensors, place.sensors) && p.leaves.includes(place.leaves[0])
-    );
-    return above.reduce((a, b) => (b.leaves.length > a.leaves.length ? b : a), place);
+  const counted = ({ rows, changed }) =>
+    t("of_rows", { share: chance(changed / rows), changed: number(changed), rows: number(rows) });
+
+  // What it would have done to go on, and at what price.
+  function needless({ sensors: names, costs, change }) {
+    const [low, high] = [Math.min(...costs), Math.max(...costs)];
+    const cost = low === high ? money(low) : t("from_to", { low: money(low), high: money(high) });
+    return change
+      ? t("would_change", { sensors: listed(names), share: counted(change), cost })
+      : t("would_cost", { sensors: listed(names), cost });
   }
 
-  function speaks(reason, key, against) {
-    const sign = (reason.score > 0 ? 1 : -1) * (against ? -1 : 1);
-    const found = reason.contributions
-      .filter((c) => c.contribution * sign > 1e-9)
-      .slice(0, against ? 1 : SHOWN)
-      .map((c) => {
-        const name = featureWords(c.name);
-        if (c.name.endsWith(" is missing"))
-          return t("is_missing", { name: featureWords(c.name.slice(0, -11)) });
-        return c.value === null ? t("is_missing", { name }) : t("is", { name, value: number(c.value) });
-      });
-    return found.length ? el("p", { class: "hint" }, t(key, { list: found.join("; ") })) : null;
+  // What spoke for a decision, and what against it, the weightiest first.
+  function speaks({ score, influences }) {
+    const sign = score > 0 ? 1 : -1;
+    const least = Math.max(SMALL * Math.abs(influences.length ? influences[0].contribution : 0), 1e-12);
+    const told = influences.filter((i) => Math.abs(i.contribution) >= least);
+    const pro = told.filter((i) => sign * i.contribution > 0).slice(0, FOR);
+    const contra = told.filter((i) => sign * i.contribution < 0).slice(0, AGAINST);
+    const words = (list) => list.map(influence).join("; ");
+    const lines = [t("spoke_for", { list: words(pro) || t("usual") })];
+    if (contra.length) lines.push(t("spoke_against", { list: words(contra) }));
+    return lines;
+  }
+
+  function influence({ about, things, name, value }) {
+    if (about === "probability") return t("the_probability");
+    const is = (what, v) =>
+      v === null ? t("is_missing", { name: what }) : t("is", { name: what, value: shown(v) });
+    if (things.length) return things.map((thing) => is(thing.column, thing.value)).join(" + ");
+    const price = /^price of (.*)$/.exec(name);
+    return is(price ? t("price_of", { sensor: price[1] }) : name, value);
   }
 
   function picture(number, answer = null) {

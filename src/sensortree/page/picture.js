@@ -19,16 +19,6 @@ const SensorTreePicture = (function () {
     return made;
   }
 
-  const same = (a, b) => a.length === b.length && a.every((name, i) => name === b[i]);
-
-  // Vertices that a fork leads to: nodes that know the same are one fork.
-  function ways(policy, place) {
-    return [place.negative, place.positive].flatMap((number) => {
-      const child = policy.places.get(number);
-      return child.decision && same(child.sensors, place.sensors) ? ways(policy, child) : [child];
-    });
-  }
-
   // Places from the root to one of them.
   function wayTo(policy, number) {
     const end = policy.places.get(number);
@@ -46,7 +36,7 @@ const SensorTreePicture = (function () {
       const line = { place, depth, parent, on, folded };
       lines.push(line);
       if (place.decision && !folded)
-        for (const next of ways(policy, place)) add(next, depth + 1, line);
+        for (const { end } of policy.ways(place)) add(end, depth + 1, line);
     };
     add(policy.places.get(policy.root), 0, null);
     return lines;
@@ -87,5 +77,5 @@ const SensorTreePicture = (function () {
     );
   }
 
-  return { draw, ways, same };
+  return { draw };
 })();

@@ -133,18 +133,21 @@
     });
   }
 
-  // What each number that a transformer makes is called, and the column that it is made of.
+  // What each number that a transformer makes is called, and which of those given it is of.
   function namesAfter(part, given) {
     if (part.kind === "imputer") {
       const gaps = part.indicators.map((i) => [`${given[i][0]} is missing`, given[i][1]]);
       return [...part.kept.map((i) => given[i]), ...gaps];
     }
     if (part.kind === "one_hot")
-      return oneHotColumns(part).flatMap((columns, i) => {
-        const values = plainAll(part.categories[i]);
-        const words = ([at]) => (isMissing(values[at]) ? " is missing" : ` = ${valueWords(values[at])}`);
-        return columns.map((which) => [given[i][0] + words(which), given[i][1]]);
-      });
+      return oneHotColumns(part).flatMap((columns, i) =>
+        columns.map((which) => {
+          const [name, of] = given[i];
+          const known = which.filter((at) => at >= 0);
+          if (known.length > 1) return [`${name} = one of ${known.length} rare ones`, of];
+          return [readingWords(name, plain(part.categories[i][known[0]])), of];
+        })
+      );
     if (part.kind === "columns")
       return part.parts.flatMap((p) => namesAfter(p.transformer, p.columns.map((i) => given[i])));
     if (part.kind === "pipeline")
@@ -152,10 +155,16 @@
     return given;
   }
 
-  // A value as a reader would write it.
+  const readingWords = (column, value) =>
+    isMissing(value) ? `${column} is missing` : `${column} = ${valueWords(value)}`;
+
+  // A value as a reader would write it, in Python's way.
   function valueWords(value) {
     if (typeof value !== "number") return said(value);
-    return Number.isInteger(value) && Math.abs(value) < 1e15 ? `${value}` : `${Number(value.toPrecision(6))}`;
+    if (Number.isInteger(value) && Math.abs(value) < 1e15) return `${value}`;
+    const [digits, power] = value.toExponential(5).split("e").map(Number);
+    if (power >= -4 && power < 6) return `${Number(value.toPrecision(6))}`;
+    return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   }
 
   // A class as Python writes it.
@@ -319,42 +328,52 @@
       }
       return value + this.coef[this.coef.length - 1];
     }
-    // What each column adds to the score, largest first.
-    contributions(columns, names) {
+    // What each column adds to the score.
+    contributions(columns, meanings) {
       const { center, scale, may_miss: mayMiss } = this.features;
       const found = columns.map((x, i) => {
         const standardised = isNaN(x) ? 0 : (x - center[i]) / scale[i];
-        const value = isNaN(x) ? null : x;
-        return { name: names[i], value, standardised, contribution: this.coef[i] * standardised };
+        const [name, about] = meanings[i];
+        const contribution = this.coef[i] * standardised;
+        return { name, about, value: isNaN(x) ? null : x, standardised, contribution };
       });
       mayMiss.forEach((i, k) => {
         const gone = Number(isNaN(columns[i]));
-        found.push({
-          name: `${names[i]} is missing`,
-          value: gone,
-          standardised: gone,
-          contribution: gone * this.coef[center.length + k],
-        });
+        const [name, about] = meanings[i];
+        const contribution = gone * this.coef[center.length + k];
+        found.push({ name: `${name} is missing`, about, value: gone, standardised: gone, contribution });
       });
-      return found.sort((a, b) => Math.abs(b.contribution) - Math.abs(a.contribution));
+      return found;
     }
   }
 
-  // Names of the columns of one part of the decision features.
-  function partNames(part, width, readings, classes) {
+  // What the columns of one part of the decision features are called and are about: columns
+  // of sensors, as [sensor, place], or "probability", or "other" where nobody knows.
+  function partMeanings(part, readings, classes) {
     if (part === "raw") return readings;
     if (part === "posterior") {
       const lead = classes.length > 2 ? ["lead"] : [];
       const likely = classes.slice(1).map((label) => `P(${said(label)})`);
-      return [...likely, "largest probability", ...lead, "entropy"];
+      const names = [...likely, "largest probability", ...lead, "entropy"];
+      return names.map((name) => [name, "probability"]);
     }
     if (typeof part === "string") {
-      const names = partNames(part.replace(" squares", ""), width, readings, classes);
-      return names.flatMap((name, a) =>
-        names.slice(a).map((other, b) => (b ? `${name} × ${other}` : `${name}²`))
+      const inner = partMeanings(part.replace(" squares", ""), readings, classes);
+      return inner.flatMap(([name, about], a) =>
+        inner.slice(a).map(([other, more], b) =>
+          b ? [`${name} × ${other}`, together(about, more)] : [`${name}²`, about]
+        )
       );
     }
-    return Array.from({ length: width }, (_, i) => `transformed[${i}]`);
+    const given = readings.map(([name], i) => [name, i]);
+    return namesAfter(part, given).map(([name, i]) => [name, readings[i][1]]);
+  }
+
+  function together(about, more) {
+    if (typeof about === "string" || typeof more === "string")
+      return about === more ? about : "other";
+    const fresh = more.filter(([s, i]) => !about.some(([t, j]) => s === t && i === j));
+    return [...about, ...fresh];
   }
 
   // sensors and money -------------------------------------------------------------------------
@@ -456,7 +475,6 @@
         );
       const { problem, reader, tree } = document;
       this.fingerprint = fingerprint;
-      this.widths = reader.widths;
       this.sensors = new Sensors(problem);
       this.classes = plainAll(problem.classes.values);
       this.costWeight = problem.cost_weight;
@@ -464,6 +482,7 @@
       this.loss = problem.loss;
       this.flow = document.flow;
       this.allowNan = reader.allow_nan;
+      this.transformers = reader.transformers;
       this.transforms = new Map(
         Object.entries(reader.transformers).map(([name, part]) => [
           name,
@@ -553,23 +572,51 @@
       return session.decision();
     }
 
-    // Names of a place's decision features, before those of missing values.
-    featureNames(place) {
-      const { varying } = this.sensors;
-      const readings = place.sensors.flatMap((name) => this.readingNames(name));
-      const names = [];
-      for (const part of place.decision.features.parts) {
-        const width = place.decision.own.length - names.length - varying.length;
-        names.push(...partNames(part, width, readings, this.classes));
-      }
-      return names.concat(varying.map((s) => `price of ${s.name}`));
+    // What a place's decision features are called and are about.
+    featureMeanings(place) {
+      const readings = place.sensors.flatMap((name) => {
+        const columns = this.sensors.get(name).column_names.map((column, i) => [column, i]);
+        const part = this.transformers[name];
+        const names = part ? namesAfter(part, columns) : columns;
+        return names.map(([own, at]) => [own, [[name, at]]]);
+      });
+      return place.decision.features.parts
+        .flatMap((part) => partMeanings(part, readings, this.classes))
+        .concat(this.sensors.varying.map((s) => [`price of ${s.name}`, "price"]));
     }
 
-    // Names of a sensor's readings: its columns, or places after a transformer.
-    readingNames(name) {
-      const sensor = this.sensors.get(name);
-      if (!this.transforms.has(name)) return sensor.column_names;
-      return Array.from({ length: this.widths[sensor.index] }, (_, i) => `${name}[${i}]`);
+    // Ways out of the nodes that know what a place knows and follow it: where each ends, and
+    // the last of these nodes with the side that it takes.
+    ways(place) {
+      return [place.negative, place.positive].flatMap((number, side) => {
+        const end = this.places.get(number);
+        const goesOn = end.decision && end.sensors.join("\n") === place.sensors.join("\n");
+        return goesOn ? this.ways(end) : [{ end, node: ~place.number, side }];
+      });
+    }
+
+    // The first of the nodes that know what a node knows.
+    forkOf(place) {
+      const above = [...this.places.values()].find((p) =>
+        [p.negative, p.positive].includes(place.number)
+      );
+      const same = above && above.sensors.join("\n") === place.sensors.join("\n");
+      return same ? this.forkOf(above) : place;
+    }
+
+    // Training rows that went a way, and how many of them it answers otherwise.
+    changes({ end, node, side }) {
+      const { answers } = this.flow;
+      const rows = this.rows(end);
+      return answers && rows ? { rows, changed: answers.changed[2 * node + side] } : null;
+    }
+
+    // Training rows that stopped at a fork, and how many a way would answer otherwise.
+    wouldChange(fork, { node, side }) {
+      const { answers } = this.flow;
+      const stops = this.ways(fork).filter(({ end }) => end.sensors.length === fork.sensors.length);
+      const rows = this.rows({ leaves: stops.flatMap(({ end }) => end.leaves) });
+      return answers && rows ? { rows, changed: answers.would_change[2 * node + side] } : null;
     }
 
     // Values of a sensor in the order of its columns; what is missing is null.
@@ -814,14 +861,77 @@
       const { policy } = this;
       const place = policy.places.get(~node);
       const columns = this._columns(place);
+      const values = new Map(this.values);
+      const each = () => place.decision.contributions(columns, policy.featureMeanings(place));
+      const largest = (a, b) => Math.abs(b.contribution) - Math.abs(a.contribution);
       return {
         node,
         score,
         share: policy.shares(node)[Number(score > 0)],
+        proba: this._posterior(place),
+        // What each feature adds to the score, largest first.
         get contributions() {
-          return place.decision.contributions(columns, policy.featureNames(place));
+          return each().sort(largest);
+        },
+        // The same by what it is about: a column with its value, the probability, a price.
+        get influences() {
+          const sums = new Map();
+          for (const { name, about, value, contribution } of each()) {
+            const things =
+              typeof about === "string" ? [] : about.slice().sort().map(([sensor, at]) => ({
+                column: policy.sensors.get(sensor).column_names[at],
+                value: values.get(sensor)[at],
+              }));
+            const words =
+              about === "probability"
+                ? "the probability"
+                : things.map((t) => readingWords(t.column, t.value)).join(" and ") ||
+                  `${name} = ${value === null ? "missing" : valueWords(value)}`;
+            const sum = sums.get(words) || { words, about, things, name, value, contribution: 0 };
+            sum.contribution += contribution;
+            sums.set(words, sum);
+          }
+          return [...sums.values()].sort(largest);
         },
       };
+    }
+
+    // Choices on the way: what was known, what was done, and what that changes.
+    explain() {
+      const { policy } = this;
+      const forks = [];
+      this.route.forEach((reason, i) => {
+        const here = policy.places.get(~reason.node);
+        const [next] = this._route.slice(i + 1);
+        const fork = policy.forkOf(here);
+        if (next && policy.forkOf(policy.places.get(~next[0])) === fork) return;
+        const to = next ? policy.places.get(~next[0]) : policy.places.get(this.place);
+        const ways = policy.ways(fork);
+        const stays = to === here;
+        const taken = stays ? null : ways.find(({ end }) => end.leaves.includes(to.leaves[0]));
+        const side = reason.score > 0 ? here.positive : here.negative;
+        const decided = policy.places.get(side).leaves;
+        const others = ways
+          .filter(({ end }) => end.sensors.length > fork.sensors.length)
+          .map((way) => ({
+            sensors: way.end.sensors.filter((name) => !here.sensors.includes(name)),
+            costs: way.end.leaves.map((leaf) => this._way(leaf)),
+            change: policy.wouldChange(fork, way),
+          }));
+        const changed = ({ change }) => (change ? change.changed : 0);
+        forks.push({
+          known: here.sensors,
+          reason,
+          // Whether what was decided could not be had or paid.
+          heldUp: stays || !to.leaves.every((leaf) => decided.includes(leaf)),
+          bought: to.sensors.filter((name) => !here.sensors.includes(name)),
+          share: taken && policy.rows(fork) ? policy.rows(taken.end) / policy.rows(fork) : null,
+          change: taken && policy.changes(taken),
+          // Of what it stopped before: what would have changed most answers.
+          useful: others[argmax(others.map(changed))] || null,
+        });
+      });
+      return forks;
     }
 
     _paysFor(place) {
