@@ -81,11 +81,11 @@ def test_an_imputer_says_its_types():
     assert [kind.kind for kind in private.imputer_dtypes(fitted)] == ["f", "f"]
 
 
-def test_an_encoder_says_whether_it_groups_rare_categories():
-    column = np.array([["a"], ["a"], ["b"]], dtype=object)
-    assert not private.groups_rare_categories(OneHotEncoder().fit(column))
-    rare = OneHotEncoder(min_frequency=2).fit(column)
-    assert private.groups_rare_categories(rare)
+def test_an_encoder_says_which_categories_it_puts_together():
+    column = np.array([["a"], ["a"], ["b"], ["c"]], dtype=object)
+    assert private.rare_categories(OneHotEncoder().fit(column)) == ((),)
+    fitted = OneHotEncoder(min_frequency=2).fit(column)
+    assert private.rare_categories(fitted) == ((1, 2),)
 
 
 def test_a_column_transformer_says_where_its_parts_read():

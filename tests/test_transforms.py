@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -20,8 +21,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sensortree import DataError
+from sensortree import DataError, ModelFileError
 from sensortree.leaves.compiling import compile_transformer
+from sensortree.persistence.fields import Fields
+from sensortree.persistence.transformers import read_transformer, write_transformer
 from sensortree.sensors.transforms import PLAIN
 
 RNG = np.random.default_rng(3)
@@ -149,6 +152,44 @@ def test_a_new_word_is_treated_as_scikit_learn_does(name):
     )
 
 
+FEW = np.array([["a", 1], ["a", 2], ["a", 2], ["b", 2], ["c", 2], ["d", 1]], object)
+NEW = np.array([["a", 1], ["b", 2], ["d", 7], ["new", 2]], dtype=object)
+
+
+@pytest.mark.parametrize("unknown", ["ignore", "infrequent_if_exist"])
+@pytest.mark.parametrize("drop", [None, "first", "if_binary", ["a", 2]])
+@pytest.mark.parametrize(
+    "limits", [{}, {"min_frequency": 2}, {"max_categories": 3}, {"min_frequency": 9}]
+)
+def test_rare_categories_share_a_column_as_in_scikit_learn(limits, drop, unknown):
+    encoder = OneHotEncoder(drop=drop, handle_unknown=unknown, **limits)
+    if limits == {"min_frequency": 9} and isinstance(drop, list):
+        pytest.skip("scikit-learn drops no category by name that is rare")
+    fitted = encoder.fit(FEW)
+    plain = compile_transformer(fitted)
+    assert isinstance(plain, PLAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn says what zeros may mean
+        expected = dense(fitted.transform(NEW))
+    np.testing.assert_array_equal(plain.transform(NEW), expected)
+
+
+def test_rare_categories_are_still_rare_when_read_from_a_file():
+    encoder = OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist")
+    plain = compile_transformer(encoder.fit(FEW))
+    written = json.loads(json.dumps(write_transformer(plain, "it", None)))
+    read = read_transformer(Fields(written, "it"), 2, None)
+    np.testing.assert_array_equal(read.transform(NEW), plain.transform(NEW))
+
+
+@pytest.mark.parametrize("rare", [[[0, 9], []], [[0, 0], []], [["a"], []], [0, 1]])
+def test_rare_categories_of_a_file_are_categories(rare):
+    plain = compile_transformer(OneHotEncoder(min_frequency=2).fit(FEW))
+    written = {**write_transformer(plain, "it", None), "rare": rare}
+    with pytest.raises(ModelFileError, match="rare"):
+        read_transformer(Fields(written, "it"), 2, None)
+
+
 @pytest.mark.parametrize("encoder", [OneHotEncoder(), OrdinalEncoder()])
 def test_a_new_word_that_may_not_be_is_an_error_that_names_it(encoder):
     plain = compile_transformer(encoder.fit(WORDS))
@@ -178,8 +219,8 @@ FOREIGN = [
     RobustScaler(),
     FunctionTransformer(np.abs),
     SimpleImputer(missing_values=-1),
-    OneHotEncoder(min_frequency=2),
     OneHotEncoder(handle_unknown="warn"),
+    OrdinalEncoder(min_frequency=2),
     make_pipeline(StandardScaler(), RobustScaler()),
     ColumnTransformer([("a", RobustScaler(), [0])], remainder="passthrough"),
     ColumnTransformer([("a", StandardScaler(), [0])], transformer_weights={"a": 2}),
@@ -190,3 +231,57 @@ FOREIGN = [
 def test_another_kind_stays_as_it_is(transformer):
     fitted = transformer.fit(np.round(NUMBERS))
     assert compile_transformer(fitted) is fitted
+
+
+# what the columns mean --------------------------------------------------------------------
+
+
+def test_every_column_that_comes_out_has_a_name_and_a_column_it_is_made_of():
+    imputer = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    both = make_column_transformer(
+        (OneHotEncoder(drop=["low"]), ["word"]), (imputer, ["age", "count"])
+    )
+    plain = compile_transformer(both.fit(MIXED))
+    names = plain.names(list(MIXED.columns))
+    assert names == ("word = high", "word = mid", "age", "count", "age is missing")
+    assert plain.sources == (2, 2, 0, 1, 0)
+    assert plain.width == len(names) == len(plain.sources)
+
+
+def test_a_one_hot_column_is_1_where_what_its_name_says_is_true():
+    plain = compile_transformer(OneHotEncoder().fit(HOLED_WORDS))
+    made = plain.transform(HOLED_WORDS)
+    for i, name in enumerate(plain.names(["a"])):
+        if name == "a is missing":
+            said = HOLED_WORDS["a"].isna()
+        else:
+            said = "a = " + HOLED_WORDS["a"] == name
+        np.testing.assert_array_equal(made[:, i] == 1, said)
+    assert "a is missing" in plain.names(["a"])
+
+
+@pytest.mark.parametrize(
+    "transformer", [StandardScaler(), MinMaxScaler(), OrdinalEncoder()]
+)
+def test_what_keeps_columns_keeps_their_names(transformer):
+    plain = compile_transformer(transformer.fit(NUMBERS))
+    assert plain.names(["a", "b", "c"]) == ("a", "b", "c")
+    assert plain.sources == (0, 1, 2)
+
+
+def test_rare_categories_share_a_name_as_they_share_a_column():
+    X = np.array([["a"]] * 10 + [["b"]] * 10 + [["c"], ["d"]], dtype=object)
+    encoder = OneHotEncoder(min_frequency=3, sparse_output=False).fit(X)
+    plain = compile_transformer(encoder)
+    named = plain.names(["city"])
+    assert named == ("city = a", "city = b", "city = one of 2 rare ones")
+    assert len(named) == plain.width == encoder.transform(X).shape[1]
+
+
+def test_names_are_as_many_as_columns_come_out():
+    for drop in (None, "first", "if_binary"):
+        for few in (None, 2, 30):
+            encoder = OneHotEncoder(drop=drop, min_frequency=few).fit(WORDS)
+            plain = compile_transformer(encoder)
+            assert isinstance(plain, PLAIN)
+            assert len(plain.names(["a", "b"])) == plain.width == len(plain.sources)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +46,7 @@ def fit(
             help="Mean cost per example to keep to; the cost weight is chosen for it.",
         ),
     ] = None,
+    mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
@@ -61,7 +63,7 @@ def fit(
 ) -> None:
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
-    from sensortree.cli.problem import name_columns
+    from sensortree.cli.problem import name_parts
 
     if budget is not None and cost_weight is not None:
         raise typer.BadParameter(
@@ -70,7 +72,7 @@ def fit(
     check_free(output, force)
     problem = _pose(data, sensors, target, delimiter, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
         "max_time": max_time,
@@ -79,7 +81,7 @@ def fit(
     estimator = _estimator(chosen, budget)
     with working("fit") as work:
         estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y)
-    model = name_columns(estimator, problem.columns)
+    model = name_parts(estimator, problem)
     save(model, output)
     emit(
         "fit", _fit_document(model, problem, output), _fit_text(model, output), as_json
@@ -100,6 +102,7 @@ def curve(
         ),
     ] = None,
     cv: options.Folds = 5,
+    mistake_cost: options.MistakeCost = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
@@ -126,7 +129,7 @@ def curve(
         check_free(plot, force, "--plot")
     problem = _pose(data, sensors, target, delimiter, classifier)
     estimator = SensorTreeClassifier(
-        **problem.settings(None, max_cost),
+        **problem.settings(None, max_cost, mistake_cost),
         classifier=classifier.value,
         structure=structure.value,
         max_time=max_time,
@@ -137,7 +140,7 @@ def curve(
             estimator, problem.X, problem.y, cost_weights=weights, cv=cv
         )
     if plot is not None:
-        write(plot, _curve_picture(found, plot, problem.file.unit))
+        write(plot, _curve_picture(found, plot))
     text = _curve_csv(found) if as_csv else str(found)
     emit("curve", found.to_dict(), text, as_json)
 
@@ -146,6 +149,7 @@ def compare(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     cv: options.Folds = 5,
@@ -160,7 +164,7 @@ def compare(
 
     problem = _pose(data, sensors, target, delimiter, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
     }
@@ -229,16 +233,19 @@ def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
             k: getattr(proof, k) for k in ("lower", "upper", "gap", "reach")
         },
         "chosen": None if chosen is None else chosen.to_dict(),
+        "about": asdict(model.about_),
         "digest": model.policy_.digest,
     }
 
 
 def _fit_text(model: Any, output: Path) -> str:
-    report = model.decision_report_
+    report, about = model.decision_report_, model.about_
+    held_out = [] if about.held_out is None else [about.score]
     lines = [
         f"{model.tree_}\n",
         f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
         f"linear program: {model.certificate_}",
+        *held_out,
         f"{output} written; `sensortree evaluate` says what it does on other rows.",
     ]
     if hasattr(model, "chosen_"):  # for a budget
@@ -255,7 +262,7 @@ def _curve_csv(found: Any) -> str:
     return "\n".join(lines)
 
 
-def _curve_picture(found: Any, path: Path, unit: str) -> bytes:
+def _curve_picture(found: Any, path: Path) -> bytes:
     from sensortree.display import TradeoffDisplay
 
-    return picture(TradeoffDisplay.from_curve(found, unit=unit).plot().figure_, path)
+    return picture(TradeoffDisplay.from_curve(found).plot().figure_, path)

@@ -32,7 +32,8 @@ class MyopicClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, root_sensors, classifier, calibration, cv, n_jobs
+    sensors, costs, mistake_cost, loss, max_cost, root_sensors, classifier, calibration, \
+            cv, n_jobs, unit
         As in `SensorTreeClassifier`, but leaves are judged on their training rows by
         default, as published.
     reject : float, default=0.5
@@ -77,6 +78,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         costs: Any = None,
         reject: float = 0.5,
         confidence: str = "largest",
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         order: Sequence[str] | None = None,
@@ -85,11 +87,13 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         calibration: str | None = None,
         cv: Any = None,
         n_jobs: int | None = None,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
         self.reject = reject
         self.confidence = confidence
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.order = order
@@ -98,6 +102,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         self.calibration = calibration
         self.cv = cv
         self.n_jobs = n_jobs
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         learn = partial(

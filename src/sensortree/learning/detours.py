@@ -9,11 +9,12 @@ risk on rows that it was not learned from is lower.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import (
@@ -179,12 +180,15 @@ class HeldUp:
         """How much each counts."""
         return self.travellers.data.distinct()[1][self.rows]
 
-    def losses(self, vertices: list[Leaf | Node]) -> Array:
-        """What the answers at some vertices cost, out of fold, (n_rows, n_vertices)."""
-        data, examples = self.travellers.data, self.examples
+    def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[np.intp]:
+        """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
         self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
-        given = answers(vertices, self.travellers.leaves)[examples]
-        return data.loss.of(data.y[examples, None], given)
+        return answers(vertices, self.travellers.leaves)[self.examples]
+
+    def losses(self, vertices: Sequence[Leaf | Node]) -> Array:
+        """What these answers cost, (n_rows, n_vertices)."""
+        data = self.travellers.data
+        return data.loss.of(data.y[self.examples, None], self.answers(vertices))
 
     def fares(self, paths: Iterable[Path]) -> tuple[Array, Array]:
         """What each pays for a path, (n_rows, n_paths), and has paid, (n_rows, 1)."""
@@ -309,7 +313,7 @@ def vertices(tree: SensorTree) -> list[Leaf | Node]:
 def outage_without(turned: HeldUp) -> Outage:
     """What the rows that are held up risk with the sensor, and on what is left."""
     policy, tree, weight = turned.policy, turned.policy.tree, turned.weight
-    at_leaf, at_node = turned.losses([*tree.leaves]), turned.losses([*tree.nodes])
+    at_leaf, at_node = turned.losses(tree.leaves), turned.losses(tree.nodes)
     more, spent = turned.fares(policy.paths[: tree.n_leaves])
     each = np.arange(len(weight))
     leaf = turned.travellers.leaf[turned.rows]
@@ -515,13 +519,14 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
     flow = measure_flow(
         tree,
         margins[:, nodes],
-        turned.losses([*tree.leaves]),
-        turned.losses([*tree.nodes]),
+        turned.answers(tree.leaves),
+        turned.answers(tree.nodes),
+        data.loss,
         data.y[turned.examples],
         len(data.classes),
         problem.weight,
     )
-    usual = turned.losses([*turned.policy.tree.leaves])
+    usual = turned.losses(turned.policy.tree.leaves)
     leaf = turned.travellers.leaf[turned.rows]
     kept = usual[np.arange(len(leaf)), leaf]
     return Detour(

@@ -28,15 +28,17 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "OnceBinned",
+    "ShallowTable",
     "StrOptions",
     "begin_callbacks",
     "boosted_baseline",
     "boosted_rounds",
     "boosted_scores",
+    "calibrated_parts",
     "check_sample_weight",
-    "groups_rare_categories",
     "imputer_dtypes",
     "input_positions",
+    "rare_categories",
     "rows_of",
     "validate_parameter_constraints",
 ]
@@ -51,6 +53,13 @@ class OnceBinned(HistGradientBoostingClassifier):
             self._binned = binned, self._bin_mapper
         binned, self._bin_mapper = self._binned
         return binned
+
+
+class ShallowTable:
+    """Shows its own parameters in notebooks, and not those of what they hold."""
+
+    def _get_params_html(self, deep: bool = True, doc_link: str = "") -> Any:
+        return super()._get_params_html(False, doc_link)  # type: ignore[misc]
 
 
 def boosted_rounds(classifier: Any) -> list[list[Any]]:
@@ -72,14 +81,24 @@ def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
         yield added
 
 
+def calibrated_parts(calibrated: Any) -> tuple[Any, str, list[Any]]:
+    """Classifier, method and calibrators of one of the ``calibrated_classifiers_``."""
+    return calibrated.estimator, calibrated.method, calibrated.calibrators
+
+
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:
     """Types that a SimpleImputer was fitted on, and fills in."""
     return imputer._fit_dtype, imputer._fill_dtype
 
 
-def groups_rare_categories(encoder: Any) -> bool:
-    """Whether a fitted encoder puts rare categories together."""
-    return bool(encoder._infrequent_enabled)
+def rare_categories(encoder: Any) -> tuple[tuple[int, ...], ...]:
+    """Positions of categories that a fitted encoder puts together, by column."""
+    if not encoder._infrequent_enabled:
+        return ((),) * len(encoder.categories_)
+    return tuple(
+        () if rare is None else tuple(map(int, np.sort(rare)))
+        for rare in encoder._infrequent_indices
+    )
 
 
 def input_positions(transformer: Any, name: str) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ import numpy as np
 
 from sensortree._version import __version__
 from sensortree.exceptions import ModelFileError
+from sensortree.persistence.about import read_about, write_about
+from sensortree.persistence.baselines import read_baselines, write_baselines
 from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.detours import known_in, read_detours, write_detours
@@ -58,6 +60,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
 
     document = {
         "library_version": __version__,
+        "about": write_about(policy.about),
         "problem": {
             "classes": write_classes(policy.classes),
             "columns": list(map(str, sensors.column_names)),
@@ -93,6 +96,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
+        "baselines": write_baselines(policy, foreign),
         "flow": write_flow(policy.flow),
         "evidence": {
             name: plain(getattr(model, f"{name}_", None), f"{name}_")
@@ -136,11 +140,12 @@ def read_model(
     width_of = dict(zip(sensors.names, reader.widths, strict=True))
     needed = {frozenset[str](), *known_in(tree)}
 
-    def classifiers(
+    def read_classifiers(
         fields: Fields, needed: set[frozenset[str]]
     ) -> dict[frozenset[str], Any]:
         return _read_classifiers(fields, needed, width_of, len(classes), trusted)
 
+    classifiers = read_classifiers(fields, needed)
     policy = Policy(
         reader,
         tree,
@@ -151,7 +156,7 @@ def read_model(
             len(sensors.varying),
             trusted,
         ),
-        classifiers(fields, needed),
+        classifiers,
         classes,
         read_flow(fields.child("flow"), tree, len(classes)),
         read_loss(problem, len(classes)),
@@ -165,10 +170,12 @@ def read_model(
             len(classes),
             trusted,
             needed,
-            classifiers,
+            read_classifiers,
         )
         if fields.has("detours")
         else None,
+        baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
+        about=read_about(fields),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))

@@ -159,6 +159,14 @@ def _write_one_hot(t: OneHot) -> Any:
         "categories": _write_categories(t.categories),
         "dropped": list(t.dropped),
         "ignore_unknown": t.ignore_unknown,
+        **(
+            {}
+            if t.rare is None
+            else {
+                "rare": [list(few) for few in t.rare],
+                "unknown_is_rare": bool(t.unknown_is_rare),
+            }
+        ),
     }
 
 
@@ -168,7 +176,32 @@ def _read_one_hot(f: Fields, n: int) -> OneHot:
     for drop, values in zip(dropped, categories, strict=True):
         if drop is not None and (type(drop) is not int or not 0 <= drop < len(values)):
             raise ModelFileError(f"{f.place('dropped')} is not a category's position.")
-    return OneHot(categories, tuple(dropped), f.flag("ignore_unknown"))
+    ignored = f.flag("ignore_unknown")
+    if not f.has("rare"):
+        return OneHot(categories, tuple(dropped), ignored)
+    return OneHot(
+        categories,
+        tuple(dropped),
+        ignored,
+        _read_rare(f, categories),
+        f.flag("unknown_is_rare"),
+    )
+
+
+def _read_rare(
+    f: Fields, categories: tuple[tuple[Any, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Positions of the rare categories of each column."""
+    found = []
+    for few, values in zip(f.items("rare", len(categories)), categories, strict=True):
+        if not isinstance(few, list) or not all(
+            type(at) is int and 0 <= at < len(values) for at in few
+        ):
+            raise ModelFileError(f"{f.place('rare')} holds no categories' positions.")
+        if len(set(few)) < len(few):
+            raise ModelFileError(f"{f.place('rare')} names a category twice.")
+        found.append(tuple(few))
+    return tuple(found)
 
 
 def _write_ordinal(t: Ordinal) -> Any:

@@ -252,6 +252,7 @@ class Allowance:
         What it follows now: the policy, or a detour.
     open : dict of sensor to Policy
         Detours that it has not been sent on yet.
+    prices : ndarray of shape (1, n_sensors) or None
     known : frozenset of str
         Sensors that cost nothing more.
     unavailable : list of str
@@ -263,16 +264,16 @@ class Allowance:
         self.route = policy
         self.open = dict(policy.around)
         self._limit = limit
-        self._prices = None if prices is None else prices[None, :]
+        self.prices = None if prices is None else prices[None, :]
         self.known: frozenset[str] = frozenset()
         self.unavailable: list[str] = []
         self.spent = 0.0
 
     def price(self, path: Path) -> float:
         """Price of what is still lacking on a way."""
-        if self._prices is None:
+        if self.prices is None:
             return self.route.price(path, self.known)
-        return sum_of_bill(path, self.route.sensors, self._prices, self.known)
+        return sum_of_bill(path, self.route.sensors, self.prices, self.known)
 
     def price_of(self, sensor: str) -> float:
         """Price of a sensor now."""

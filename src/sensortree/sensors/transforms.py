@@ -3,12 +3,13 @@
 Each gives, to the last bit, the numbers that the scikit-learn transformer gave that it was
 made from, for an array or for a pandas, polars or pyarrow frame, without scikit-learn.
 Each has `n_columns`, the number of columns that it takes, and `width`, the number that it
-gives.
+gives; and says what each of these means, and which column it is made of.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.table import Table
+from sensortree.text import reading_words
 from sensortree.types import Array
 
 
@@ -32,6 +34,15 @@ class Transform(Protocol):
     @property
     def width(self) -> int:
         """Number of columns that come out."""
+        ...
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The column that each column that comes out is made of."""
+        ...
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """What each column that comes out means, by the names of those that go in."""
         ...
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -54,6 +65,15 @@ class Passthrough:
     def width(self) -> int:
         """As many columns as go in."""
         return self.n_columns
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns as they are, (n_rows, width)."""
@@ -91,6 +111,17 @@ class Imputer:
         """Number of columns that come out."""
         return int(self.kept.sum()) + len(self.indicators)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Columns that are kept, then those that may be missing."""
+        return (*np.flatnonzero(self.kept).tolist(), *self.indicators.tolist())
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of what is kept, then "age is missing"."""
+        kept = [columns[at] for at in np.flatnonzero(self.kept).tolist()]
+        missing = [f"{columns[at]} is missing" for at in self.indicators.tolist()]
+        return (*kept, *missing)
+
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns without missing values, (n_rows, width)."""
         words = self.fill.dtype == object
@@ -122,6 +153,15 @@ class Standardiser:
     def width(self) -> int:
         """As many columns as go in."""
         return len(self.center)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Standardised columns, (n_rows, width)."""
@@ -155,6 +195,15 @@ class Ranger:
     def width(self) -> int:
         """As many columns as go in."""
         return len(self.factor)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns in their range, (n_rows, width)."""
@@ -209,11 +258,21 @@ class OneHot:
         Category of each column that gets no column of its own.
     ignore_unknown : bool
         Whether a value that is no category is all zeros; it is an error otherwise.
+    rare : tuple of tuples of int, or None
+        Categories of each column that share its last column; None where none do. If one
+        of them is dropped, all are.
+    unknown_is_rare : bool or None
+        Whether a value that is no category counts as a rare one, where there are such;
+        None where none are.
     """
 
     categories: tuple[tuple[Any, ...], ...]
     dropped: tuple[int | None, ...]
     ignore_unknown: bool
+    rare: tuple[tuple[int, ...], ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
+    unknown_is_rare: bool | None = field(default=None, metadata={"digest": "if set"})
 
     @property
     def n_columns(self) -> int:
@@ -225,31 +284,68 @@ class OneHot:
         """Number of columns that come out."""
         return sum(self._widths)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column as often as it has categories."""
+        return tuple(np.repeat(np.arange(self.n_columns), self._widths).tolist())
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """What is 1 there, as "smoking = former"; what is rare shares a name."""
+        named: list[str] = []
+        for column, values, target in zip(
+            columns, self.categories, self._targets, strict=True
+        ):
+            for at in range(int(target.max(initial=-1)) + 1):
+                shown = np.flatnonzero(target[:-1] == at)
+                named.append(
+                    reading_words(column, values[shown[0]])
+                    if len(shown) == 1
+                    else f"{column} = one of {len(shown)} rare ones"
+                )
+        return tuple(named)
+
     @cached_property
     def _tables(self) -> list[Categories]:
         return [Categories(values) for values in self.categories]
 
-    @property
+    @cached_property
+    def _targets(self) -> list[NDArray[np.intp]]:
+        """Position that each category of a column is shown at; -1 of a dropped one.
+
+        What stands behind the last category is for values that are none.
+        """
+        rare = self.rare or ((),) * self.n_columns
+        targets = []
+        for values, drop, few in zip(self.categories, self.dropped, rare, strict=True):
+            gone = set(few) if drop in few else {drop}
+            own = [i for i in range(len(values)) if i not in few and i not in gone]
+            target = np.full(len(values) + 1, -1, dtype=np.intp)
+            target[own] = np.arange(len(own))
+            if few and not gone >= set(few):
+                target[list(few)] = len(own)
+                if self.unknown_is_rare:
+                    target[-1] = len(own)
+            targets.append(target)
+        return targets
+
+    @cached_property
     def _widths(self) -> list[int]:
-        return [
-            len(values) - (drop is not None)
-            for values, drop in zip(self.categories, self.dropped, strict=True)
-        ]
+        return [int(target.max(initial=-1)) + 1 for target in self._targets]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Zeros and ones, (n_rows, width)."""
         columns = _columns(X, self.n_columns)
         result = np.zeros((len(X), self.width))
         start = 0
-        for i, (table, drop) in enumerate(zip(self._tables, self.dropped, strict=True)):
+        for i, (table, target) in enumerate(
+            zip(self._tables, self._targets, strict=True)
+        ):
             at = table.positions(columns[i])
             if not self.ignore_unknown:
                 _check_known(at, columns[i], table, i)
-            shown = at >= 0
-            if drop is not None:
-                shown &= at != drop
-                at = at - (at > drop)
-            result[np.flatnonzero(shown), start + at[shown]] = 1.0
+            shown = target[at]  # -1, no category, is the one behind the last
+            rows = np.flatnonzero(shown >= 0)
+            result[rows, start + shown[rows]] = 1.0
             start += self._widths[i]
         return result
 
@@ -281,6 +377,15 @@ class Ordinal:
     def width(self) -> int:
         """As many columns as go in."""
         return len(self.categories)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     @cached_property
     def _tables(self) -> list[Categories]:
@@ -322,6 +427,16 @@ class SideBySide:
         """Number of columns that come out."""
         return sum(part.width for _, part in self.parts)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Columns that each part is given."""
+        return tuple(at[source] for at, part in self.parts for source in part.sources)
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of all parts, in their order."""
+        given = [(part, [columns[i] for i in at]) for at, part in self.parts]
+        return tuple(name for part, own in given for name in part.names(own))
+
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of all parts, in their order, (n_rows, width)."""
         _check_count(X, self.n_columns)
@@ -351,6 +466,20 @@ class InTurn:
     def width(self) -> int:
         """Number of columns that come out."""
         return self.steps[-1].width
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Columns that go into the first step."""
+        found = tuple(range(self.n_columns))
+        for step in self.steps:
+            found = tuple(found[source] for source in step.sources)
+        return found
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names after the last step."""
+        for step in self.steps:
+            columns = step.names(columns)
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """What the last step gives, (n_rows, width)."""
