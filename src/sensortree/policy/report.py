@@ -162,6 +162,11 @@ class CostReport:
         lines = [asdict(use) for use in getattr(self, kind)]
         return pandas_frame(lines, {"sensors": "sensor", "leaves": "place"}[kind])
 
+    def _repr_html_(self) -> str:
+        from sensortree.display.notebook import report_in_notebook
+
+        return report_in_notebook(self)
+
     def __str__(self) -> str:
         return "\n\n".join(
             [
