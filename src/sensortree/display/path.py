@@ -99,6 +99,9 @@ class PathDisplay:
         self.unit = unit
         self.max_leaves = max_leaves
 
+    def __repr__(self) -> str:
+        return f"PathDisplay(place={self.place}, answer={self.answer!r})"
+
     @classmethod
     def from_explanation(
         cls,

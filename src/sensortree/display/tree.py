@@ -146,6 +146,9 @@ class TreeDisplay:
                 f"max_leaves must be at least 1, got {max_leaves}; None draws all leaves."
             )
 
+    def __repr__(self) -> str:
+        return f"TreeDisplay({len(self.sensors)} sensors, {self.tree.n_leaves} leaves)"
+
     @classmethod
     def from_estimator(
         cls,

@@ -37,7 +37,7 @@ from sensortree.policy.sentences import (
     stop_words,
 )
 from sensortree.sensors.table import Table
-from sensortree.text import chance_words
+from sensortree.text import chance_words, plain
 from sensortree.tree.forks import fork_at
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array
@@ -161,10 +161,7 @@ class Explanation:
     @property
     def place(self) -> str:
         """Where the row stops, in words: a leaf, a node, or the start."""
-        if self.leaf >= 0:
-            return f"leaf {self.leaf}"
-        at_start = ~self.leaf == self.policy.tree.n_nodes
-        return "the start" if at_start else f"node {~self.leaf}"
+        return self.policy.place_name(self.leaf)
 
     @property
     def rerouted_at(self) -> int | None:
@@ -179,7 +176,7 @@ class Explanation:
             "forks": [fork.to_dict() for fork in self.forks],
             "leaf": self.leaf,
             "known": list(self.known),
-            "answer": self.answer,
+            "answer": plain(self.answer),
             "probabilities": _by_name(self.probabilities),
             "expected_loss": _by_name(self.expected_loss),
             "spent": self.spent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -182,7 +182,7 @@ class Reason:
                 "node": self.node,
                 "score": self.score,
                 "share": self.share,
-                "proba": self.proba,
+                "proba": by_class(self._policy.classes.tolist(), self.proba),
                 "change": None if change is None else vars(change),
                 "influences": [vars(influence) for influence in self.influences],
                 "contributions": [vars(c) for c in self.contributions],
@@ -211,6 +211,11 @@ class Reason:
     def _price(self, place: int) -> float:
         path = self._policy.places[place].path
         return sum_of_bill(path, self._policy.sensors, self._prices, self._known)
+
+
+def by_class(classes: Iterable[Any], proba: Array) -> dict[str, float]:
+    """Probabilities by the name of their class."""
+    return dict(zip(map(str, classes), proba.tolist(), strict=True))
 
 
 def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:
