@@ -62,6 +62,10 @@ def report_in_notebook(report: Any) -> str:
         f"everything would cost {report.everything:.4g}: "
         f"{percent(report.share_of_everything)} of it was spent"
     )
+    beside = [
+        [use.name, _number(use.error), _number(use.cost), _number(use.total)]
+        for use in report.baselines
+    ]
     sensors = [
         [use.sensor, percent(use.share), f"{use.spend:.4g}"] for use in report.sensors
     ]
@@ -83,6 +87,9 @@ def report_in_notebook(report: Any) -> str:
         [
             f"<p><b>{report.n_rows} rows</b>; {spent}</p>",
             _table("", ("per row", "mean", "95 % interval"), measures),
+            _table("beside", ("bought for all", "error", "cost", "total"), beside)
+            if beside
+            else "",
             _table("what is bought", ("sensor", "rows", "spend per row"), sensors),
             "<details><summary>leaves and classes</summary>",
             _table("", ("place", "rows", "error", "cost", "sensors"), leaves),
