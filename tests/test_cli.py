@@ -351,7 +351,7 @@ def test_explain_follows_one_row_counted_from_one(folder):
     form = document(*arguments, 3)
     assert form["row"] == 3
     assert (form["answer"], form["spent"]) == (rows[2]["answer"], rows[2]["cost"])
-    assert "1. buys history (0), as everybody does" in run(*arguments, 3).stdout
+    assert "1. buys history (0 dollars), as everybody does" in run(*arguments, 3).stdout
     assert "start: buy history" in run(*arguments, 3, "--details").stdout
     assert "beyond the last row" in run(*arguments, 121, code=2).stderr
 
@@ -417,7 +417,7 @@ def test_plot_folds_to_as_many_lines_as_asked(folder, tmp_path):
     output = tmp_path / "tree.txt"
     run("plot", folder / "plain.json", "-o", output, "--leaves", 1)
     (line,) = output.read_text(encoding="utf-8").splitlines()
-    assert re.search(r"\d leaves, 100.0 % of rows$", line)
+    assert re.search(r"\d leaves, 100.0 % of rows; answers: ", line)
 
 
 def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):
