@@ -14,6 +14,7 @@
     calibration   leaf classifiers whose probabilities were put right
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it
+    meanings      which column a decision feature is about;  sentences  all in plain words
     baselines     what it is compared with
     report        what a policy spent;  compared  beside its baselines
     measures      shares, ranks and means with intervals;  report_text  all as text
