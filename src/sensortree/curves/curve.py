@@ -281,18 +281,19 @@ class TradeoffCurve:
         return {name: float(getattr(self, name)[i]) for name in names}
 
     def __str__(self) -> str:
+        digits = ".4f" if self.measure == "error" else ".4g"
         lines = [
             [
                 f"{self.cost_weight[i]:.3g}",
                 _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
-                _with_se(self.error[i], self.error_se[i], ".4f"),
+                _with_se(self.error[i], self.error_se[i], digits),
             ]
             for i in range(len(self))
         ]
         cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
         said = [aligned(("cost weight", cost, self.measure), lines)]
         said += [
-            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:.4f}"
+            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{digits}}"
             for name, end in (
                 ("nothing", self.nothing),
                 ("everything", self.everything),
