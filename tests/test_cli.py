@@ -271,10 +271,45 @@ def test_compare_measures_methods_on_held_out_rows(folder):
         *("--target", "sick", "--structure", "cascade", "--cv", 2),
     )
     lines = {line["method"]: line for line in form["methods"]}
-    assert lines["every sensor"]["mean_cost"] == 7.0
-    assert lines["no sensor"]["mean_cost"] == 0.0
-    assert lines["no sensor"]["error"] > lines["every sensor"]["error"]
+    assert lines["everything"]["mean_cost"] == 7.0
+    assert lines["nothing"]["mean_cost"] == 0.0
+    assert lines["nothing"]["error"] > lines["everything"]["error"]
     assert 0 < lines["sensor tree"]["mean_cost"] <= 7.0
+
+
+@pytest.mark.parametrize("sensors", ["plain.toml", "sensors.toml"])
+@pytest.mark.parametrize("extra", [(), ("--max-cost", 3), ("--mistake-cost", 50)])
+def test_curve_and_compare_measure_the_same(folder, sensors, extra):
+    """One definition of everything and nothing, and of a method, on the same folds."""
+    given = (
+        *(folder / "data.csv", "--sensors", folder / sensors, "--target", "sick"),
+        *("--structure", "chain", "--classifier", "linear", "--cv", 4, *extra),
+    )
+    curve = document("curve", *given, "--cost-weights", "0.02,1")
+    compared = document("compare", *given, "--cost-weight", 0.02)
+    lines = {line["method"]: line for line in compared["methods"]}
+    for name in ("everything", "nothing"):
+        assert [lines[name]["mean_cost"], lines[name]["loss"]] == curve[name]
+    point = next(p for p in curve["points"] if p["cost_weight"] == 0.02)
+    line = lines["sensor tree"]
+    assert (line["mean_cost"], line["loss"]) == (point["mean_cost"], point["error"])
+
+
+def test_who_buys_nothing_knows_what_is_free(tmp_path):
+    """The sensor that says all costs nothing: to buy nothing is to be right."""
+    lines = [[i % 2, (i * 7) % 5, i % 2] for i in range(80)]
+    data = write_csv(tmp_path / "d.csv", [["known", "other", "sick"], *lines])
+    sensors = tmp_path / "s.toml"
+    sensors.write_text(
+        "target = 'sick'\n"
+        "[sensors.known]\ncolumns = ['known']\ncost = 0\n"
+        "[sensors.other]\ncolumns = ['other']\ncost = 1\n"
+    )
+    given = (data, "--sensors", sensors, "--structure", "chain")
+    assert document("curve", *given, "--cost-weights", "1")["nothing"] == [0.0, 0.0]
+    methods = document("compare", *given)["methods"]
+    (nothing,) = [line for line in methods if line["method"] == "nothing"]
+    assert (nothing["mean_cost"], nothing["error"]) == (0.0, 0.0)
 
 
 def test_compare_prints_a_table(folder):

@@ -8,6 +8,7 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
+from sensortree.sensors.market import Market
 
 
 def fit_baselines(leaves: LeafClassifiers, settings: Settings) -> tuple[Baseline, ...]:
@@ -23,18 +24,20 @@ def fit_baselines(leaves: LeafClassifiers, settings: Settings) -> tuple[Baseline
 def baseline_subsets(
     leaves: LeafClassifiers, settings: Settings
 ) -> dict[str, frozenset[str]]:
-    """Sensors of every baseline; "everything" only if all may be bought together.
+    """Sensors of every baseline."""
+    ends = both_ends(leaves.data.market(None))
+    nothing = ends.pop(NOTHING)
+    return {**ends, FIXED: best_fixed_set(leaves, settings), NOTHING: nothing}
 
-    "Nothing" knows what is free.
+
+def both_ends(market: Market) -> dict[str, frozenset[str]]:
+    """What "everything" and "nothing" know, wherever a policy is compared with them.
+
+    "Everything" is all sensors, if they may be bought together; "nothing" what is free.
     """
-    market = leaves.data.market(None)
     everything = frozenset(market.sensors.names)
     subsets = {EVERYTHING: everything} if market.allows(everything) else {}
-    return {
-        **subsets,
-        FIXED: best_fixed_set(leaves, settings),
-        NOTHING: market.free(),
-    }
+    return {**subsets, NOTHING: market.free()}
 
 
 def best_fixed_set(leaves: LeafClassifiers, settings: Settings) -> frozenset[str]:
