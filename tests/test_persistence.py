@@ -315,7 +315,7 @@ BAD_TEXTS = {
     "wrong digest": (GOOD.replace(b'"a"', b'"q"'), "digest does not match"),
     "no digest": (GOOD.replace(b'"digest"', b'"digit"'), "'digest' is not 64"),
     "future": (GOOD.replace(b'version": 2', b'version": 3'), "from the future"),
-    "version": (GOOD.replace(b'version": 2', b'version": "2"'), "positive integer"),
+    "version": (GOOD.replace(b'version": 2', b'version": "1"'), "positive integer"),
 }
 
 

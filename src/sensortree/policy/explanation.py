@@ -31,6 +31,7 @@ from sensortree.policy.reasons import (
 from sensortree.policy.sentences import (
     belief_words,
     class_words,
+    cost_words,
     influence_words,
     purchase_words,
     stop_words,
@@ -187,9 +188,10 @@ class Explanation:
     def summary(self) -> str:
         """The answer, how likely it is, and what was spent, in one line."""
         likely = f"probability {chance_words(self.probabilities[self.answer])}"
+        money = self.policy.about.money
         return (
             f"{class_words(self.answer)} ({likely}{self._losses}); spent "
-            f"{self.spent:.4g}, everything would cost {self.everything:.4g}"
+            f"{money(self.spent)}, everything would cost {money(self.everything)}"
         )
 
     @property
@@ -244,7 +246,8 @@ class Explanation:
         return "\n".join(lines)
 
     def _listed(self, bought: tuple[Purchase, ...]) -> str:
-        return ", ".join(f"{p.sensor} ({p.price:.4g})" for p in bought)
+        money = self.policy.about.money
+        return ", ".join(f"{p.sensor} ({money(p.price)})" for p in bought)
 
     def _fork_lines(self, fork: PassedFork) -> list[str]:
         """What was known at a fork, what was done there, and why, in plain words."""
@@ -280,11 +283,12 @@ class Explanation:
         taken = next((branch for branch in fork.branches if branch.taken), None)
         if fork.rerouted:
             decided = max(fork.branches, key=lambda branch: branch.margin)
+            limit = 0.0 if self.policy.max_cost is None else self.policy.max_cost
             instead = "stops" if taken is None or not taken.bought else "buys "
             instead += self._listed(taken.bought) if taken is not None else ""
             return [
                 f"would buy {self._listed(decided.bought)}, which is beyond max_cost "
-                f"({self.policy.max_cost:.4g}); {instead} instead"
+                f"({self.policy.about.money(limit)}); {instead} instead"
             ]
         assert taken is not None
         if taken.bought:
@@ -298,7 +302,8 @@ class Explanation:
             return ["stops here"]
         useful = max(others, key=_changed)  # the first of equals
         names = [purchase.sensor for purchase in useful.bought]
-        return [stop_words(names, useful.would_change, *useful.cost)]
+        cost = cost_words(*useful.cost, self.policy.about)
+        return [stop_words(names, useful.would_change, cost)]
 
     def to_html(self, title: str = "Why this way") -> str:
         """Give the explanation as an HTML page of its own, with the way drawn.

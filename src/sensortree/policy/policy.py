@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.policy.about import About
+from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
@@ -60,11 +61,13 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    baselines : tuple of Baseline or None
+        What a report compares the policy with; None of a method that has none.
     about : About
         Unit, target, date and held-out score: what changes no answer.
     sensors : SensorSet
     digest : str
-        Hexadecimal digest of everything the policy is made of, `about` left out.
+        Hexadecimal digest of everything that its answers depend on.
     """
 
     reader: SensorReader
@@ -78,6 +81,9 @@ class Policy:
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
     about: About = field(default_factory=About, metadata={"digest": "never"})
+    baselines: tuple[Baseline, ...] | None = field(
+        default=None, metadata={"digest": "never"}
+    )
 
     # what it is made of -------------------------------------------------------------------
 
@@ -94,7 +100,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of, `about` left out."""
+        """Hexadecimal digest of everything that its answers depend on."""
         return fingerprint(self)
 
     @cached_property

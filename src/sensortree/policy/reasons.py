@@ -11,6 +11,7 @@ import numpy as np
 from sensortree.policy.meanings import PROBABILITY, Meaning, feature_meanings
 from sensortree.policy.sentences import (
     belief_words,
+    cost_words,
     names_words,
     obstacle_words,
     purchase_words,
@@ -158,8 +159,8 @@ class Reason:
             leaves_behind(policy.tree, other.end),
         )
         costs = [self._price(leaf) for leaf in leaves]
-        change = would_change(policy, other)
-        return f"{belief}; {stop_words(names, change, min(costs), max(costs))}"
+        cost = cost_words(min(costs), max(costs), policy.about)
+        return f"{belief}; {stop_words(names, would_change(policy, other), cost)}"
 
     @property
     def details(self) -> str:
