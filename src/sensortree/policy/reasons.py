@@ -89,12 +89,13 @@ class Reason:
         evidence: Evidence,
         values: Values,
         end: int,
+        towards: frozenset[str],
         obstacle: str,
         known: frozenset[str],
         prices: Array | None,
     ):
         self._policy, self._evidence, self._values = policy, evidence, values
-        self._end, self._obstacle = end, obstacle
+        self._end, self._towards, self._obstacle = end, towards, obstacle
         self._known, self._prices = known, prices
         self._columns = evidence.columns(policy.places[~node])
         self.node, self.score = node, score
@@ -132,8 +133,7 @@ class Reason:
     @property
     def bought(self) -> tuple[str, ...]:
         """Sensors that the decision led to, in declared order; none where it stops."""
-        places = self._policy.places
-        bought = places[self._end].sensors - places[~self.node].sensors
+        bought = self._towards - self._policy.places[~self.node].sensors
         return self._policy.sensors.in_order(bought)
 
     @property
