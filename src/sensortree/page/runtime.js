@@ -562,14 +562,14 @@
       return session;
     }
 
-    // One example of which everything is at hand: values of all columns, in their order.
-    answer(row, given = {}) {
+    // The session of an example of which everything is at hand, in the order of the columns.
+    follow(row, given = {}) {
       const session = this.session(given);
       while (session._end === null) {
         const name = session._pending[0];
         session.tell(name, this.sensors.get(name).columns.map((c) => row[c]));
       }
-      return session.decision();
+      return session;
     }
 
     // What a place's decision features are called and are about.
