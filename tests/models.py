@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import polars as pl
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -76,7 +77,7 @@ def text_frame(library=pd):
     return frame, np.where(y, "ill", "well")
 
 
-def _frame(library=pd):
+def _frame(library=pd, cost_weight=0.002):
     frame, y = text_frame(library)
     sensors = {
         "history": Sensor(
@@ -102,7 +103,9 @@ def _frame(library=pd):
             "crp", cost=12.0, transformer=SimpleImputer(add_indicator=True)
         ),
     }
-    model = SensorTreeClassifier(sensors, cost_weight=0.002, structure="exhaustive")
+    model = SensorTreeClassifier(
+        sensors, cost_weight=cost_weight, structure="exhaustive"
+    )
     return model.fit(frame, y), frame, None
 
 
@@ -165,11 +168,19 @@ KINDS = {
     "quadratic decisions": lambda: _binary(decision_features="quadratic"),
     "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
     "pandas": _frame,
+    "low prices": lambda: _frame(cost_weight=0.0002),
     "polars": lambda: _frame(pl),
     "money": _money,
     "price column": _price_column,
     "prices beside": _prices_beside,
     "alternating": _alternating,
+    "calibrated, sigmoid": lambda: _binary(calibration="sigmoid"),
+    "calibrated, isotonic": lambda: _iris(calibration="isotonic"),
+    "calibrated, temperature": lambda: _iris(calibration="temperature"),
+    "calibrated, boosted": lambda: _iris(calibration="sigmoid", classifier="boosted"),
+    "calibrated, ensemble": lambda: _binary(
+        classifier=CalibratedClassifierCV(_boosted(), method="isotonic", cv=3)
+    ),
 }
 
 

@@ -131,7 +131,8 @@ def random_script(
     for _ in range(int(rng.integers(1, 3 * len(names) + 2))):
         name = names[int(rng.integers(len(names)))]
         if rng.random() < 0.25:
-            events.append(["unavailable", name])
+            because = ["it is broken"] if rng.random() < 0.3 else []
+            events.append(["unavailable", name, *because])
         else:
             events.append(["tell", name, told(name), bool(rng.random() < 0.5)])
     limit = None if rng.random() < 0.5 else float(np.round(total * rng.random(), 2))
@@ -177,6 +178,7 @@ def check_step(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
         for key in ("label", "spent", "saved", "place", "stopped_because"):
             assert found[key] == getattr(decision, key), key
         assert found["acquired"] == list(decision.acquired)
+        assert found["unavailable"] == decision.unavailable
         assert found["rerouting_loss"] == pytest.approx(
             decision.rerouting_loss, abs=CLOSE
         )

@@ -9,14 +9,20 @@ The data's way through the package::
     display ◄─────────────────────── policy ──► persistence ─► page, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
+
+The loggers ``sensortree.fit``, ``sensortree.solver`` and ``sensortree.session`` are silent
+unless the application wants to hear them.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sensortree._version import __version__
+
+logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
     from sensortree.curves.choice import Choice
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
         MissingDependencyError,
         ModelFileError,
         ParameterError,
+        PriceWarning,
         ProblemError,
         SensorError,
         SensorTreeError,
@@ -102,6 +109,7 @@ __all__ = [
     "ParameterError",
     "PathDisplay",
     "Policy",
+    "PriceWarning",
     "ProblemError",
     "QuadraticLogisticRegression",
     "Reason",
