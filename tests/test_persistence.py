@@ -151,6 +151,13 @@ def test_the_file_of_the_first_format_version_is_still_read():
     assert loaded.acquisition_cost(frame).tolist() == answers["acquisition_cost"]
 
 
+def test_the_model_of_an_old_file_has_the_digest_that_its_sessions_know():
+    # Frozen at dd8f495: states that were put away hold it. What is new in a policy must
+    # not change the digest of models that do not have it.
+    loaded = load(ROOT / "tests" / "model_v1.json")
+    assert loaded.policy_.digest.startswith("17e7df4c1fb0c955d0ff940b38539dfa")
+
+
 # what is asked of X -----------------------------------------------------------------------
 
 

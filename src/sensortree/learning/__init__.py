@@ -14,6 +14,7 @@
     sizing       cut a tree back to the decisions that pay there
     baselines    what the policy is compared with: everything, nothing, a fixed set
     fit          choose, pose, learn, assemble: rows → policy
+    worth        what a sensor can be worth at most, and which cost more
     timing       where the time of a fit went
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """

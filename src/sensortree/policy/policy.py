@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,10 @@ from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
+    AsyncOracle,
+    OnError,
+    Oracle,
     Session,
-    acquire,
-    acquire_async,
     resume_session,
     stand,
 )
@@ -39,7 +40,7 @@ class Policy:
     """A fitted decision system: which sensors to buy, when to stop, what to answer.
 
     A row's sensor is read only when the row has acquired it: nothing else of the row is
-    looked at, so other columns may hold anything.
+    looked at, so other columns may hold anything. Many threads may ask one policy at once.
 
     Attributes
     ----------
@@ -86,6 +87,12 @@ class Policy:
 
     # what it is made of -------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return (
+            f"Policy({len(self.classes)} classes, {len(self.sensors)} sensors, "
+            f"{self.tree.n_leaves} leaves)"
+        )
+
     @property
     def sensors(self) -> SensorSet:
         """The sensors this policy may acquire."""
@@ -115,6 +122,12 @@ class Policy:
     def root(self) -> int:
         """Place of the tree's root: a node, or the only leaf."""
         return ~0 if self.tree.n_nodes else 0
+
+    def place_name(self, place: int) -> str:
+        """Name of a place, in words: a leaf, a node, or the start."""
+        if place >= 0:
+            return f"leaf {place}"
+        return "the start" if ~place == self.tree.n_nodes else f"node {~place}"
 
     @cached_property
     def stop_leaves(self) -> list[list[int]]:
@@ -254,10 +267,12 @@ class Policy:
 
     def acquire(
         self,
-        oracle: Callable[[str, tuple[str, ...]], Any],
+        oracle: Oracle,
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
+        *,
+        on_error: OnError = "raise",
     ) -> Decision:
         """Examine one example by calling a function for what is bought, and decide.
 
@@ -269,15 +284,30 @@ class Policy:
         known : mapping of sensor to values, default=None
         limit : float, default=None
         prices : mapping of sensor to float, default=None
+        on_error : {"raise", "unavailable"}, default="raise"
+            What an exception of the oracle does; see `Session.run`. One that is raised
+            has the session, with all that was bought, as ``session``.
         """
-        return acquire(self, oracle, known, limit, prices)
+        return self.session(known, limit, prices).run(oracle, on_error)
 
     async def acquire_async(
         self,
-        oracle: Callable[[str, tuple[str, ...]], Awaitable[Any]],
+        oracle: AsyncOracle,
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
+        *,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
     ) -> Decision:
-        """Examine one example by awaiting a function for what is bought, and decide."""
-        return await acquire_async(self, oracle, known, limit, prices)
+        """Examine one example by awaiting a function for what is bought, and decide.
+
+        Parameters
+        ----------
+        oracle, known, limit, prices, on_error
+            As in `acquire`; what the oracle returns is awaited.
+        timeout : float, default=None
+            Seconds that each sensor may take; see `Session.run_async`.
+        """
+        session = self.session(known, limit, prices)
+        return await session.run_async(oracle, on_error, timeout)
