@@ -200,7 +200,8 @@ def _sure(page: ReportPage) -> Iterable[str]:
         f"and the model was not learned from them, the truth lies in 19 of 20 of the "
         f"intervals. These do not say how another training would differ. Shares have "
         f"Wilson's interval; means, and what is saved on the same examples, percentiles of "
-        f"1,000 times examples drawn anew; the AUROC has DeLong's."
+        f"1,000 times examples drawn anew (of more than 10,000 the normal interval); the "
+        f"AUROC has DeLong's."
     )
     if about.held_out is not None:
         yield paragraph(

@@ -50,7 +50,7 @@ def saves(page: ReportPage) -> Iterable[str]:
     worth = 1 / report.cost_weight if report.cost_weight else math.inf
     together = math.isfinite(worth)
     head = ["on the same examples", "wrong answers", "price"]
-    if report.has_loss:
+    if _shows_loss(report):
         head.insert(2, "loss")
     head += ["together", "saved by decisions"] if together else []
     lines = [_compared(page, "this policy", report, None, worth)]
@@ -67,17 +67,21 @@ def saves(page: ReportPage) -> Iterable[str]:
             )
 
 
+def _shows_loss(report: Any) -> bool:
+    """Whether some wrong answers are worse than others."""
+    return report.has_loss and report.mistake_cost is None
+
+
 def _counted(page: ReportPage, worth: float) -> str:
     """What stands in the column "together"."""
-    each = "Mean per example, and its 95 % interval"
+    each, report = "Mean per example, and its 95 % interval", page.report
     if not math.isfinite(worth):
         return f"{each}."
-    what = "loss" if page.report.has_loss else "wrong answer"
-    if page.report.has_loss and math.isclose(worth, 1):
-        return f"{each}. Together is price plus loss."
-    return f"{each}. Together is price plus {money(worth)} for a {what}" + (
-        " of 1." if page.report.has_loss else "."
-    )
+    if report.mistake_cost is not None:
+        mistake = page.money(report.mistake_cost)
+        return f"{each}. Together is price plus {mistake} for a wrong answer."
+    times = "" if math.isclose(worth, 1) else f"{money(worth)} times the "
+    return f"{each}. Together is price plus {times}loss."
 
 
 def _compared(
@@ -89,7 +93,7 @@ def _compared(
         bold(name) if use is None else name,
         figure(line.error, intervals.get("error"), share),
     ]
-    if page.report.has_loss:
+    if _shows_loss(page.report):
         cells.append(figure(line.loss, intervals.get("loss"), money))
     cells.append(figure(line.cost, intervals.get("cost"), money))
     if math.isfinite(worth):
