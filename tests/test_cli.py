@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -332,6 +333,30 @@ def test_evaluate_is_the_cost_report(folder):
     assert form["n_rows"] == 120
     assert spend == pytest.approx(form["cost"])
     assert "everything would cost" in run(*arguments, "--target", "sick").stdout
+
+
+def test_a_model_knows_which_column_it_learned(folder):
+    form = document("evaluate", folder / "model.json", folder / "data.csv")
+    assert form["n_rows"] == 120
+
+
+def test_a_model_that_learned_no_named_column_asks_for_one(folder, tmp_path):
+    model, path = sensortree.load(folder / "plain.json"), tmp_path / "model.json"
+    sensortree.save(replace(model.policy_, about=sensortree.About()), path)
+    result = run("evaluate", path, folder / "data.csv", code=2)
+    assert "name the column of the right answers" in " ".join(result.stderr.split())
+
+
+def test_report_writes_one_page(folder, tmp_path):
+    output = tmp_path / "report.html"
+    arguments = ("report", folder / "model.json", folder / "data.csv", "-o", output)
+    run(*arguments, "--title", "Ward <7>")
+    page = output.read_text(encoding="utf-8")
+    assert "<h1>Ward &lt;7&gt;</h1>" in page
+    assert "120 examples of data.csv; asked is sick" in page
+    assert "dollars" in page
+    assert "--force" in run(*arguments, code=2).stderr
+    assert document(*arguments, "--force")["output"] == str(output)
 
 
 def test_predict_writes_what_the_model_says(folder, tmp_path):
