@@ -145,7 +145,7 @@ def test_a_step_says_why(iris):
     assert 0 < why.share <= 1
     assert why.details.startswith(f"node {why.node}: g = ")
     assert str(why).startswith("so far class 1 (probability ")
-    assert "length changes the answer for " in str(why)
+    assert "length, with what may follow, changes the answer for " in str(why)
 
 
 def test_what_is_known_at_the_start_is_free_and_used(iris):

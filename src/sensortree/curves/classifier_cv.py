@@ -299,7 +299,7 @@ class SensorTreeClassifierCV(
             grid, more = (
                 (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
             )
-            return grid + 1 + n_budgets * (more + 1)
+            return grid + 2 + n_budgets * (more + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets

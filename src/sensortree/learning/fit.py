@@ -207,17 +207,18 @@ def assemble(
         weight,
     )
     fitted = leaves.fit(needed)
+    classifiers = {subset: compile_classifier(fitted[subset]) for subset in fitted}
     return Policy(
         data.reader,
         tree,
         tuple(map(DecisionFunction, posed.features, learned.coef)),
-        {subset: compile_classifier(fitted[subset]) for subset in fitted},
+        classifiers,
         data.classes,
         flow,
         data.loss,
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
-        baselines=fit_baselines(leaves, settings),
+        baselines=fit_baselines(leaves, settings, classifiers),
     )
 
 

@@ -149,18 +149,18 @@ class Reason:
             said, change = names_words(names), self.change
             if change is None:
                 return f"{belief}; {said} next"
-            return f"{belief}; {purchase_words(said, len(names), change)}"
+            follows = way.end >= 0  # a node
+            changes = purchase_words(said, len(names), change, follows)
+            return f"{belief}; {changes}"
         other = most_useful(policy, self.node)
         if other is None:
             return f"{belief}; stops here"
         more = policy.places[~other.end].sensors - here.sensors
-        names, leaves = (
-            policy.sensors.in_order(more),
-            leaves_behind(policy.tree, other.end),
-        )
-        costs = [self._price(leaf) for leaf in leaves]
+        names = policy.sensors.in_order(more)
+        costs = [self._price(k) for k in leaves_behind(policy.tree, other.end)]
         cost = cost_words(min(costs), max(costs), policy.about)
-        return f"{belief}; {stop_words(names, would_change(policy, other), cost)}"
+        change, follows = would_change(policy, other), other.end >= 0
+        return f"{belief}; {stop_words(names, change, cost, follows)}"
 
     @property
     def details(self) -> str:
