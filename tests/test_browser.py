@@ -117,8 +117,7 @@ def check_rows(page: Chromium, model: Any, X: Any, prices: Any) -> None:
     found = page.run(
         f"{rows}.map(({{values, prices}}) => {{"
         "const session = sensortree.policy.follow(values, {prices});"
-        "const route = session._route.map(([node, score]) => [node, score > 0]);"
-        "return {...session.decision(), route}; })"
+        "return {...session.decision(), route: session.passed}; })"
     )
     assert differences(found, python_rows(model, X, prices)) == []
 
