@@ -135,6 +135,11 @@ class Policy:
         return stop_leaves(self.tree)
 
     @cached_property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes as plain values, in their order."""
+        return tuple(self.classes.tolist())
+
+    @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:
         """Names of the columns that each sensor reads."""
         named = self.sensors.column_names
