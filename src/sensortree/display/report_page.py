@@ -127,6 +127,7 @@ class ReportPage:
         parts = [
             f"<h1>{escaped(self.title)}</h1>",
             paragraph(_subtitle(self), kind="faint"),
+            _seen_before(self),
             _cards(self),
             section("What it asks, and of whom", asks(self)),
             section("What that saves", saves(self)),
@@ -158,6 +159,16 @@ def _subtitle(page: ReportPage) -> str:
     asked = f"; asked is {page.about.target}" if page.about.target else ""
     date = page.written.partition("T")[0]
     return f"{page.report.n_rows:,} examples{source}{asked}; written on {date}."
+
+
+def _seen_before(page: ReportPage) -> str:
+    """A warning where the examples seem to be those that the model was learned from."""
+    if not page.data or page.data != page.about.data:
+        return ""
+    return paragraph(
+        f"The model was learned from a file of this name, {page.data}. If it is the same, "
+        f"expect less of new examples: give a table that the model has not seen."
+    )
 
 
 def _cards(page: ReportPage) -> str:
