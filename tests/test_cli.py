@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -334,6 +335,30 @@ def test_evaluate_is_the_cost_report(folder):
     assert "everything would cost" in run(*arguments, "--target", "sick").stdout
 
 
+def test_a_model_knows_which_column_it_learned(folder):
+    form = document("evaluate", folder / "model.json", folder / "data.csv")
+    assert form["n_rows"] == 120
+
+
+def test_a_model_that_learned_no_named_column_asks_for_one(folder, tmp_path):
+    model, path = sensortree.load(folder / "plain.json"), tmp_path / "model.json"
+    sensortree.save(replace(model.policy_, about=sensortree.About()), path)
+    result = run("evaluate", path, folder / "data.csv", code=2)
+    assert "name the column of the right answers" in " ".join(result.stderr.split())
+
+
+def test_report_writes_one_page(folder, tmp_path):
+    output = tmp_path / "report.html"
+    arguments = ("report", folder / "model.json", folder / "data.csv", "-o", output)
+    run(*arguments, "--title", "Ward <7>")
+    page = output.read_text(encoding="utf-8")
+    assert "<h1>Ward &lt;7&gt;</h1>" in page
+    assert "120 examples of data.csv; asked is sick" in page
+    assert "dollars" in page
+    assert "--force" in run(*arguments, code=2).stderr
+    assert document(*arguments, "--force")["output"] == str(output)
+
+
 def test_predict_writes_what_the_model_says(folder, tmp_path):
     output = tmp_path / "out.csv"
     run(
@@ -386,7 +411,7 @@ def test_explain_follows_one_row_counted_from_one(folder):
     form = document(*arguments, 3)
     assert form["row"] == 3
     assert (form["answer"], form["spent"]) == (rows[2]["answer"], rows[2]["cost"])
-    assert "1. buys history (0), as everybody does" in run(*arguments, 3).stdout
+    assert "1. buys history (0 dollars), as everybody does" in run(*arguments, 3).stdout
     assert "start: buy history" in run(*arguments, 3, "--details").stdout
     assert "beyond the last row" in run(*arguments, 121, code=2).stderr
 
@@ -452,7 +477,7 @@ def test_plot_folds_to_as_many_lines_as_asked(folder, tmp_path):
     output = tmp_path / "tree.txt"
     run("plot", folder / "plain.json", "-o", output, "--leaves", 1)
     (line,) = output.read_text(encoding="utf-8").splitlines()
-    assert re.search(r"\d leaves, 100.0 % of rows$", line)
+    assert re.search(r"\d leaves, 100.0 % of rows; answers: ", line)
 
 
 def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from sensortree.curves.choice import Choice, choose
 from sensortree.curves.held_out import HeldOutFolds
+from sensortree.display import TradeoffDisplay
 from sensortree.estimators.base import BaseSensorTreeClassifier
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import DataError, ParameterError
@@ -254,6 +255,32 @@ class TradeoffCurve:
             With the points beside it, and whether it meets what was asked for.
         """
         return choose(self, budget, max_error)
+
+    def plot(
+        self, ax: Any = None, *, chosen: Choice | None = None, unit: str = ""
+    ) -> TradeoffDisplay:
+        """Draw the curve, with buying nothing and buying everything if it knows them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        chosen : Choice, default=None
+            A point to ring, such as ``curve.choose(budget=5)``.
+        unit : str, default=""
+            What a cost is counted in.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+        """
+        display = TradeoffDisplay.from_curve(self, chosen=chosen, unit=unit)
+        return display.plot(ax)
+
+    def _repr_html_(self) -> str:
+        from sensortree.display.notebook import curve_in_notebook
+
+        return curve_in_notebook(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the curve as plain numbers, strings and lists; None for NaN."""

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
+from sensortree.leaves.engine import Solution
 from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
 from sensortree.sensors.market import Market
 
 
-def fit_baselines(leaves: LeafClassifiers, settings: Settings) -> tuple[Baseline, ...]:
-    """Fit the classifiers that a policy is compared with, on all training rows."""
-    subsets = baseline_subsets(leaves, settings)
-    fitted = leaves.fit(subsets.values())
+def fit_baselines(
+    leaves: LeafClassifiers,
+    settings: Settings,
+    classifiers: Mapping[frozenset[str], Any],
+) -> tuple[Baseline, ...]:
+    """Give the classifiers that a policy is compared with, fitted on all training rows.
+
+    `classifiers` are those of the policy itself.
+    """
     return tuple(
-        Baseline(name, subset, compile_classifier(fitted[subset]))
-        for name, subset in subsets.items()
+        Baseline(name, subset, classifiers.get(subset) or _near(leaves, subset))
+        for name, subset in baseline_subsets(leaves, settings).items()
     )
+
+
+def _near(leaves: LeafClassifiers, subset: frozenset[str]) -> Any:
+    """A subset's classifier as judging left it, if it did; that is enough to compare."""
+    start = leaves.starts.get(subset)
+    if isinstance(start, Solution):
+        return start.scorer
+    return compile_classifier(leaves.fit([subset])[subset])
 
 
 def baseline_subsets(
