@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         SessionError,
         SolverError,
         TreeError,
+        UnseenWarning,
         WideBasisWarning,
     )
     from sensortree.learning.timing import FitReport
@@ -121,6 +122,7 @@ __all__ = [
     "TradeoffDisplay",
     "TreeDisplay",
     "TreeError",
+    "UnseenWarning",
     "WideBasisWarning",
     "__version__",
     "acquisition_cost_scorer",

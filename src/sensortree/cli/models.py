@@ -15,7 +15,7 @@ from sensortree.cli.data_file import DataFile, class_finder
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
 from sensortree.persistence.saved import SavedModel
-from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide
+from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
 from sensortree.text import listed
 
 Categories = dict[str, tuple[Any, ...]]
@@ -45,7 +45,9 @@ def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
     if isinstance(transform, (OneHot, Ordinal)):
         return list(transform.categories)
     if isinstance(transform, InTurn):
-        return _categories(transform.steps[0], n_columns)
+        first, *rest = transform.steps
+        typed = isinstance(first, Typed) and rest  # which leaves columns where they are
+        return _categories(rest[0] if typed else first, n_columns)
     known: list[tuple[Any, ...] | None] = [None] * n_columns
     if isinstance(transform, SideBySide):
         for at, part in transform.parts:

@@ -8,6 +8,7 @@ them, where five separate fits take thirty.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sensortree.estimators.validation import read_rows
-from sensortree.exceptions import DataError, TreeError
+from sensortree.exceptions import DataError, TreeError, UnseenWarning
 from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.learning.settings import Settings
@@ -377,8 +378,11 @@ class HeldOutFolds:
             model = clone(self.estimator).set_params(**settings)
             model._check_parameters()
             model._fit_prepared(prepared, reader)
-            answer = model.predict(X, prices)
-            cost = model.acquisition_cost(X, prices)
+            with warnings.catch_warnings():
+                # These are rows of training; that some fold lacks a level is no news.
+                warnings.simplefilter("ignore", UnseenWarning)
+                answer = model.predict(X, prices)
+                cost = model.acquisition_cost(X, prices)
             loss = self._loss(answer, part)
             found.append(
                 [float(np.average(v, weights=part.weight)) for v in (loss, cost)]

@@ -30,6 +30,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
                 continue
             if item is None and each.metadata.get("digest") == "if set":
                 continue
+            if each.metadata.get("digest") == "never":
+                continue
             yield from _pieces(item)
     elif isinstance(value, np.ndarray):
         yield from _array_pieces(value)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.policy.batch import Walk
+from sensortree.policy.batch import send
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow
@@ -58,6 +58,8 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    strict : bool
+        Whether values that training never saw are refused, rather than warned of.
     sensors : SensorSet
     digest : str
         Hexadecimal digest of everything the policy is made of.
@@ -73,6 +75,7 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    strict: bool = field(default=False, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
 
@@ -133,9 +136,7 @@ class Policy:
 
     def apply(self, table: Table) -> Rows:
         """Leaf that each row reaches, (n_rows,); ``~node`` if it must stop at a node."""
-        walk = Walk(self, table)
-        walk.read()
-        return walk.place
+        return send(self, table).place
 
     def acquired(self, table: Table) -> NDArray[np.bool_]:
         """Sensors that each row acquires, (n_rows, n_sensors)."""
@@ -144,9 +145,7 @@ class Policy:
 
     def acquisition_cost(self, table: Table) -> Array:
         """Price of what each row acquires, (n_rows,)."""
-        walk = Walk(self, table)
-        walk.read()
-        return walk.cost()
+        return send(self, table).cost()
 
     def predict(self, table: Table) -> NDArray[Any]:
         """Answer of the least expected loss at each row's leaf, (n_rows,)."""
@@ -154,7 +153,7 @@ class Policy:
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
-        return Walk(self, table).posterior()
+        return send(self, table).posterior()
 
     # one example --------------------------------------------------------------------------
 
@@ -206,6 +205,7 @@ class Policy:
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
         key: bytes | str | None = None,
+        strict: bool | None = None,
     ) -> Session:
         """Begin to examine one example; see `Session`.
 
@@ -219,11 +219,16 @@ class Policy:
             Prices of this example.
         key : bytes or str, default=None
             Signs what `Session.to_dict` gives.
+        strict : bool, default=None
+            Whether values that training never saw are refused; by default as the policy.
         """
-        return Session(self, known, limit, prices, key)
+        return Session(self, known, limit, prices, key, strict)
 
     def resume(
-        self, state: Mapping[str, Any], key: bytes | str | None = None
+        self,
+        state: Mapping[str, Any],
+        key: bytes | str | None = None,
+        strict: bool | None = None,
     ) -> Session:
         """Bring back a session from what its `to_dict` gave.
 
@@ -234,8 +239,10 @@ class Policy:
         key : bytes or str, default=None
             The key that the session was begun with: a state that was changed since, or
             was never signed, is refused.
+        strict : bool, default=None
+            Whether values that training never saw are refused from now on.
         """
-        return resume_session(self, state, key)
+        return resume_session(self, state, key, strict)
 
     def acquire(
         self,

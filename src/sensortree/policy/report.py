@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
+from sensortree.policy.batch import send
 from sensortree.policy.policy import Policy
+from sensortree.sensors.seen import Unseen, merged
 from sensortree.sensors.table import Table, pandas_frame
 from sensortree.text import aligned, plain
 from sensortree.tree.paths import path_bill
@@ -104,6 +106,10 @@ class CostReport:
         95 % bootstrap intervals of error, loss, cost and total: percentiles over rows
         drawn anew. They say how sure the figures are for this policy, not how it would
         vary if it were fitted again. Empty if `n_bootstrap` was 0.
+    unseen : tuple of Unseen
+        Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
+        ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
+        and what was ``seen``. Only what a row acquires is looked at.
 
     Examples
     --------
@@ -134,6 +140,7 @@ class CostReport:
     leaves: tuple[PlaceUse, ...]
     classes: tuple[ClassUse, ...]
     intervals: Mapping[str, tuple[float, float]]
+    unseen: tuple[Unseen, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
@@ -169,6 +176,7 @@ class CostReport:
                 _sensors_text(self),
                 _leaves_text(self),
                 _classes_text(self),
+                *([_unseen_text(self)] if self.unseen else []),
             ]
         )
 
@@ -213,6 +221,7 @@ def cost_report(
         leaves=tuple(rows.place_uses()),
         classes=tuple(rows.class_uses()),
         intervals=_intervals(rows, n_bootstrap, random_state),
+        unseen=rows.unseen,
     )
 
 
@@ -235,8 +244,10 @@ class _Rows:
         self.truth = truth
         self.weight = weight / weight.sum()
         self.counted = weight > 0
-        self.place = policy.apply(table)
-        answer = policy.loss.answer(policy.predict_proba(table))
+        walk = send(policy, table)
+        self.place = walk.place
+        self.unseen = merged(walk.unseen)
+        answer = policy.loss.answer(walk.posterior())
         prices = policy.reader.prices(table)
         self.spend, self.acquired = self._bills(prices)
         self.cost = self.spend.sum(axis=1)
@@ -314,6 +325,15 @@ class _Rows:
                     cost,
                     dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
                 )
+
+
+def _unseen_text(report: CostReport) -> str:
+    lines = [
+        (one.column, one.sensor, one.what, f"{one.n_rows:,}", str(one.seen))
+        for one in report.unseen
+    ]
+    head = ("never seen in training", "sensor", "what", "rows", "training had")
+    return aligned(head, lines, "left")
 
 
 def _positions(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]:
