@@ -61,8 +61,8 @@ def read_rows(
         sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
     )
     rows = np.flatnonzero(weight > 0)  # those that count
-    y, weight = target[rows], weight[rows]
-    classes, codes = _encode(y)
+    labels, weight = target[rows], weight[rows]
+    classes, codes = _encode(labels)
     loss = resolve_loss(settings.loss, classes)
     weighted = sample_weight is not None
     takes_nan = accepts_nan(resolve_classifier(settings.classifier))
@@ -72,7 +72,7 @@ def read_rows(
         {name: clone(transformer) for name, transformer in transformers.items()},
         table,
         rows,
-        y,
+        labels,
         weight if weighted else None,
         takes_nan,
         kinds,
@@ -108,7 +108,14 @@ def read_rows(
         loss,
         rows[order],
         frequent_readings(readings, codes, n_folds),
+        _name_of(y),
     )
+
+
+def _name_of(y: Any) -> str:
+    """Name of a series; "" for what has none."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) else ""
 
 
 def _split(cv: Any, table: Table, y: NDArray[Any], rows: Rows) -> Rows:

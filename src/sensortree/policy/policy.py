@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.policy.about import About
 from sensortree.policy.batch import send
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
     Session,
     acquire,
@@ -58,11 +59,14 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    about : About
+        Unit, target, date and held-out score: what changes no answer.
     strict : bool
         Whether values that training never saw are refused, rather than warned of.
     sensors : SensorSet
     digest : str
-        Hexadecimal digest of everything the policy is made of.
+        Hexadecimal digest of everything the policy is made of, `about` and `strict` left
+        out.
     """
 
     reader: SensorReader
@@ -75,6 +79,7 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    about: About = field(default_factory=About, metadata={"digest": "never"})
     strict: bool = field(default=False, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
@@ -86,7 +91,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of."""
+        """Hexadecimal digest of everything that the answers come from."""
         return fingerprint(self)
 
     @cached_property
@@ -108,6 +113,11 @@ class Policy:
     def root(self) -> int:
         """Place of the tree's root: a node, or the only leaf."""
         return ~0 if self.tree.n_nodes else 0
+
+    @cached_property
+    def stop_leaves(self) -> list[list[int]]:
+        """For each node, leaves where rows stop with what its fork knows."""
+        return stop_leaves(self.tree)
 
     @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:
