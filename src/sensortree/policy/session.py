@@ -76,7 +76,8 @@ class Session:
         self._log: list[Event] = []
         self._begin(check_known(known))
         self._known = dict(self._values)
-        say_unseen(self.unseen, self._strict)
+        if self._known:
+            say_unseen(self.unseen, self._strict)
 
     @property
     def spent(self) -> float:

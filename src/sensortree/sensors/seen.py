@@ -223,11 +223,11 @@ def _place(one: Unseen) -> int:
     return -1 if one.row is None else one.row
 
 
-def say_unseen(found: Iterable[Unseen], strict: bool) -> None:
+def say_unseen(found: Sequence[Unseen], strict: bool) -> None:
     """Warn of what training never saw, all at once; refuse it if strict."""
-    findings = merged(found)
-    if not findings:
+    if not found:
         return
+    findings = merged(found)
     said = "; ".join(map(str, findings[:NAMED]))
     if len(findings) > NAMED:
         said += f"; and {len(findings) - NAMED} more columns"
