@@ -32,16 +32,22 @@ def aligned(
 
 
 def plain(value: Any) -> Any:
-    """Bring a value to what JSON can say; a mapping's keys become text, NaN null."""
+    """Bring a value to what JSON can say; keys become text, NaN null, the rest text."""
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value))
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
     if hasattr(value, "tolist"):  # an array, or one number of it
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return str(value)  # a date, say
 
 
 def value_words(value: Any) -> str:

@@ -46,6 +46,7 @@ def fit(
             help="Mean cost per example to keep to; the cost weight is chosen for it.",
         ),
     ] = None,
+    mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
@@ -71,7 +72,7 @@ def fit(
     check_free(output, force)
     problem = _pose(data, sensors, target, delimiter, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
         "max_time": max_time,
@@ -101,6 +102,7 @@ def curve(
         ),
     ] = None,
     cv: options.Folds = 5,
+    mistake_cost: options.MistakeCost = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
@@ -127,7 +129,7 @@ def curve(
         check_free(plot, force, "--plot")
     problem = _pose(data, sensors, target, delimiter, classifier)
     estimator = SensorTreeClassifier(
-        **problem.settings(None, max_cost),
+        **problem.settings(None, max_cost, mistake_cost),
         classifier=classifier.value,
         structure=structure.value,
         max_time=max_time,
@@ -147,6 +149,7 @@ def compare(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     cv: options.Folds = 5,
@@ -161,7 +164,7 @@ def compare(
 
     problem = _pose(data, sensors, target, delimiter, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
     }

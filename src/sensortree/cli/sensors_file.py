@@ -4,10 +4,11 @@
 
     target = "sick"                 # column of the right answers
     unit = "dollars"                # what prices are counted in
-    cost_weight = 0.001             # error, or loss, that one unit of cost is worth
+    mistake_cost = 500              # what one wrong answer costs, in the same unit
+    cost_weight = 1                 # error, or loss, that one unit of cost is worth
     max_cost = 300                  # no example ever spends more
 
-    [loss]                          # what it costs to mistake an example of each class
+    [loss]                          # in place of mistake_cost, where classes differ
     0 = 60
     1 = 4000                        # or by answer: 1 = { 0 = 4000 }
 
@@ -42,7 +43,15 @@ MAX_BYTES = 2**20
 ESCAPES = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
 ESCAPES |= {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "impute", "scale")
-TOP = ("target", "unit", "cost_weight", "max_cost", "loss", "sensors")
+TOP = (
+    "target",
+    "unit",
+    "mistake_cost",
+    "cost_weight",
+    "max_cost",
+    "loss",
+    "sensors",
+)
 KEYS = (
     "columns",
     "cost",
@@ -88,6 +97,8 @@ class SensorsFile:
     cost_weight, max_cost : float or None
     loss : dict of class to number or to dict of answer to number, or None
         Classes as text.
+    mistake_cost : float or None
+        What every wrong answer costs; never beside `loss`.
     """
 
     path: Path
@@ -97,6 +108,7 @@ class SensorsFile:
     cost_weight: float | None = None
     max_cost: float | None = None
     loss: Mapping[str, float | Mapping[str, float]] | None = None
+    mistake_cost: float | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -116,6 +128,12 @@ def read_sensors_file(path: Path) -> SensorsFile:
     declared = {name: _sensor(sensors.table(name)) for name in sensors.values}
     _check_columns(path, declared)
     _check_after(path, declared)
+    if "mistake_cost" in top.values and "loss" in top.values:
+        raise top.wrong(
+            "mistake_cost",
+            "and [loss] both say what wrong answers cost; remove one: [loss] is for "
+            "classes that differ.",
+        )
     return SensorsFile(
         path,
         declared,
@@ -124,7 +142,15 @@ def read_sensors_file(path: Path) -> SensorsFile:
         top.number("cost_weight"),
         top.number("max_cost"),
         _loss(top.table("loss")) if "loss" in top.values else None,
+        _mistake_cost(top),
     )
+
+
+def _mistake_cost(top: _Section) -> float | None:
+    cost = top.number("mistake_cost")
+    if cost == 0:
+        raise top.wrong("mistake_cost", "must be above 0; or remove it.")
+    return cost
 
 
 def toml_key(name: str) -> str:

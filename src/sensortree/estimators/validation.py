@@ -28,7 +28,6 @@ from sensortree.leaves.rows import (
 )
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.sensors.declaration import resolve_sensors
-from sensortree.sensors.loss import resolve_loss
 from sensortree.sensors.reader import (
     Kinds,
     check_price_array,
@@ -63,7 +62,7 @@ def read_rows(
     rows = np.flatnonzero(weight > 0)  # those that count
     labels, weight = target[rows], weight[rows]
     classes, codes = _encode(labels)
-    loss = resolve_loss(settings.loss, classes)
+    loss = settings.losses(classes)
     weighted = sample_weight is not None
     takes_nan = accepts_nan(resolve_classifier(settings.classifier))
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)
