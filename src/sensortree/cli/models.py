@@ -21,10 +21,11 @@ from sensortree.text import listed
 Categories = dict[str, tuple[Any, ...]]
 
 
-def open_model(path: Path) -> SavedModel:
+def open_model(path: Path, strict: bool = False) -> SavedModel:
     """Load a model file; its name is in whatever is wrong with it."""
     try:
-        return load(path)
+        loaded: SavedModel = load(path).set_strict(strict)
+        return loaded
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
 

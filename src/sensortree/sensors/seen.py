@@ -233,12 +233,12 @@ def say_unseen(found: Sequence[Unseen], strict: bool) -> None:
         said += f"; and {len(findings) - NAMED} more columns"
     if strict:
         raise DataError(
-            f"values that training never saw: {said}. Correct them, or let the model "
-            f"answer all the same: set_strict(False)."
+            f"values that training never saw: {said}. Correct them, or have them answered "
+            f"all the same: set_strict(False), or no --strict."
         )
     warnings.warn(
         f"values that training never saw: {said}. The answers are guesses there; correct "
-        f"the values, or let the model refuse them: set_strict().",
+        f"the values, or have them refused: set_strict(), or --strict.",
         UnseenWarning,
         stacklevel=_outside(),
     )
