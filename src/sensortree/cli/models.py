@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from sensortree.cli.data_file import DataFile, class_finder
@@ -77,8 +78,15 @@ def table_for(model: SavedModel, data: DataFile) -> NDArray[Any]:
     return np.stack([v.astype(object) if objects else v for v in read], axis=1)
 
 
-def labels_for(model: SavedModel, data: DataFile, target: str) -> NDArray[Any]:
-    """Right answers as classes of a model."""
+def labels_for(model: SavedModel, data: DataFile, target: str | None) -> NDArray[Any]:
+    """Right answers as classes of a model, by default from the column it learned."""
+    target = target or model.about_.target
+    if not target:
+        raise typer.BadParameter(
+            "the model does not say what it learned to predict; name the column of the "
+            "right answers.",
+            param_hint="--target",
+        )
     classes = {str(label): label for label in model.classes_.tolist()}
     find, labels = class_finder(classes), []
     for row, cell in enumerate(data.require(target, "--target")):

@@ -1,4 +1,4 @@
-"""`evaluate`, `predict`, `explain`, `inspect`, `plot` and `verify`: what a model says."""
+"""`evaluate`, `report`, `predict`, `explain`, `inspect`, `plot`, `verify`: ask a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sensortree.cli.console import check_free, emit, picture, say, working, writ
 def evaluate(
     model: options.Model,
     data: options.Data,
-    target: options.Truth,
+    target: options.Learned = None,
     delimiter: options.Delimiter = ",",
     strict: options.Strict = False,
     as_json: options.Json = False,
@@ -33,6 +33,37 @@ def evaluate(
     with working("evaluate"), rows_as_lines(table):
         report = policy.report(X, y)
     emit("evaluate", report.to_dict(), str(report), as_json)
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    target: options.Learned = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="HTML", help="Where to write the page."),
+    ] = Path("report.html"),
+    title: Annotated[
+        str,
+        typer.Option(
+            "--title", metavar="TEXT", show_default=False, help="Heading of the page."
+        ),
+    ] = "",
+    delimiter: options.Delimiter = ",",
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write one page: what a model asks whom, and what that saves."""
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.models import labels_for, open_model, rows_as_lines, table_for
+
+    check_free(output, force)
+    policy, table = open_model(model), read_data(data, delimiter)
+    X, y = table_for(policy, table), labels_for(policy, table, target)
+    with working("report"), rows_as_lines(table):
+        page = policy.report_page(X, y, data=data.name, title=title)
+    write(output, page)
+    emit("report", {"output": str(output)}, f"{output} written.", as_json)
 
 
 def predict(
