@@ -269,18 +269,20 @@ CASES = {
     "negative cost weight": (
         fit(TWO, cost_weight=-0.1),
         ParameterError,
-        "The 'cost_weight' parameter of SensorTreeClassifier must be a float in the range "
-        "[0.0, inf). Got -0.1 instead.",
+        "The 'cost_weight' parameter of SensorTreeClassifier must be a str among "
+        "{'auto'} or a float in the range [0.0, inf). Got -0.1 instead.",
     ),
     "NaN cost weight": (
         fit(TWO, cost_weight=float("nan")),
         ParameterError,
-        "The 'cost_weight' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'cost_weight' parameter of SensorTreeClassifier must be a str among "
+        "{'auto'} or a float in the range",
     ),
     "infinite cost weight": (
         fit(TWO, cost_weight=float("inf")),
         ParameterError,
-        "The 'cost_weight' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'cost_weight' parameter of SensorTreeClassifier must be a str among "
+        "{'auto'} or a float in the range",
     ),
     "unknown structure": (
         fit(TWO, structure="forest"),

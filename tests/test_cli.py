@@ -335,6 +335,15 @@ def test_evaluate_is_the_cost_report(folder):
     assert "everything would cost" in run(*arguments, "--target", "sick").stdout
 
 
+def test_evaluate_warns_of_rows_that_the_model_was_learned_from(folder, tmp_path):
+    other = tmp_path / "others.csv"
+    other.write_bytes((folder / "data.csv").read_bytes())
+    model = folder / "model.json"
+    warning = "learned from a file of this name"
+    assert warning in " ".join(run("evaluate", model, folder / "data.csv").stderr.split())
+    assert warning not in " ".join(run("evaluate", model, other).stderr.split())
+
+
 def test_a_model_knows_which_column_it_learned(folder):
     form = document("evaluate", folder / "model.json", folder / "data.csv")
     assert form["n_rows"] == 120

@@ -30,6 +30,12 @@ def evaluate(
 
     policy, table = open_model(model, strict), read_data(data, delimiter)
     X, y = table_for(policy, table), labels_for(policy, table, target)
+    if data.name == policy.about_.data:
+        say(
+            f"the model was learned from a file of this name, {data.name}; if it is the "
+            f"same, expect less of new rows.",
+            "warning",
+        )
     with working("evaluate"), rows_as_lines(table):
         report = policy.report(X, y)
     emit("evaluate", report.to_dict(), str(report), as_json)

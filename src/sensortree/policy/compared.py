@@ -109,7 +109,7 @@ def _answered_blindly(missing: Mapping[str, NDArray[np.bool_]]) -> str | None:
     if not lacks.any():
         return None
     return (
-        f"in {100 * float(np.mean(lacks)):.1f} % of these rows some of its sensors has no "
+        f"in {100 * float(np.mean(lacks)):.1f} % of these rows some of its sensors have no "
         f"values, and it answers without them, at the full price"
     )
 

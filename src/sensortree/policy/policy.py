@@ -142,6 +142,11 @@ class Policy:
         return stop_leaves(self.tree)
 
     @cached_property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes as plain values, in their order."""
+        return tuple(self.classes.tolist())
+
+    @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:
         """Names of the columns that each sensor reads."""
         named = self.sensors.column_names
@@ -164,9 +169,19 @@ class Policy:
     def _prices(self) -> dict[tuple[Path, frozenset[str]], float]:
         return {}
 
-    @cached_property
+    @property
     def around(self) -> dict[str, Policy]:
-        """Policy that is followed from where each sensor is missed, if there is one."""
+        """Policy that is followed from where each sensor is missed, if there is one.
+
+        Sessions ask whether a policy *is* one of these: threads that come here at once
+        must be given the same, which a cached property does not promise.
+        """
+        known: dict[str, Policy] | None = vars(self).get("_around")
+        if known is None:
+            known = vars(self).setdefault("_around", self._detour_policies())
+        return known
+
+    def _detour_policies(self) -> dict[str, Policy]:
         if self.detours is None:
             return {}
         known = {**self.classifiers, **self.detours.classifiers}

@@ -58,7 +58,7 @@ def alone(
         session: Session, /, *args: Given.args, **named: Given.kwargs
     ) -> Answer:
         turn = session._turn
-        if not turn.acquire(blocking=False):
+        if not turn.acquire(False):  # do not wait
             raise SessionError(
                 "another thread is using this session; give every thread a session of "
                 "its own, or pass this one on when the other is done with it."
@@ -255,7 +255,7 @@ class Session:
             self._because,
             self._rerouting_loss,
             self._failures(),
-            tuple(policy.classes.tolist()),
+            policy.labels,
             self._around,
         )
 
@@ -273,7 +273,7 @@ class Session:
     def step(self) -> Step:
         """The present step, also at the end, where its action is "stop"."""
         places, evidence, why = self._allowance.route.places, self._evidence, None
-        classes = tuple(self._policy.classes.tolist())
+        classes = self._policy.labels
         standing = self._policy.places[~self._policy.tree.n_nodes]
         if self._last is not None:
             route, node = self._last
