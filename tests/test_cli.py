@@ -340,7 +340,9 @@ def test_evaluate_warns_of_rows_that_the_model_was_learned_from(folder, tmp_path
     other.write_bytes((folder / "data.csv").read_bytes())
     model = folder / "model.json"
     warning = "learned from a file of this name"
-    assert warning in " ".join(run("evaluate", model, folder / "data.csv").stderr.split())
+    assert warning in " ".join(
+        run("evaluate", model, folder / "data.csv").stderr.split()
+    )
     assert warning not in " ".join(run("evaluate", model, other).stderr.split())
 
 
