@@ -109,6 +109,23 @@ def _frame(library=pd, cost_weight=0.002):
     return model.fit(frame, y), frame, None
 
 
+def _by_type():
+    """Text, numbers that are missing, and rare levels, without any transformer."""
+    frame, y = text_frame()
+    rng = np.random.default_rng(1)
+    towns = ["Ulm", "Bonn", "Graz", "Linz", "Bern", "Chur", "Genf"]
+    chances = [0.5, 0.4, 0.02, 0.02, 0.02, 0.02, 0.02]
+    frame["town"] = rng.choice(towns, len(frame), p=chances)
+    frame.loc[::7, "pain"] = None
+    sensors = {
+        "history": Sensor(["age", "sex", "town"], cost=0.0),
+        "pain": Sensor("pain", cost=1.0),
+        "blood": Sensor("crp", cost=12.0),
+    }
+    model = SensorTreeClassifier(sensors, cost_weight=0.0002, structure="exhaustive")
+    return model.fit(frame, y), frame, None
+
+
 def _money():
     X, y = numbers()
     sensors = {
@@ -168,6 +185,7 @@ KINDS = {
     "quadratic decisions": lambda: _binary(decision_features="quadratic"),
     "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
     "pandas": _frame,
+    "by type": _by_type,
     "low prices": lambda: _frame(cost_weight=0.0002),
     "polars": lambda: _frame(pl),
     "money": _money,

@@ -18,7 +18,15 @@ SECTIONS = frozenset(
 CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
 TRANSFORMERS = frozenset(
     {
-        *("passthrough", "imputer", "standardiser", "range", "one_hot", "ordinal"),
+        *(
+            "passthrough",
+            "typed",
+            "imputer",
+            "standardiser",
+            "range",
+            "one_hot",
+            "ordinal",
+        ),
         *("columns", "pipeline"),
     }
 )
