@@ -18,16 +18,8 @@ SECTIONS = frozenset(
 CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
 TRANSFORMERS = frozenset(
     {
-        *(
-            "passthrough",
-            "typed",
-            "imputer",
-            "standardiser",
-            "range",
-            "one_hot",
-            "ordinal",
-        ),
-        *("columns", "pipeline"),
+        *("passthrough", "imputer", "standardiser", "range", "one_hot", "ordinal"),
+        *("columns", "pipeline", "typed"),
     }
 )
 
