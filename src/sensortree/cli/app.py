@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from sensortree._version import __version__
 from sensortree.cli import asking, learning, preparing, publishing, showing, using
 from sensortree.cli.console import say, told_warnings
+from sensortree.cli.ledgers import ledger
 from sensortree.exceptions import SensorTreeError
 
 FAILED, INTERRUPTED = 1, 130
@@ -84,3 +85,4 @@ for command in (
     showing.reproduce,
 ):
     app.command()(command)
+app.add_typer(ledger, name="ledger")
