@@ -335,6 +335,17 @@ def test_evaluate_is_the_cost_report(folder):
     assert "everything would cost" in run(*arguments, "--target", "sick").stdout
 
 
+def test_evaluate_warns_of_rows_that_the_model_was_learned_from(folder, tmp_path):
+    other = tmp_path / "others.csv"
+    other.write_bytes((folder / "data.csv").read_bytes())
+    model = folder / "model.json"
+    warning = "learned from a file of this name"
+    assert warning in " ".join(
+        run("evaluate", model, folder / "data.csv").stderr.split()
+    )
+    assert warning not in " ".join(run("evaluate", model, other).stderr.split())
+
+
 def test_a_model_knows_which_column_it_learned(folder):
     form = document("evaluate", folder / "model.json", folder / "data.csv")
     assert form["n_rows"] == 120
@@ -389,7 +400,7 @@ def test_what_a_row_does_not_buy_may_be_empty(folder, tmp_path):
     bought = next(i for i in range(120) if i not in cheap)
     lines[bought][6] = ""
     data = write_csv(tmp_path / "data.csv", [HEAD, *lines])
-    refused = run("predict", folder / "plain.json", data, code=1)
+    refused = run("predict", folder / "plain.json", data, "--strict", code=1)
     assert f"is line {bought + 2} of the file" in refused.stderr
     assert "column 'scan'" in refused.stderr
 
@@ -604,10 +615,12 @@ def test_every_question_is_asked_with_a_reason(folder):
 
 
 def test_what_cannot_be_is_asked_for_again(folder):
-    typed = "fifty\n50\nNORTH\nnorth\n" + "0.1\n" * 5
-    result = run("ask", folder / "model.json", "--price", "scan=6", typed=typed)
+    typed = "fifty\n50\nNORTH\n50\nnorth\n" + "0.1\n" * 5
+    strict = ("ask", folder / "model.json", "--strict", "--price", "scan=6")
+    result = run(*strict, typed=typed)
     assert "'fifty' is not a number" in result.stderr
-    assert "'NORTH' is not known; it may be 1, north, south" in result.stderr
+    assert "'NORTH' in column 'city' of sensor" in result.stderr
+    assert "training had '1', 'north', 'south'" in result.stderr
     assert "history costs 0 dollars" in result.stdout
     assert re.search(r"answer: [01] \(probability", result.stdout)
 
@@ -618,10 +631,33 @@ def test_a_question_mark_says_that_a_sensor_cannot_be_had(folder):
     assert form["acquired"] == []
 
 
-def test_a_missing_value_that_cannot_be_used_is_asked_for_again(folder):
-    result = run("ask", folder / "plain.json", typed="\n3\n3\n")
-    assert 'needs glucose; type it, or "?" if' in result.stderr
+def test_a_value_that_training_never_missed_is_asked_for_again_if_strict(folder):
+    result = run("ask", folder / "plain.json", "--strict", typed="\n3\n3\n")
+    assert "no value in column 'glucose' of sensor 'glucose', which" in result.stderr
     assert result.stdout.count("glucose costs 2") == 2
+
+
+def test_what_training_never_saw_is_one_rule_for_all_commands(folder, tmp_path):
+    lines = rows()
+    lines[0][3] = "-87000"  # glucose, which everybody buys
+    data = write_csv(tmp_path / "data.csv", [HEAD, *lines])
+    odd = "-87000 in"
+    commands = {
+        "predict": ("predict", folder / "plain.json", data),
+        "evaluate": ("evaluate", folder / "plain.json", data, "--target", "sick"),
+        "explain": ("explain", folder / "plain.json", data, "--row", 1),
+    }
+    for name, command in commands.items():
+        result = run(*command)
+        assert result.stderr.count(odd) == 1, name
+        assert odd in run(*command, "--strict", code=1).stderr, name
+    told = json.dumps({"tell": {"glucose": -87000}}) + "\n"
+    told += json.dumps({"tell": {"glucose": 0.1, "scan": 0.1}}) + "\n"
+    ask = ("ask", folder / "plain.json", "--stdin")
+    assert odd in run(*ask, typed=told).stderr
+    assert odd in run(*ask, "--strict", typed=told).stdout.splitlines()[1]
+    assert document(*commands["evaluate"])["unseen"][0]["n_rows"] == 1
+    assert "glucose" in run("inspect", folder / "plain.json").stdout
 
 
 def test_a_price_that_differs_must_be_given(folder):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import models
 import numpy as np
 import pytest
 from conftest import data_folder
-from node import follow, needs_node, python_rows, run_job, told_rows
+from node import NODE, RUNTIME, follow, needs_node, python_rows, run_job, told_rows
 from shops import open_shop
 
 from sensortree import (
@@ -20,9 +23,12 @@ from sensortree import (
     CSTCClassifier,
     MyopicClassifier,
     Reason,
+    Sensor,
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
+from sensortree.persistence.model import write_model
+from sensortree.persistence.text import render
 
 pytestmark = needs_node
 
@@ -175,7 +181,7 @@ def check_step(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert (decision is None) == (theirs["decision"] is None)
     if decision is not None:
         found = theirs["decision"]
-        for key in ("label", "spent", "saved", "place", "stopped_because"):
+        for key in ("label", "spent", "saved", "place", "stopped_because", "around"):
             assert found[key] == getattr(decision, key), key
         assert found["acquired"] == list(decision.acquired)
         assert found["unavailable"] == decision.unavailable
@@ -193,18 +199,83 @@ def test_sessions_with_outages_limits_and_corrections_go_step_by_step(seed, tmp_
         random_script(rng, policy, shop.values(row), shop.told_prices(row))
         for row in range(len(shop.X))
     ]
-    sessions = run_job(policy, tmp_path, sessions=scripts)["sessions"]
+    check_sessions(policy, scripts, tmp_path)
+
+
+def check_sessions(policy: Any, scripts: list[Any], folder: Any) -> list[Any]:
+    """Follow scripts in Python and in JavaScript; the decisions that were reached."""
+    sessions = run_job(policy, folder, sessions=scripts)["sessions"]
+    ends = []
     for script, found in zip(scripts, sessions, strict=True):
         expected = follow(policy, script)
         if expected is None:
             assert "refused" in found
             continue
-        assert len(found["steps"]) == len(expected["steps"])
         for ours, theirs in zip(expected["steps"], found["steps"], strict=True):
             if ours is None:
                 assert theirs == {"refused": True}
             else:
                 check_step(ours, theirs)
+                ends.append(ours["decision"])
         assert found["state"] == json.loads(json.dumps(expected["state"]))
-        again = policy.resume(found["state"])
-        assert again.step.sensor == found["steps"][-1].get("sensor", again.step.sensor)
+        policy.resume(found["state"])
+    return [decision for decision in ends if decision is not None]
+
+
+@pytest.mark.parametrize("terms", ["plain", "groups and prerequisites"])
+def test_sessions_go_the_same_detours_around_what_cannot_be_had(terms, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    noise = 2 * np.array([0.6, 0.8, 1.0, 1.2]) * rng.normal(size=(500, 4))
+    X = (2 * y[:, None] - 1) + noise
+    sensors: Any = {name: Sensor([i], cost=1.0) for i, name in enumerate("abcd")}
+    if terms != "plain":
+        sensors = {
+            "a": Sensor([0], cost=1.3, group="lab", fee=0.5),
+            "b": Sensor([1], cost=1.1, group="lab", fee=0.7, one_of="method"),
+            "c": Sensor([2], cost=0.9, after=["a"], one_of="method"),
+            "d": Sensor([3], cost=0.4),
+        }
+    model = SensorTreeClassifier(sensors, cost_weight=0.01, outages=True).fit(X, y)
+    policy, scripts = model.policy_, []
+    for row in X[:150]:
+        values = {name: [float(x)] for name, x in zip("abcd", row, strict=True)}
+        script = random_script(rng, policy, values, {})
+        for name in rng.permutation(list("abcd")).tolist():
+            lost = rng.random() < 0.4
+            told = ["unavailable", name] if lost else ["tell", name, values[name]]
+            script["events"].insert(int(rng.integers(len(script["events"]) + 1)), told)
+        scripts.append(script)
+    ends = check_sessions(policy, scripts, tmp_path)
+    assert len({decision.around for decision in ends}) > 2  # and None
+
+
+# the documentation ------------------------------------------------------------------------
+
+
+def test_the_example_of_the_documentation_runs(tmp_path):
+    page = Path(__file__).parents[1] / "docs" / "page.md"
+    (example,) = re.findall(r"^```js\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    model, X, _ = models.fitted("three classes")
+    (tmp_path / "model.json").write_bytes(render(write_model(model, None)))
+    (tmp_path / "runtime.js").write_text(RUNTIME.read_text("utf-8"), "utf-8")
+    bought = {name: X[0, list(at)].tolist() for name, at in sold(model)}
+    script = f"""
+      const SensorTree = require("./runtime.js");
+      const text = require("fs").readFileSync("model.json", "utf8");
+      const buy = async (step) => ({json.dumps(bought)})[step.sensor];
+      (async () => {{ {example.replace("session.decision();", "")}
+        console.log(JSON.stringify(session.decision())); }})();
+    """
+    (tmp_path / "example.js").write_text(script, "utf-8")
+    done = subprocess.run(
+        [str(NODE), "example.js"], cwd=tmp_path, capture_output=True, check=True
+    )
+    decision = json.loads(done.stdout)
+    assert decision["label"] == model.predict(X[:1])[0]
+    assert decision["spent"] == model.acquisition_cost(X[:1])[0]
+
+
+def sold(model: Any) -> Any:
+    """Sensors of a model with their columns."""
+    return zip(model.sensors_.names, model.sensors_.columns, strict=True)

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         SolverError,
         StorageError,
         TreeError,
+        UnseenWarning,
         WideBasisWarning,
     )
     from sensortree.learning.timing import FitReport
@@ -135,6 +136,7 @@ __all__ = [
     "TradeoffDisplay",
     "TreeDisplay",
     "TreeError",
+    "UnseenWarning",
     "WideBasisWarning",
     "__version__",
     "acquisition_cost_scorer",

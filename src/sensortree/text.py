@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 
 def listed(names: Iterable[str]) -> str:
@@ -52,7 +51,7 @@ def plain(value: Any) -> Any:
 
 def value_words(value: Any) -> str:
     """Show a value of a table as a reader would write it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return str(value)
     number = float(value)
     whole = number.is_integer() and abs(number) < 1e15

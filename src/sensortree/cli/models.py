@@ -16,16 +16,17 @@ from sensortree.cli.data_file import DataFile, class_finder
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
 from sensortree.persistence.saved import SavedModel
-from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide
+from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
 from sensortree.text import listed
 
 Categories = dict[str, tuple[Any, ...]]
 
 
-def open_model(path: Path) -> SavedModel:
+def open_model(path: Path, strict: bool = False) -> SavedModel:
     """Load a model file; its name is in whatever is wrong with it."""
     try:
-        return load(path)
+        loaded: SavedModel = load(path).set_strict(strict)
+        return loaded
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
 
@@ -46,7 +47,9 @@ def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
     if isinstance(transform, (OneHot, Ordinal)):
         return list(transform.categories)
     if isinstance(transform, InTurn):
-        return _categories(transform.steps[0], n_columns)
+        first, *rest = transform.steps
+        typed = isinstance(first, Typed) and rest  # which leaves columns where they are
+        return _categories(rest[0] if typed else first, n_columns)
     known: list[tuple[Any, ...] | None] = [None] * n_columns
     if isinstance(transform, SideBySide):
         for at, part in transform.parts:

@@ -21,14 +21,21 @@ def evaluate(
     data: options.Data,
     target: options.Learned = None,
     delimiter: options.Delimiter = ",",
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Report what a model spends on a table, and what it gets right."""
     from sensortree.cli.data_file import read_data
     from sensortree.cli.models import labels_for, open_model, rows_as_lines, table_for
 
-    policy, table = open_model(model), read_data(data, delimiter)
+    policy, table = open_model(model, strict), read_data(data, delimiter)
     X, y = table_for(policy, table), labels_for(policy, table, target)
+    if data.name == policy.about_.data:
+        say(
+            f"the model was learned from a file of this name, {data.name}; if it is the "
+            f"same, expect less of new rows.",
+            "warning",
+        )
     with working("evaluate"), rows_as_lines(table):
         report = policy.report(X, y)
     emit("evaluate", report.to_dict(), str(report), as_json)
@@ -89,6 +96,7 @@ def predict(
     ] = None,
     delimiter: options.Delimiter = ",",
     force: options.Force = False,
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Answer each row of a table: class, probabilities, cost."""
@@ -97,7 +105,7 @@ def predict(
 
     if output is not None:
         check_free(output, force)
-    policy, table = open_model(model), read_data(data, delimiter)
+    policy, table = open_model(model, strict), read_data(data, delimiter)
     for name in keep or []:
         table.require(name, "--keep")
     X = table_for(policy, table)
@@ -177,6 +185,7 @@ def explain(
     ] = False,
     force: options.Force = False,
     delimiter: options.Delimiter = ",",
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Say why one row buys what it buys, and what it could have bought."""
@@ -185,7 +194,7 @@ def explain(
 
     if output is not None:
         check_free(output, force)
-    policy, table = open_model(model), read_data(data, delimiter)
+    policy, table = open_model(model, strict), read_data(data, delimiter)
     if row > len(table):
         raise typer.BadParameter(
             f"{row} is beyond the last row, {len(table)}.", param_hint="--row"
@@ -209,12 +218,15 @@ def inspect(model: options.Model, as_json: options.Json = False) -> None:
 def described(model: Any) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
+    seen = policy.reader.seen
     listed = [
         {
             "sensor": name,
             "cost": float(sensors.costs[i]),
             "varies": sensors.terms[i].varies,
             "columns": [sensors.column_names[c] for c in sensors.columns[i]],
+            "seen": None if seen is None else [asdict(s) for s in seen[i]],
+            "seen_text": None if seen is None else list(map(str, seen[i])),
             "group": sensors.terms[i].group,
             "surcharge": sensors.terms[i].surcharge,
             "discounted_cost": float(sensors.costs[i]) - sensors.terms[i].surcharge,
@@ -267,6 +279,7 @@ def _described_text(document: dict[str, Any]) -> str:
             *([document["about_text"], ""] if document["about_text"] else []),
             aligned(("sensor", cost, "terms", "columns"), lines, "left"),
             "",
+            *_seen_text(document["sensors"]),
             document["tree_text"],
             "",
             f"classes: {', '.join(map(str, document['classes']))}",
@@ -294,6 +307,20 @@ def _mistakes_text(document: dict[str, Any]) -> str:
         if cost
     ]
     return f"mistaking {', '.join(said[:6])}{', ...' if len(said) > 6 else ''}"
+
+
+def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
+    """What training saw of each column, if the model remembers."""
+    from sensortree.text import aligned
+
+    lines = [
+        [column, said]
+        for sensor in sensors
+        for column, said in zip(
+            sensor["columns"], sensor["seen_text"] or (), strict=False
+        )
+    ]
+    return [aligned(("column", "training had"), lines, "left"), ""] if lines else []
 
 
 def _terms_text(sensor: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ const SensorTreePicture = (function () {
   const SVG = "http://www.w3.org/2000/svg";
   const LINE = 26;
   const INDENT = 20;
-  const LETTER = 7.2; // width of a letter, nearly
+  const LETTER = 8; // width of a letter, nearly
   const LONGEST = 44; // letters of a line
   const WHOLE = 12; // ends of a tree that is drawn whole
   const [THINNEST, THICKEST] = [1, 7];
@@ -20,32 +20,33 @@ const SensorTreePicture = (function () {
   }
 
   // Places from the root to one of them.
-  function wayTo(policy, number) {
-    const end = policy.places.get(number);
+  function wayTo(tree, end) {
     const holds = (p) => end.leaves.length && end.leaves.every((leaf) => p.leaves.includes(leaf));
-    return new Set([...policy.places.values()].filter(holds).map((p) => p.number));
+    return new Set([...tree.places.values()].filter(holds).map((p) => p.number));
   }
 
   // Lines of the picture, depth first, each with its vertex, its depth and its parent.
-  function outline(policy, way) {
+  function outline(tree, way) {
     const lines = [];
-    const fold = policy.nLeaves > WHOLE;
+    const fold = tree.nLeaves > WHOLE;
     const add = (place, depth, parent) => {
       const on = way.has(place.number);
       const folded = fold && !on && place.leaves.length > 1;
       const line = { place, depth, parent, on, folded };
       lines.push(line);
       if (place.decision && !folded)
-        for (const { end } of policy.ways(place)) add(end, depth + 1, line);
+        for (const { end } of tree.ways(place)) add(end, depth + 1, line);
     };
-    add(policy.places.get(policy.root), 0, null);
+    add(tree.places.get(tree.root), 0, null);
     return lines;
   }
 
-  // `words` says what stands at a line; `label` describes the picture.
-  function draw(policy, number, words, label) {
-    const lines = outline(policy, wayTo(policy, number));
-    const rows = (place) => policy.rows(place);
+  // `words` says what stands at a line, given also whether the way ends there; `label`
+  // describes the picture.
+  function draw(tree, stop, words, label) {
+    const end = stop.decision ? tree.forkOf(stop) : stop;
+    const lines = outline(tree, wayTo(tree, end));
+    const rows = (place) => tree.rows(place);
     const all = rows(lines[0].place) || 1;
     lines.forEach((line, i) => {
       line.x = 12 + line.depth * INDENT;
@@ -64,7 +65,7 @@ const SensorTreePicture = (function () {
       const kind = place.decision && !line.folded ? "rect" : "circle";
       const shape = kind === "rect" ? { x: x - 5, y: y - 5, width: 10, height: 10, rx: 2 } : { cx: x, cy: y, r: 5 };
       parts.push(element(kind, { ...shape, class: on ? "on" : "off" }));
-      const text = words(line);
+      const text = words(line, place === end);
       const shown = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
       widest = Math.max(widest, x + 12 + shown.length * LETTER);
       parts.push(element("text", { x: x + 12, y: y + 4.5, class: on ? "on" : "off" }, element("title", {}, text), shown));

@@ -12,13 +12,14 @@ SECTIONS = frozenset(
     {
         *("library_version", "problem", "reader", "tree", "decisions", "classifiers"),
         *("own_classifiers", "flow", "evidence", "about", "baselines"),
+        "detours",
     }
 )
 CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
 TRANSFORMERS = frozenset(
     {
         *("passthrough", "imputer", "standardiser", "range", "one_hot", "ordinal"),
-        *("columns", "pipeline"),
+        *("columns", "pipeline", "typed"),
     }
 )
 

@@ -335,7 +335,7 @@ def _went_on(
             watch.read(connection, model.version),
             model.reference,
             decision,
-            {one.sensor for one in getattr(session, "unseen", ())},
+            {one.sensor for one in session.unseen},
             _comparable(session.to_dict(), model),
         )
         watch.write(connection, model.version, seen)
