@@ -6,7 +6,7 @@ The data's way through the package::
                                          │           │ certificate
     curves ◄── estimators ◄──────────────┤◄──────────┘
                                          ▼
-    display ◄─────────────────────── policy ──► persistence ─► page, cli
+    display ◄─────────────────────── policy ──► persistence ─► page, service, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         SensorTreeError,
         SessionError,
         SolverError,
+        StorageError,
         TreeError,
         UnseenWarning,
         WideBasisWarning,
@@ -128,6 +129,7 @@ __all__ = [
     "SolverError",
     "StaticSubsetClassifier",
     "Step",
+    "StorageError",
     "StructureReport",
     "Terms",
     "TradeoffCurve",

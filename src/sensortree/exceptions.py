@@ -11,6 +11,7 @@
      ├── SessionError            (ValueError)    a session that cannot go on like that
      ├── ModelFileError          (ValueError)    a model file that cannot be read or written
      ├── SolverError             (RuntimeError)  a solver gave no answer
+     ├── StorageError            (RuntimeError)  a database that cannot be used
      └── MissingDependencyError  (ImportError)   an optional package is not installed
 
     CertificateWarning           (UserWarning)   the gap is larger than asked for
@@ -57,6 +58,20 @@ class ModelFileError(SensorTreeError, ValueError):
 
 class SolverError(SensorTreeError, RuntimeError):
     """A solver ended without an answer."""
+
+
+class StorageError(SensorTreeError, RuntimeError):
+    """A database of the service that cannot be read or written.
+
+    Attributes
+    ----------
+    code : str
+        SQLite's name of what is wrong, such as "SQLITE_FULL"; "" if it has none.
+    """
+
+    def __init__(self, message: str, code: str = ""):
+        super().__init__(message)
+        self.code = code
 
 
 class MissingDependencyError(SensorTreeError, ImportError):

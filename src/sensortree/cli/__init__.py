@@ -3,7 +3,8 @@
 ::
 
     app          the program; errors are translated here and nowhere else
-     ├─ preparing, learning, using, asking, showing    the commands, a group in each
+     ├─ preparing, learning, using, asking, publishing, serving,
+     │  ledgers, showing   the commands, a group in each
      │   ├─ problem      a data file and a sensors.toml, as what the library takes
      │   ├─ models       a model file, and tables in the form that it wants
      │   └─ starter      the sensors.toml that `init` writes

@@ -8,8 +8,17 @@ import typer
 from typer.core import TyperGroup
 
 from sensortree._version import __version__
-from sensortree.cli import asking, learning, preparing, publishing, showing, using
+from sensortree.cli import (
+    asking,
+    learning,
+    preparing,
+    publishing,
+    serving,
+    showing,
+    using,
+)
 from sensortree.cli.console import say, told_warnings
+from sensortree.cli.ledgers import ledger
 from sensortree.exceptions import SensorTreeError
 
 FAILED, INTERRUPTED = 1, 130
@@ -77,6 +86,8 @@ for command in (
     using.explain,
     asking.ask,
     publishing.page,
+    serving.serve,
+    serving.token,
     using.inspect,
     using.plot,
     using.verify,
@@ -84,3 +95,4 @@ for command in (
     showing.reproduce,
 ):
     app.command()(command)
+app.add_typer(ledger, name="ledger")

@@ -1,0 +1,156 @@
+"""Alarms that may be looked at any time: bets against "as in training".
+
+To test that bounded values x_t in [0, 1] have a mean of at most m, somebody who begins with
+1 bets the share λ_t of what he has on each next value:
+
+    K_t = K_{t-1} (1 + λ_t (x_t - m)),    0 <= λ_t < 1 / m,
+
+where λ_t depends on earlier values only. If the mean is at most m, K is a nonnegative
+supermartingale, and by Ville's inequality it ever reaches 1/α with probability α at most:
+whenever one looks, and however often. (I. Waudby-Smith and A. Ramdas, *Estimating means of
+bounded random variables by betting*, JRSS B 86, 2024; λ_t is their aGRAPA bet.) Means that
+are too low are tested by 1 - x.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sensortree.types import Array
+
+# Rows that the mean and variance of training count for in the first bets.
+PRIOR_ROWS = 20.0
+BOLDEST = 0.75  # of what may be staked without a loss of everything
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a bounded quantity is in training, as far as its rows can tell.
+
+    Attributes
+    ----------
+    mean, variance : float
+        Of the quantity on a scale from 0 to 1.
+    low, high : float
+        The true mean of training's population is between these, but for a small chance.
+    """
+
+    mean: float
+    variance: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bets:
+    """How bets on one quantity stand.
+
+    Attributes
+    ----------
+    rows : int
+    total, squares : float
+        Sums of the values and of their squares.
+    above, below : float
+        Log of what is won by betting that the mean is above `Expected.high`, and below
+        `Expected.low`.
+    alarm : int or None
+        Row at which one of them first won enough.
+    """
+
+    rows: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    above: float = 0.0
+    below: float = 0.0
+    alarm: int | None = None
+
+
+def after(bets: Bets, value: float, expected: Expected, enough: float) -> Bets:
+    """How bets stand after one more value; `enough` is the log of what makes an alarm."""
+    mean, variance = _believed(bets.rows, bets.total, bets.squares, expected)
+    up = float(_stake(mean, variance, expected.high))
+    down = float(_stake(1 - mean, variance, 1 - expected.low))
+    above = bets.above + math.log1p(up * (value - expected.high))
+    below = bets.below + math.log1p(down * (expected.low - value))
+    rows = bets.rows + 1
+    alarm = bets.alarm
+    if alarm is None and max(above, below) >= enough:
+        alarm = rows
+    return replace(
+        bets,
+        rows=rows,
+        total=bets.total + value,
+        squares=bets.squares + value * value,
+        above=above,
+        below=below,
+        alarm=alarm,
+    )
+
+
+def winnings(values: Array, expected: Expected) -> Array:
+    """Logs of what is won on both sides after each value, (n_values, 2).
+
+    The same as `after` for one value after the other, for whole series.
+    """
+    before = np.arange(len(values))
+    total = np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    squares = np.concatenate([[0.0], np.cumsum(values**2)[:-1]])
+    mean, variance = _believed(before, total, squares, expected)
+    up = _stake(mean, variance, expected.high)
+    down = _stake(1 - mean, variance, 1 - expected.low)
+    won = np.stack(
+        [
+            np.log1p(up * (values - expected.high)),
+            np.log1p(down * (expected.low - values)),
+        ],
+        axis=1,
+    )
+    return np.asarray(np.cumsum(won, axis=0))
+
+
+def _believed(rows: Any, total: Any, squares: Any, expected: Expected) -> Array:
+    """Mean and variance by what has come, and at first by training."""
+    n = rows + PRIOR_ROWS
+    mean = (total + PRIOR_ROWS * expected.mean) / n
+    second = squares + PRIOR_ROWS * (expected.variance + expected.mean**2)
+    return np.asarray((mean, np.maximum(second / n - mean**2, 1e-6)))
+
+
+def _stake(mean: Array, variance: Array, most: float) -> Array:
+    """Share to bet that the mean is above `most`; nothing where it does not look so."""
+    if most >= 1:  # no mean is above it
+        return np.zeros_like(mean)
+    gap = mean - most
+    wanted = gap / (variance + gap**2)
+    return np.clip(wanted, 0.0, BOLDEST / max(most, 1e-9))
+
+
+# how sure training is ---------------------------------------------------------------------
+
+
+def expected_rate(share: float, rows: float, risk: float) -> Expected:
+    """A share of training rows, with the interval of Clopper and Pearson."""
+    from scipy.stats import beta
+
+    hits = share * rows
+    low = beta.ppf(risk / 2, hits, rows - hits + 1) if hits > 0 else 0.0
+    high = beta.ppf(1 - risk / 2, hits + 1, rows - hits) if hits < rows else 1.0
+    return Expected(share, share * (1 - share), float(low), float(high))
+
+
+def expected_mean(values: Array, shares: Array, rows: float, risk: float) -> Expected:
+    """A mean of values in [0, 1] over training rows, with an interval of Bernstein's kind.
+
+    A. Maurer and M. Pontil, *Empirical Bernstein bounds and sample variance penalization*,
+    COLT 2009, theorem 4.
+    """
+    mean = float(shares @ values)
+    variance = float(shares @ (values - mean) ** 2)
+    log, rows = math.log(4 / risk), max(rows, 2.0)
+    sample_variance = variance * rows / (rows - 1)
+    slack = math.sqrt(2 * sample_variance * log / rows) + 7 * log / (3 * (rows - 1))
+    return Expected(mean, variance, max(mean - slack, 0.0), min(mean + slack, 1.0))

@@ -1,0 +1,256 @@
+"""Around every request: its number, who asks, how much and how often, and one log line.
+
+It is plain ASGI and stands before all parsing: what is not let in is not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import logging
+import re
+import secrets
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from sensortree.service.limits import Bucket, Limits
+from sensortree.service.metrics import Requests
+from sensortree.service.problems import MEDIA_TYPE, RefusedError, problem
+from sensortree.service.tokens import LOCAL, Caller, Tokens
+
+LOG = logging.getLogger("sensortree.service")
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OUR_FAULT = "the service failed; this is our fault."
+OPEN = frozenset(
+    {"/healthz", "/readyz"}
+)  # for whoever runs the machine; they tell nothing
+PATIENCE = 30.0  # seconds for a body
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?")
+SAFE = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+]
+
+
+class Gate:
+    """Lets requests through to an application, or refuses them.
+
+    Parameters
+    ----------
+    app : ASGI application
+    tokens : Tokens or None
+        None lets everybody in who comes by loopback.
+    limits : Limits
+    requests : Requests
+        Where answers are counted.
+    log_values : bool
+        Whether what is sent is logged, too.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        tokens: Tokens | None,
+        limits: Limits,
+        requests: Requests,
+        log_values: bool = False,
+    ):
+        self.app = app
+        self._tokens, self._limits, self._requests = tokens, limits, requests
+        self._log_values = log_values
+        self._buckets: dict[str, Bucket] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, or the beginning and the end of the service."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        began, headers = time.perf_counter(), dict(scope["headers"])
+        request = _request_id(headers)
+        state = scope.setdefault("state", {})
+        state["request"] = request
+        status, body = 0, b""
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = [(b"x-request-id", request.encode()), *SAFE]
+                message["headers"] = [*message.get("headers", ()), *own]
+            await send(message)
+
+        try:
+            state["caller"] = self._let_in(scope, headers)
+            body = state["body"] = await read_body(receive, self._limits.body)
+            await self.app(scope, replayed(body, receive), answer)
+        except RefusedError as refusal:
+            await refuse(answer, refusal, request)
+        except Exception as error:  # its text may hold values: only where it was raised
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            LOG.error(
+                "%s %s at %s:%s",
+                *(request, type(error).__name__, where.filename, where.lineno),
+            )
+            if not status:
+                said = RefusedError(500, "internal", OUR_FAULT)
+                await refuse(answer, said, request)
+        finally:
+            self._tell(scope, status, time.perf_counter() - began, request, body)
+
+    def _let_in(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+        """Who asks; a `RefusedError` for whom is not let in."""
+        length = headers.get(b"content-length", b"0")
+        if scope["path"] in OPEN:
+            caller = Caller("anybody", "", frozenset())
+        elif self._tokens is None:
+            _check_local(headers)
+            caller = LOCAL
+        else:
+            caller = self._known(scope, headers)
+        if not length.isdigit() or int(length[:20]) > self._limits.body:
+            raise _too_large(self._limits.body)
+        self._check_rate(caller)
+        return caller
+
+    def _known(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+        """Whose token came with a request."""
+        assert self._tokens is not None
+        kind, _, given = headers.get(b"authorization", b"").partition(b" ")
+        page = scope["method"] == "GET" and is_page(scope["path"])
+        token = None
+        if kind.lower() == b"bearer":
+            token = given.strip().decode("latin-1")
+        elif kind.lower() == b"basic" and page:
+            token = _password(given)
+        caller = None if token is None else self._tokens.find(token)
+        if caller is None:
+            # A browser asks for user and password; the token is the password.
+            how = 'Basic realm="sensortree"' if page else 'Bearer realm="sensortree"'
+            said = "the token is wrong." if token else "a token is needed."
+            said += " Send Authorization: Bearer TOKEN."
+            raise RefusedError(401, "token", said, {"WWW-Authenticate": how})
+        return caller
+
+    def _check_rate(self, caller: Caller) -> None:
+        bucket = self._buckets.get(caller.name)
+        if bucket is None:
+            bucket = Bucket(self._limits.rate, self._limits.burst)
+            self._buckets[caller.name] = bucket
+        wait = bucket.wait()
+        if wait:
+            raise RefusedError(
+                429,
+                "rate",
+                f"more than {self._limits.rate:g} requests a second; wait a little.",
+                {"Retry-After": str(max(1, round(wait)))},
+            )
+
+    def _tell(
+        self, scope: Scope, status: int, seconds: float, request: str, body: bytes
+    ) -> None:
+        """Count and log a request: its route, never its path, and no values."""
+        route = getattr(scope.get("route"), "path", "-")
+        self._requests.answered(scope["method"], route, status, seconds)
+        caller = scope["state"].get("caller")
+        who = "-" if caller is None else caller.name
+        LOG.info(
+            "%s %s %s %d %.1f ms %s",
+            *(request, scope["method"], route, status, 1e3 * seconds, who),
+        )
+        if self._log_values and body:
+            LOG.info("%s sent %s", request, body.decode(errors="backslashreplace"))
+
+
+async def read_body(receive: Receive, most: int) -> bytes:
+    """The body of a request, unless it is too large or too slow."""
+    parts: list[bytes] = []
+    size, more = 0, True
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":  # who asked has gone away
+                    break
+                parts.append(message.get("body", b""))
+                size, more = size + len(parts[-1]), message.get("more_body", False)
+                if size > most:
+                    raise _too_large(most)
+    except TimeoutError as error:
+        said = f"the body did not come within {PATIENCE:g} s."
+        raise RefusedError(408, "slow", said, {"Connection": "close"}) from error
+    return b"".join(parts)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """What an application receives: the body that was read, then what comes after."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return next_message
+
+
+async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
+    """Send a refusal."""
+    body = problem(refusal, request)
+    headers = [
+        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-length", str(len(body)).encode()),
+        *_encoded(refusal.headers.items()),
+    ]
+    await send(
+        {"type": "http.response.start", "status": refusal.status, "headers": headers}
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in headers]
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is one that people open in a browser."""
+    return path in ("/", "/watch") or path.startswith("/models/")
+
+
+def _request_id(headers: dict[bytes, bytes]) -> str:
+    """The number that a request came with, or a new one."""
+    given = headers.get(b"x-request-id", b"")
+    return given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _check_local(headers: dict[bytes, bytes]) -> None:
+    """Refuse what a page of somebody else has a browser send here."""
+    host, origin = headers.get(b"host", b""), headers.get(b"origin")
+    if not LOOPBACK.fullmatch(host):
+        raise RefusedError(
+            403, "host", "without tokens, the service answers to localhost."
+        )
+    if origin is not None and origin != b"http://" + host:
+        raise RefusedError(403, "origin", "without tokens, no other site may ask.")
+
+
+def _password(given: bytes) -> str | None:
+    try:
+        said = base64.b64decode(given.strip(), validate=True)
+    except binascii.Error:
+        return None
+    return said.partition(b":")[2].decode("latin-1")
+
+
+def _too_large(most: int) -> RefusedError:
+    said = f"the body is larger than {most:,} bytes; send less at a time."
+    return RefusedError(413, "too-large", said, {"Connection": "close"})

@@ -1,0 +1,267 @@
+"""What requests and answers look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+# One value of a table; null is a value that is missing.
+Value = bool | int | float | str | None
+Values = dict[str, Value] | list[Value]
+Prices = dict[str, float | None]
+
+ModelName = Annotated[
+    str,
+    Path(
+        alias="model",
+        max_length=200,
+        description="Name of a model, or NAME@VERSION, of which 8 digits are enough.",
+    ),
+]
+SessionId = Annotated[
+    str, Path(alias="session", pattern=r"^[A-Za-z0-9_-]{22}$", description="A session.")
+]
+After = Annotated[
+    str | None,
+    Query(
+        pattern=r"^[A-Za-z0-9_-]{22}$",
+        description="Session that the page goes on after.",
+    ),
+]
+PageSize = Annotated[int, Query(ge=1, le=500, description="Most that are listed.")]
+# What 64 bits hold; a revision never comes near.
+Revision = Annotated[
+    int | None,
+    Field(
+        ge=0,
+        le=2**53,
+        description="The revision that is to be changed; 409 if there is a later one.",
+    ),
+]
+
+
+class Request(BaseModel):
+    """What is sent; a key that is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class StepRequest(Request):
+    """What is known of one example."""
+
+    known: dict[str, Values] = Field(
+        default_factory=dict, description="Values by sensor: by column, or in order."
+    )
+    unavailable: list[str] = Field(
+        default_factory=list, description="Sensors that cannot be had."
+    )
+    free: list[str] = Field(
+        default_factory=list, description="Known sensors that were not paid for."
+    )
+    limit: float | None = Field(None, ge=0, description="The most that may be spent.")
+    prices: Prices | None = Field(
+        None, description="Prices of this example, by sensor."
+    )
+
+
+class Example(Request):
+    """One row: values by column. What is not there cannot be had."""
+
+    values: dict[str, Value]
+    limit: float | None = Field(None, ge=0)
+    prices: Prices | None = None
+
+
+class AnswersRequest(Request):
+    """Rows that are to be answered."""
+
+    rows: list[Example]
+
+
+class ExplanationRequest(Request):
+    """One row that is to be explained: values by column."""
+
+    values: dict[str, Value]
+
+
+class SessionRequest(Request):
+    """What a session begins with."""
+
+    model: str = Field(max_length=200, description="Name, or NAME@VERSION.")
+    known: dict[str, Values] | None = None
+    limit: float | None = Field(None, ge=0)
+    prices: Prices | None = None
+
+
+class ResumeRequest(Request):
+    """A session that was begun elsewhere: what `Session.to_dict` gave, unsigned."""
+
+    model: str = Field(max_length=200, description="Name, or NAME@VERSION.")
+    state: dict[str, Any]
+
+
+class TellRequest(Request):
+    """Values of a sensor."""
+
+    sensor: str
+    values: Values
+    revision: Revision = None
+
+
+class UnavailableRequest(Request):
+    """A sensor that cannot be had."""
+
+    sensor: str
+    because: str | None = Field(None, max_length=500)
+    revision: Revision = None
+
+
+# answers ----------------------------------------------------------------------------------
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request: str
+
+
+class SensorCard(BaseModel):
+    """What can be bought."""
+
+    name: str
+    columns: list[str]
+    cost: float
+    price_differs: bool
+
+
+class ModelCard(BaseModel):
+    """What a model is about."""
+
+    name: str
+    version: str
+    target: str
+    unit: str
+    fitted: str
+    rows: int | None
+    classes: list[str]
+    held_out: dict[str, float] | None
+    max_cost: float | None
+    sensors: list[SensorCard]
+
+
+class Models(BaseModel):
+    """The models, the current version of each."""
+
+    models: list[ModelCard]
+
+
+class StepAnswer(BaseModel):
+    """What to do next; see `Step`."""
+
+    action: str
+    sensor: str | None
+    sensors: list[str]
+    columns: list[str]
+    cost: float
+    spent: float
+    worst_case_remaining: float
+    proba: dict[str, float]
+    why: dict[str, Any] | None
+
+
+class Answered(BaseModel):
+    """What is answered with what is known."""
+
+    label: Value
+    proba: dict[str, float]
+    spent: float
+
+
+class StepReply(BaseModel):
+    """The next step, or the answer."""
+
+    step: StepAnswer
+    decision: Answered | None
+
+
+class DecisionAnswer(Answered):
+    """The answer of a session; see `Decision`."""
+
+    saved: float
+    acquired: list[str]
+    place: int
+    stopped_because: str
+    rerouting_loss: float
+    unavailable: dict[str, str | None]
+    around: str | None = None
+
+
+class Answers(BaseModel):
+    """Answers, in the order of the rows."""
+
+    answers: list[DecisionAnswer]
+
+
+class SessionHead(BaseModel):
+    """A session in a list."""
+
+    id: str
+    model: str
+    version: str
+    revision: int
+    created: str
+    changed: str
+    decided: bool
+    receipt: str
+
+
+class SessionReply(SessionHead):
+    """A session: what was told, what it asks for, or what it decided."""
+
+    spent: float
+    told: dict[str, list[Value]]
+    step: StepAnswer
+    decision: DecisionAnswer | None
+
+
+class SessionList(BaseModel):
+    """Sessions, and after which one the next page begins."""
+
+    sessions: list[SessionHead]
+    next: str | None
+
+
+class RecordReply(BaseModel):
+    """A record of the ledger; its details are null once they were pruned."""
+
+    number: int
+    at: str
+    session: str
+    kind: str
+    body: dict[str, Any] | None
+    hash: str
+
+
+class Records(BaseModel):
+    """Records in their order."""
+
+    records: list[RecordReply]
+
+
+class LedgerHead(BaseModel):
+    """The last record of the ledger, to be noted elsewhere."""
+
+    records: int
+    receipt: str
+
+
+class Health(BaseModel):
+    """Whether the service is well."""
+
+    status: str

@@ -1,0 +1,408 @@
+"""Examples under way: sessions in the database, each with its model and version.
+
+What is here are changes for the `Writer`: functions of a connection, whose transaction is
+open. Each writes the session, its records in the ledger, the watch and the reply that is
+kept for its key, all or nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sensortree.exceptions import SessionError
+from sensortree.policy.session import Session
+from sensortree.service import ledger, watch
+from sensortree.service.database import Change
+from sensortree.service.problems import RefusedError, to_json
+from sensortree.service.shelf import Model, Shelf
+from sensortree.text import plain
+
+FIELDS = (
+    "id, tenant, name, model, revision, state, created, changed, ended, watched, "
+    "receipt"
+)
+# What happened to a session, for the ledger.
+Happened = tuple[ledger.Kind, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that can be given again.
+
+    Attributes
+    ----------
+    status : int
+    body : bytes
+        JSON.
+    """
+
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A session as it is stored.
+
+    Attributes
+    ----------
+    id, tenant : str
+    name, model : str
+        Name and version of its model.
+    revision : int
+        Counts its changes.
+    state : str
+        What `Session.to_dict` gave, as JSON.
+    created, changed : str
+    ended, watched : bool
+        Whether it is decided, and whether the watch has counted it.
+    receipt : str
+        Of its last record in the ledger.
+    """
+
+    id: str
+    tenant: str
+    name: str
+    model: str
+    revision: int
+    state: str
+    created: str
+    changed: str
+    ended: bool
+    watched: bool
+    receipt: str
+
+    def head(self) -> dict[str, Any]:
+        """What a list says of it."""
+        return {
+            "id": self.id,
+            "model": self.name,
+            "version": self.model,
+            "revision": self.revision,
+            "created": self.created,
+            "changed": self.changed,
+            "decided": bool(self.ended),
+            "receipt": self.receipt,
+        }
+
+
+# read -------------------------------------------------------------------------------------
+
+
+def find(connection: sqlite3.Connection, tenant: str, id: str) -> Row:
+    """A session of a tenant; that of another is not there."""
+    found = connection.execute(
+        f"SELECT {FIELDS} FROM sessions WHERE id = ? AND tenant = ?", (id, tenant)
+    ).fetchone()
+    if found is None:
+        raise RefusedError(404, "no-session", "there is no such session.")
+    return Row(*found)
+
+
+def listed(
+    connection: sqlite3.Connection, tenant: str, after: str | None, limit: int
+) -> dict[str, Any]:
+    """Sessions of a tenant in the order of their beginning, a page at a time."""
+    start = 0
+    if after is not None:
+        found = connection.execute(
+            "SELECT number FROM sessions WHERE id = ? AND tenant = ?", (after, tenant)
+        ).fetchone()
+        if found is None:
+            raise RefusedError(404, "no-session", "there is no session to go on after.")
+        (start,) = found
+    rows = connection.execute(
+        f"SELECT {FIELDS} FROM sessions WHERE tenant = ? AND number > ? "
+        "ORDER BY number LIMIT ?",
+        (tenant, start, limit + 1),
+    ).fetchall()
+    sessions = [Row(*row).head() for row in rows[:limit]]
+    return {
+        "sessions": sessions,
+        "next": sessions[-1]["id"] if len(rows) > limit else None,
+    }
+
+
+def resumed(row: Row, shelf: Shelf) -> tuple[Model, Session]:
+    """A stored session, with the model that it was begun with."""
+    model = shelf.of_version(row.model)
+    if model is None:
+        raise RefusedError(
+            409,
+            "no-model",
+            f"the session was begun with version {row.model[:12]} of model "
+            f"{row.name!r}, which this service does not have; serve that file, too.",
+        )
+    return model, model.policy.resume(json.loads(row.state))
+
+
+def shown(row: Row, session: Session) -> dict[str, Any]:
+    """A session as answers show it."""
+    state = json.loads(row.state)
+    told = {**state["known"]}
+    told.update({event[1]: event[2] for event in state["log"] if event[0] == "tell"})
+    decided = session.ask() is None
+    return {
+        **row.head(),
+        "spent": session.spent,
+        "told": told,
+        "step": session.step.to_dict(),
+        "decision": session.decision().to_dict() if decided else None,
+    }
+
+
+# changed ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a session begins with; see `Policy.session`."""
+
+    known: Mapping[str, Any] | None = None
+    limit: float | None = None
+    prices: Mapping[str, float | None] | None = None
+
+
+def create(model: Model, tenant: str, beginning: Beginning, most: int) -> Change[Reply]:
+    """Begin a session."""
+
+    def begin() -> Session:
+        return model.policy.session(beginning.known, beginning.limit, beginning.prices)
+
+    return _begun(model, tenant, begin, most)
+
+
+def take_over(
+    model: Model, tenant: str, state: Mapping[str, Any], most: int
+) -> Change[Reply]:
+    """Go on with a session that was begun elsewhere."""
+
+    def begin() -> Session:
+        try:
+            return model.policy.resume(state)
+        except SessionError as error:
+            raise RefusedError(422, "state", str(error)) from error
+
+    return _begun(model, tenant, begin, most)
+
+
+def _begun(
+    model: Model, tenant: str, begin: Callable[[], Session], most: int
+) -> Change[Reply]:
+    def change(connection: sqlite3.Connection) -> Reply:
+        have = connection.execute(
+            "SELECT sessions FROM tenants WHERE tenant = ?", (tenant,)
+        ).fetchone()
+        if have is not None and have[0] >= most:
+            raise RefusedError(
+                429,
+                "too-many-sessions",
+                f"there are {have[0]} sessions, which is as many as may be; delete some.",
+            )
+        session = begin()
+        id, at = secrets.token_urlsafe(16), ledger.now()
+        state = session.to_dict()
+        row = Row(
+            id, tenant, model.name, model.version, 0, "", at, at, False, False, ""
+        )
+        told = {key: state[key] for key in ("known", "limit", "prices", "log")}
+        happened = {"model": model.name, "version": model.version, **told}
+        row = _went_on(connection, row, model, session, ("created", happened))
+        connection.execute(
+            f"INSERT INTO sessions ({FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            tuple(vars(row).values()),
+        )
+        return Reply(201, to_json(shown(row, session)))
+
+    return change
+
+
+def tell(
+    shelf: Shelf,
+    tenant: str,
+    id: str,
+    revision: int | None,
+    sensor: str,
+    values: Any,
+    correct: bool,
+) -> Change[Reply]:
+    """Tell a session the values of a sensor, or correct them."""
+
+    def act(session: Session) -> Happened:
+        session.tell(sensor, values, replace=correct)
+        state = session.to_dict()
+        told = state["log"][-1][2] if state["log"] else []
+        return "told", {"sensor": sensor, "values": told, "correct": correct}
+
+    return _changed(shelf, tenant, id, revision, act)
+
+
+def unavailable(
+    shelf: Shelf,
+    tenant: str,
+    id: str,
+    revision: int | None,
+    sensor: str,
+    because: str | None,
+) -> Change[Reply]:
+    """Tell a session that a sensor cannot be had."""
+
+    def act(session: Session) -> Happened:
+        session.unavailable(sensor, because)
+        return "unavailable", {"sensor": sensor, "because": because}
+
+    return _changed(shelf, tenant, id, revision, act)
+
+
+def _changed(
+    shelf: Shelf,
+    tenant: str,
+    id: str,
+    revision: int | None,
+    act: Callable[[Session], Happened],
+) -> Change[Reply]:
+    def change(connection: sqlite3.Connection) -> Reply:
+        row = find(connection, tenant, id)
+        _check_revision(row, revision)
+        model, session = resumed(row, shelf)
+        happened = act(session)
+        if _state(session) != row.state:  # what is told twice changes nothing
+            row = _went_on(connection, row, model, session, happened)
+            connection.execute(
+                "UPDATE sessions SET revision = ?, state = ?, changed = ?, ended = ?, "
+                "watched = ?, receipt = ? WHERE id = ?",
+                (
+                    *(row.revision, row.state, row.changed, row.ended, row.watched),
+                    *(row.receipt, id),
+                ),
+            )
+        return Reply(200, to_json(shown(row, session)))
+
+    return change
+
+
+def delete(tenant: str, id: str, revision: int | None) -> Change[Reply]:
+    """Delete a session; its records stay in the ledger until they are pruned."""
+
+    def change(connection: sqlite3.Connection) -> Reply:
+        row = find(connection, tenant, id)
+        _check_revision(row, revision)
+        connection.execute("DELETE FROM sessions WHERE id = ?", (id,))
+        connection.execute("DELETE FROM replies WHERE session = ?", (id,))
+        ledger.append(connection, "deleted", {}, tenant, id)
+        return Reply(204, b"")
+
+    return change
+
+
+def _check_revision(row: Row, revision: int | None) -> None:
+    if revision is not None and revision != row.revision:
+        raise RefusedError(
+            409,
+            "stale-revision",
+            f"the session is at revision {row.revision}, not {revision}: somebody else "
+            f"has changed it; get it, and decide anew.",
+        )
+
+
+def _went_on(
+    connection: sqlite3.Connection,
+    row: Row,
+    model: Model,
+    session: Session,
+    happened: Happened,
+) -> Row:
+    """Write down what happened, and what the session says to it."""
+    kind, body = happened
+    ledger.append(connection, kind, plain(body), row.tenant, row.id)
+    step = session.ask()
+    if step is None:
+        decision = session.decision()
+        said = decision.to_dict()
+        record = ledger.append(connection, "decided", said, row.tenant, row.id)
+    else:
+        decision = None
+        asked = {"sensor": step.sensor, "cost": step.cost, "spent": step.spent}
+        record = ledger.append(connection, "asked", asked, row.tenant, row.id)
+    if decision is not None and not row.watched:
+        seen = watch.with_decision(
+            watch.read(connection, model.version),
+            model.reference,
+            decision,
+            {one.sensor for one in session.unseen},
+            _comparable(session.to_dict(), model),
+        )
+        watch.write(connection, model.version, seen)
+    return replace(
+        row,
+        revision=row.revision + 1,
+        state=_state(session),
+        changed=record.at,
+        ended=decision is not None,
+        watched=row.watched or decision is not None,
+        receipt=record.receipt,
+    )
+
+
+def _state(session: Session) -> str:
+    return json.dumps(session.to_dict())
+
+
+def _comparable(state: Mapping[str, Any], model: Model) -> bool:
+    """Whether a session began as training rows do."""
+    own_prices = bool(state["prices"]) and not model.policy.sensors.varying.size
+    return not state["known"] and state["limit"] is None and not own_prices
+
+
+# once -------------------------------------------------------------------------------------
+
+
+def once(
+    tenant: str, key: str | None, request: bytes, change: Change[Reply]
+) -> Change[Reply]:
+    """Make a change once for its key: who asks again gets the reply of the first time.
+
+    Parameters
+    ----------
+    tenant : str
+    key : str or None
+        None for a change that has no key.
+    request : bytes
+        What was asked: a key may not stand for two different things.
+    change : Change of Reply
+    """
+    if key is None:
+        return change
+    asked = hashlib.sha256(request).hexdigest()
+
+    def at_most_once(connection: sqlite3.Connection) -> Reply:
+        found = connection.execute(
+            "SELECT request, status, body FROM replies WHERE tenant = ? AND key = ?",
+            (tenant, key),
+        ).fetchone()
+        if found is not None:
+            if found[0] != asked:
+                raise RefusedError(
+                    422,
+                    "key-used",
+                    "the Idempotency-Key was used with another request; take a new one.",
+                )
+            return Reply(found[1], found[2].encode())
+        reply = change(connection)
+        session = json.loads(reply.body)["id"] if reply.body else ""
+        connection.execute(
+            "INSERT INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(tenant, key, asked, session),
+                *(reply.status, reply.body.decode(), ledger.now()),
+            ),
+        )
+        return reply
+
+    return at_most_once
