@@ -6,6 +6,11 @@
     unit = "dollars"                # what prices are counted in
     cost_weight = 0.001             # error, or loss, that one unit of cost is worth
     max_cost = 300                  # no example ever spends more
+    decimal = ","                   # in the cells of all columns: 37,3
+    thousands = "."                 # and 1.234,5
+
+    [reading]                       # columns that are written in another way
+    leukocytes = { decimal = ".", thousands = "," }
 
     [loss]                          # what it costs to mistake an example of each class
     0 = 60
@@ -20,7 +25,7 @@
     after = ["history"]             # what must be known before
     one_of = "imaging"              # at most one sensor with this label is bought
     transformer = ["impute", "scale"]  # for all its columns, or by column:
-                                       # { city = "one-hot", age = "impute" }
+                                       # { city = "one-hot", seen = "date" }
 """
 
 from __future__ import annotations
@@ -35,14 +40,31 @@ from pathlib import Path
 from typing import Any
 
 from sensortree.exceptions import SensorError
+from sensortree.persistence.reading import (
+    DECIMALS,
+    PLAIN_FORMAT,
+    THOUSANDS,
+    ColumnFormat,
+)
 from sensortree.text import listed
 
 MAX_BYTES = 2**20
 # What a TOML string cannot hold as it is: control characters, quotes, backslashes.
 ESCAPES = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
 ESCAPES |= {ord(character): f"\\{character}" for character in '"\\'}
-TRANSFORMERS = ("one-hot", "impute", "scale")
-TOP = ("target", "unit", "cost_weight", "max_cost", "loss", "sensors")
+TRANSFORMERS = ("one-hot", "date", "impute", "scale")
+FIRST = ("one-hot", "date")  # they make numbers, which the others need
+TOP = (
+    "target",
+    "unit",
+    "cost_weight",
+    "max_cost",
+    "decimal",
+    "thousands",
+    "reading",
+    "loss",
+    "sensors",
+)
 KEYS = (
     "columns",
     "cost",
@@ -88,6 +110,9 @@ class SensorsFile:
     cost_weight, max_cost : float or None
     loss : dict of class to number or to dict of answer to number, or None
         Classes as text.
+    form : ColumnFormat or None
+        How numbers are written in all columns but those of `reading`.
+    reading : dict of column to ColumnFormat
     """
 
     path: Path
@@ -97,6 +122,14 @@ class SensorsFile:
     cost_weight: float | None = None
     max_cost: float | None = None
     loss: Mapping[str, float | Mapping[str, float]] | None = None
+    form: ColumnFormat | None = None
+    reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
+
+    @property
+    def known(self) -> dict[str, ColumnFormat]:
+        """How the columns are written of which the file says so."""
+        everywhere = {} if self.form is None else dict.fromkeys(self.columns, self.form)
+        return {**everywhere, **self.reading}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,7 +157,32 @@ def read_sensors_file(path: Path) -> SensorsFile:
         top.number("cost_weight"),
         top.number("max_cost"),
         _loss(top.table("loss")) if "loss" in top.values else None,
+        _form(top),
+        _reading(top.table("reading")) if "reading" in top.values else {},
     )
+
+
+def _form(section: _Section) -> ColumnFormat | None:
+    """How numbers are written, where a section says so."""
+    if not {"decimal", "thousands"} & set(section.values):
+        return None
+    decimal = section.choice("decimal", DECIMALS, ".")
+    thousands = section.choice("thousands", THOUSANDS, "")
+    if decimal == thousands:
+        raise section.wrong(
+            "decimal", f"and thousands are both {decimal!r}; write one that differs."
+        )
+    return ColumnFormat(decimal, thousands)
+
+
+def _reading(section: _Section) -> dict[str, ColumnFormat]:
+    """How numbers are written, by column."""
+    forms = {}
+    for column in section.values:
+        own = section.table(column)
+        own.know(("decimal", "thousands"))
+        forms[column] = _form(own) or PLAIN_FORMAT
+    return forms
 
 
 def toml_key(name: str) -> str:
@@ -196,6 +254,13 @@ class _Section:
         value = self.values.get(key)
         if value is not None and (not isinstance(value, str) or not value):
             raise self.wrong(key, f'must be text, got {value!r}; write {key} = "...".')
+        return value
+
+    def choice(self, key: str, known: tuple[str, ...], usual: str) -> str:
+        """One of several texts."""
+        value = self.values.get(key, usual)
+        if not isinstance(value, str) or value not in known:
+            raise self.wrong(key, f"must be one of {listed(known)}, got {value!r}.")
         return value
 
     def number(self, key: str) -> float | None:
@@ -292,9 +357,10 @@ def _transformers(section: _Section, key: str, value: Any) -> tuple[str, ...]:
             )
     if not names or len(set(names)) < len(names):
         raise section.wrong(key, "must list each transformer once.")
-    if "one-hot" in names[1:]:
+    late = [name for name in names[1:] if name in FIRST]
+    if late:
         raise section.wrong(
-            key, "has 'one-hot' after another; it comes first, for it makes numbers."
+            key, f"has {late[0]!r} after another; it comes first, for it makes numbers."
         )
     return tuple(names)
 

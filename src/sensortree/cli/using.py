@@ -4,33 +4,74 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, picture, say, working, write
+from sensortree.exceptions import DataError
+
+if TYPE_CHECKING:
+    from sensortree.cli.data_file import DataFile
+
+INCOMPLETE = 3  # exit code: done, but for rows that cannot be used
+PROBLEMS_SAID = 5  # on stderr; the table has them all
 
 
 def evaluate(
     model: options.Model,
     data: options.Data,
     target: options.Truth,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     as_json: options.Json = False,
 ) -> None:
     """Report what a model spends on a table, and what it gets right."""
-    from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import labels_for, open_model, rows_as_lines, table_for
+    import numpy as np
 
-    policy, table = open_model(model), read_data(data, delimiter)
-    X, y = table_for(policy, table), labels_for(policy, table, target)
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import (
+        labels_for,
+        open_model,
+        problems_of,
+        rows_as_lines,
+        table_for,
+    )
+
+    policy = open_model(model)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    read, labels = table_for(policy, table), labels_for(policy, table, target)
+    problems = {**labels.unknown, **problems_of(policy, table, read)}
+    usable = ~np.isin(labels.rows, list(problems))
+    _tell(table, (*table.notes, *read.notes), problems)
+    if labels.n_empty:
+        say(f"{labels.n_empty} rows are left out: their {target} is empty.")
+    if not usable.any():
+        raise DataError(f"{data}: no row is left to evaluate.")
+    rows = labels.rows[usable]
     with working("evaluate"), rows_as_lines(table):
-        report = policy.report(X, y)
-    emit("evaluate", report.to_dict(), str(report), as_json)
+        report = policy.report(read.X[rows], labels.classes[usable])
+    document = {**report.to_dict(), "rows_left_out": len(table) - len(rows)}
+    emit("evaluate", document, str(report), as_json)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _tell(table: DataFile, notes: Iterable[str], problems: Mapping[int, str]) -> None:
+    """Say how a table was read, and which of its rows cannot be used."""
+    for note in notes:
+        say(note)
+    for row, why in list(problems.items())[:PROBLEMS_SAID]:
+        say(f"{table.place(row)}: {why}", "warning")
+    if problems:
+        say(f"{len(problems)} of {len(table)} rows cannot be used.", "warning")
 
 
 def predict(
@@ -55,29 +96,41 @@ def predict(
             help="Column of DATA to write beside the answers; may be repeated.",
         ),
     ] = None,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Answer each row of a table: class, probabilities, cost."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import open_model, rows_as_lines, table_for
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import (
+        open_model,
+        problems_of,
+        rows_as_lines,
+        table_for,
+    )
 
     if output is not None:
         check_free(output, force)
-    policy, table = open_model(model), read_data(data, delimiter)
+    policy = open_model(model)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
     for name in keep or []:
         table.require(name, "--keep")
-    X = table_for(policy, table)
+    read = table_for(policy, table)
     with working("predict"), rows_as_lines(table):
-        answers = _answers(policy, X)
+        problems = problems_of(policy, table, read)
+        answers = _answers(policy, table, read.X, problems)
     for name in keep or []:
         if name in answers:
             raise typer.BadParameter(
                 f"the answers have a column {name!r} already; rename that of {data}, or "
-                f"leave it out: rows are answered in their order.",
+                f"leave it out: {table.unit} says which row of {data} it is.",
                 param_hint="--keep",
             )
+    _tell(table, (*table.notes, *read.notes), problems)
     answers = {**{name: table.texts(name).tolist() for name in keep or []}, **answers}
     rows = [
         dict(zip(answers, row, strict=True))
@@ -86,16 +139,40 @@ def predict(
     text = _as_csv(answers, rows)
     if output is not None:
         write(output, text)
-        say(f"{output} written: {len(rows)} rows.")
+        said = f", {len(problems)} of them without an answer" if problems else ""
+        say(f"{output} written: {len(rows)} rows{said}.")
         text = ""
     if as_json:
         emit("predict", {"rows": rows}, "", as_json)
     elif text:
         typer.echo(text, nl=False)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
 
 
-def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
-    """Columns of the answers."""
+def _answers(
+    model: Any, table: DataFile, X: Any, problems: Mapping[int, str]
+) -> dict[str, list[Any]]:
+    """Columns of the answers; empty cells and the reason where there is no answer."""
+    answered = [row for row in range(len(table)) if row not in problems]
+    found: dict[str, list[Any]] = _found(model, X[answered]) if answered else {}
+    position = {row: at for at, row in enumerate(answered)}
+    columns = {
+        name: [
+            values[position[row]] if row in position else None
+            for row in range(len(table))
+        ]
+        for name, values in found.items()
+    }
+    return {
+        table.unit: list(table.lines),
+        **columns,
+        "problem": [problems.get(row, "") for row in range(len(table))],
+    }
+
+
+def _found(model: Any, X: Any) -> dict[str, list[Any]]:
+    """Columns of the answers to rows that have one."""
     proba, classes = model.predict_proba(X), model.classes_.tolist()
     names = model.sensors_.names
     bought = [
@@ -122,10 +199,17 @@ def _as_csv(head: Any, rows: list[dict[str, Any]]) -> str:
 def explain(
     model: options.Model,
     data: options.Data,
-    row: Annotated[
-        int,
-        typer.Option("--row", metavar="N", min=1, help="Row of the table, from 1."),
-    ] = 1,
+    line: Annotated[
+        int | None,
+        typer.Option(
+            "--line",
+            metavar="N",
+            min=1,
+            show_default=False,
+            help="Line of the file, as messages and `predict` number it: 2 is the first "
+            "below the header. In a Parquet file, the row from 1. By default the first.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -137,25 +221,39 @@ def explain(
         ),
     ] = None,
     force: options.Force = False,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     as_json: options.Json = False,
 ) -> None:
     """Say why one row buys what it buys, and what it could have bought."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import open_model, table_for
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import open_model, problems_of, table_for
 
     if output is not None:
         check_free(output, force)
-    policy, table = open_model(model), read_data(data, delimiter)
-    if row > len(table):
+    policy = open_model(model)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    line = table.lines[0] if line is None else line
+    if line not in table.lines:
         raise typer.BadParameter(
-            f"{row} is beyond the last row, {len(table)}.", param_hint="--row"
+            f"there is no row in {table.unit} {line}; rows are from {table.lines[0]} to "
+            f"{table.lines[-1]}.",
+            param_hint="--line",
         )
-    X = table_for(policy, table)[row - 1 : row]
-    explanation = policy.explain(X)
+    row = table.lines.index(line)
+    read = table_for(policy, table)
+    problems = problems_of(policy, table, read)
+    if row in problems:
+        raise DataError(f"{table.place(row)}: {problems[row]}.")
+    _tell(table, (*table.notes, *read.notes), {})
+    explanation = policy.explain(read.X[row : row + 1])
     if output is not None:
         write(output, explanation.to_html())
-    emit("explain", {"row": row, **explanation.to_dict()}, str(explanation), as_json)
+    document = {table.unit: line, **explanation.to_dict()}
+    emit("explain", document, str(explanation), as_json)
 
 
 def inspect(model: options.Model, as_json: options.Json = False) -> None:

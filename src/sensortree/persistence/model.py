@@ -20,6 +20,7 @@ from sensortree.persistence.problem import (
     write_loss,
     write_sensors,
 )
+from sensortree.persistence.reading import read_reading, write_reading
 from sensortree.persistence.saved import REPORTS, SavedModel
 from sensortree.persistence.transformers import (
     MAX_WIDTH,
@@ -94,7 +95,14 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             name: plain(getattr(model, f"{name}_", None), f"{name}_")
             for name in REPORTS
         },
+        **_write_reading(model),
     }
+
+
+def _write_reading(model: Any) -> dict[str, Any]:
+    """How the cells of a table were written, of a model that was learned from a file."""
+    reading = getattr(model, "reading_", None)
+    return {} if reading is None else {"reading": write_reading(reading)}
 
 
 def _are_named(model: Any, sensors: SensorSet) -> bool:
@@ -145,8 +153,10 @@ def read_model(
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
+    reading = read_reading(fields, "reading") if fields.has("reading") else None
     fields.end()
-    return SavedModel(policy, np.array(columns, object) if named else None, evidence)
+    names = np.array(columns, object) if named else None
+    return SavedModel(policy, names, evidence, reading)
 
 
 def _read_columns(problem: Fields) -> tuple[str, ...]:
