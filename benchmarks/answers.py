@@ -851,8 +851,11 @@ def pieces(value: Any) -> Iterator[bytes]:
 
 
 def digests_of(fit: Callable[[], Asked]) -> dict[str, str]:
-    """Fit, ask, and digest; warnings are answers too."""
-    with warnings.catch_warnings(record=True) as heard:
+    """Fit, ask, and digest; warnings are answers too, the date is none."""
+    with (
+        warnings.catch_warnings(record=True) as heard,
+        mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="0"),
+    ):
         warnings.simplefilter("always")
         asked = fit()
         found = {what: digest(said) for what, said in answers(asked)}

@@ -142,7 +142,9 @@ def test_a_step_says_why(iris):
     assert total == pytest.approx(why.score)
     assert {"x0", "x1", "P(1)", "entropy"} <= {c.name for c in why.contributions}
     assert 0 < why.share <= 1
-    assert str(why).startswith(f"node {why.node}: g = ")
+    assert why.details.startswith(f"node {why.node}: g = ")
+    assert str(why).startswith("so far class 1 (probability ")
+    assert "length changes the answer for " in str(why)
 
 
 def test_what_is_known_at_the_start_is_free_and_used(iris):

@@ -355,7 +355,9 @@ def test_explain_and_predict_count_rows_by_the_line_of_the_file(folder):
     form = document(*arguments, "--line", 4)
     assert form["line"] == rows[2]["line"] == 4
     assert (form["answer"], form["spent"]) == (rows[2]["answer"], rows[2]["cost"])
-    assert "start: buy history" in run(*arguments, "--line", 4).stdout
+    said = run(*arguments, "--line", 4).stdout
+    assert "1. buys history (0), as everybody does" in said
+    assert "start: buy history" in run(*arguments, "--details").stdout
     assert document(*arguments)["line"] == 2
     said = run(*arguments, "--line", 122, code=2).stderr
     assert "rows are from 2 to 121" in " ".join(said.replace("│", " ").split())
@@ -376,8 +378,16 @@ def test_explain_names_the_ways_not_taken_and_draws_them(folder, tmp_path):
 
 def test_inspect_shows_sensors_tree_and_certificate(folder):
     result = run("inspect", folder / "model.json")
-    assert re.search(r"^glucose +2.5 +glucose$", result.stdout, re.MULTILINE)
-    assert re.search(r"^scan +varies +scan$", result.stdout, re.MULTILINE)
+    for line in (
+        r"^sensor +cost \(dollars\) +terms +columns$",
+        r"^glucose +2.5 +2 in all after another of blood +glucose$",
+        r"^scan +varies +needs glucose +scan$",
+        r"^target: sick$",
+        r"^learned from: 120 rows of data.csv$",
+        r"^prices in: dollars$",
+        r"^held-out rows: error 0\.\d+ ± 0\.\d+, mean cost .* dollars$",
+    ):
+        assert re.search(line, result.stdout, re.MULTILINE), line
     assert "node 0 knows history" in result.stdout
     assert "certificate of the linear program: optimum in [" in result.stdout
     form = document("inspect", folder / "model.json")
@@ -458,12 +468,21 @@ def test_a_questionnaire_ends_in_the_answer_of_predict(folder):
         assert " ".join(form["acquired"]) == answers[i]["sensors"]
 
 
+def test_every_question_is_asked_with_a_reason(folder):
+    said = run("ask", folder / "plain.json", typed="0.05\n0.1\n").stdout
+    assert "glucose costs 2" in said
+    assert "everybody is asked this" in said
+    assert re.search(r"so far class [01] \(probability \d+ %\); scan changes", said)
+    stopped = run("ask", folder / "plain.json", typed="3\n").stdout
+    assert re.search(r"why: so far .*; stops here: scan would change the", stopped)
+
+
 def test_what_cannot_be_is_asked_for_again(folder):
     typed = "fifty\n50\nnowhere\nNorth\n" + "0.1\n" * 5
     result = run("ask", folder / "model.json", "--price", "scan=6", typed=typed)
     assert "'fifty' is not a number" in result.stderr
     assert "'nowhere' is not known; it may be 1, north, south" in result.stderr
-    assert "history costs 0" in result.stdout
+    assert "history costs 0 dollars" in result.stdout
     assert re.search(r"answer: [01] \(probability", result.stdout)
 
 
@@ -505,6 +524,11 @@ def test_json_lines_carry_a_session(folder):
     assert kinds == ["step", "step", "error", "error", "error", "decision"]
     assert lines[0]["step"]["sensor"] == "glucose"
     assert lines[0]["step"]["columns"] == ["glucose"]
+    assert lines[0]["step"]["why"] is None
+    why = lines[1]["step"]["why"]
+    assert "scan changes the answer for" in why["text"]
+    assert why["change"]["changed"] <= why["change"]["rows"]
+    assert why["influences"][0]["words"] in ("the probability", "glucose = 0.05")
     assert "'xray' is not a sensor" in lines[2]["error"]
     assert lines[-1]["decision"]["stopped_because"] == "unavailable"
     assert lines[-1]["decision"]["spent"] == 2.0

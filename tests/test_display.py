@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sensortree import (
+    About,
     DataError,
     Leaf,
     MissingDependencyError,
@@ -491,6 +492,7 @@ class TestSensorUse:
         model = SimpleNamespace(
             sensors_=sensor_set(2),
             classes_=np.array(["maybe", "no", "yes"]),
+            about_=About(),
             acquired=lambda X: np.array([[1, 0], [1, 1], [1, 1]], dtype=bool),
         )
         y = np.array(["no", "no", "yes"])
@@ -590,6 +592,7 @@ def test_rows_that_can_afford_no_leaf_are_in_no_share():
     class Model:
         policy = toy_policy(max_cost=2.0)
         tree_, sensors_, classes_ = policy.tree, policy.sensors, policy.classes
+        about_ = policy.about
 
         def apply(self, X):
             return self.policy.apply(Table(X))

@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from test_public_api import in_a_new_process
 
 from sensortree import (
+    About,
     Leaf,
     Node,
     PathDisplay,
@@ -514,6 +515,7 @@ def model_of(tree: SensorTree) -> SimpleNamespace:
     columns = tuple((i,) for i in range(len(names)))
     mix = np.ones((tree.n_leaves, 2))
     policy = SimpleNamespace(
+        about=About(),
         tree=tree,
         sensors=SensorSet(names, columns, np.ones(len(names))),
         flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix),

@@ -231,3 +231,48 @@ FOREIGN = [
 def test_another_kind_stays_as_it_is(transformer):
     fitted = transformer.fit(np.round(NUMBERS))
     assert compile_transformer(fitted) is fitted
+
+
+# what the columns mean --------------------------------------------------------------------
+
+
+def test_every_column_that_comes_out_has_a_name_and_a_column_it_is_made_of():
+    imputer = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    both = make_column_transformer(
+        (OneHotEncoder(drop=["low"]), ["word"]), (imputer, ["age", "count"])
+    )
+    plain = compile_transformer(both.fit(MIXED))
+    names = plain.names(list(MIXED.columns))
+    assert names == ("word = high", "word = mid", "age", "count", "age is missing")
+    assert plain.sources == (2, 2, 0, 1, 0)
+    assert plain.width == len(names) == len(plain.sources)
+
+
+def test_a_one_hot_column_is_1_where_what_its_name_says_is_true():
+    plain = compile_transformer(OneHotEncoder().fit(HOLED_WORDS))
+    made = plain.transform(HOLED_WORDS)
+    for i, name in enumerate(plain.names(["a"])):
+        if name == "a is missing":
+            said = HOLED_WORDS["a"].isna()
+        else:
+            said = "a = " + HOLED_WORDS["a"] == name
+        np.testing.assert_array_equal(made[:, i] == 1, said)
+    assert "a is missing" in plain.names(["a"])
+
+
+@pytest.mark.parametrize(
+    "transformer", [StandardScaler(), MinMaxScaler(), OrdinalEncoder()]
+)
+def test_what_keeps_columns_keeps_their_names(transformer):
+    plain = compile_transformer(transformer.fit(NUMBERS))
+    assert plain.names(["a", "b", "c"]) == ("a", "b", "c")
+    assert plain.sources == (0, 1, 2)
+
+
+def test_rare_categories_share_a_name_as_they_share_a_column():
+    X = np.array([["a"]] * 10 + [["b"]] * 10 + [["c"], ["d"]], dtype=object)
+    encoder = OneHotEncoder(min_frequency=3, sparse_output=False).fit(X)
+    plain = compile_transformer(encoder)
+    named = plain.names(["city"])
+    assert named == ("city = a", "city = b", "city = one of 2 rare ones")
+    assert len(named) == plain.width == encoder.transform(X).shape[1]

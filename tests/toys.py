@@ -9,7 +9,7 @@ import numpy as np
 from sensortree import Leaf, Node, Policy, SensorSet, SensorTree
 from sensortree.policy.classifiers import ConstantScorer
 from sensortree.policy.decisions import DecisionFeatures, DecisionFunction, Raw
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Answers, Flow
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.sensor import Terms
@@ -25,7 +25,7 @@ def toy_policy(
     """Everybody buys a (1 dollar); who has a > 0 buys b too (3 dollars).
 
     With a alone the answer is "no", with both it is "yes" (4 to 1). Of ten training rows,
-    four went on to b.
+    four went on to b. b always changes the answer.
     """
     sensors = SensorSet(
         ("a", "b"), ((0,), (1,)), np.array([1.0, 3.0]), ("A", "B"), terms
@@ -50,6 +50,12 @@ def toy_policy(
             stop_loss=np.array([stop_loss]),
             kept_loss=np.array([0.2]),
             total_loss=0.2,
+            answers=Answers(
+                given=np.array([[6.0, 0.0], [0.0, 4.0]]),
+                right=np.array([5.0, 3.0]),
+                changed=np.array([[0.0, 4.0]]),
+                would_change=np.array([[0.0, 6.0]]),
+            ),
         ),
         Loss(None if loss is None else np.array(loss, dtype=float)),
         cost_weight,

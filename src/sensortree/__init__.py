@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
+    from sensortree.policy.about import About, HeldOut
     from sensortree.policy.explanation import Explanation
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ASTCClassifier",
+    "About",
     "AlternatingTreeClassifier",
     "BudgetWarning",
     "CSTCClassifier",
@@ -89,6 +91,7 @@ __all__ = [
     "Explanation",
     "FewRowsWarning",
     "FitReport",
+    "HeldOut",
     "Leaf",
     "MaskedPolicy",
     "MissingDependencyError",
@@ -135,6 +138,7 @@ __all__ = [
 
 _HOME = {
     "ASTCClassifier": "estimators",
+    "About": "policy.about",
     "AlternatingTreeClassifier": "estimators",
     "CSTCClassifier": "estimators",
     "CascadeClassifier": "estimators",
@@ -145,6 +149,7 @@ _HOME = {
     "DecisionReport": "estimators",
     "Explanation": "policy.explanation",
     "FitReport": "learning.timing",
+    "HeldOut": "policy.about",
     "Leaf": "tree.tree",
     "MaskedPolicy": "policy.masked",
     "MyopicClassifier": "estimators",

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 
 def listed(names: Iterable[str]) -> str:
     """Show some names in a message."""
@@ -40,3 +42,69 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def value_words(value: Any) -> str:
+    """Show a value of a table as a reader would write it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        return str(value)
+    number = float(value)
+    whole = number.is_integer() and abs(number) < 1e15
+    return str(int(number)) if whole else f"{number:.6g}"
+
+
+def reading_words(column: str, value: Any) -> str:
+    """Show a value with its column, as "smoking = former" or "age is missing"."""
+    if value is None or value != value:
+        return f"{column} is missing"
+    return f"{column} = {value_words(value)}"
+
+
+def chance_words(probability: float) -> str:
+    """Show a probability in whole percent; what is not certain is not written as such."""
+    if 0 < probability < 0.01:
+        return "< 1 %"
+    if 0.99 < probability < 1:
+        return "> 99 %"
+    return f"{100 * probability:.0f} %"
+
+
+# Shares that have ordinary words; rarer ones are "one in" a number.
+COMMON = {
+    1 / 8: "one in eight",
+    1 / 7: "one in seven",
+    1 / 6: "one in six",
+    1 / 5: "one in five",
+    1 / 4: "one in four",
+    3 / 10: "three in ten",
+    1 / 3: "one in three",
+    2 / 5: "two in five",
+    1 / 2: "one in two",
+    3 / 5: "three in five",
+    2 / 3: "two in three",
+    3 / 4: "three in four",
+    4 / 5: "four in five",
+    9 / 10: "nine in ten",
+}
+STEPS = ((20, 1), (60, 5), (200, 10), (1000, 50))  # "one in 40" is not counted finely
+NUMBERS = ("nine", "ten", "eleven", "twelve")
+
+
+def frequency_words(share: float) -> str:
+    """Show a share as one speaks of it: "one in five", "none", "one in 40"."""
+    share = round(float(share), 9)
+    if share <= 0:
+        return "none"
+    if share >= 1:
+        return "all"
+    if share > 0.95:
+        return "nearly all"
+    if share < 1 / 8.5:
+        times = round(1 / share)
+        if times <= 12:
+            return f"one in {NUMBERS[times - 9]}"
+        if times >= 1000:
+            return "fewer than one in a thousand"
+        step = next(step for most, step in STEPS if times < most)
+        return f"one in {step * round(times / step)}"
+    return COMMON[min(COMMON, key=lambda common: abs(common - share))]

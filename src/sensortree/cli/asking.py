@@ -71,13 +71,11 @@ def ask(
     typer.echo(ADVICE, err=True)
     while (step := session.ask()) is not None:
         _question(session, step, loaded, err=as_json)
-    decision = session.decision()
-    emit(
-        "ask",
-        decision_dict(decision, loaded),
-        _decision_text(decision, loaded),
-        as_json,
-    )
+    decision, why = session.decision(), session.step.why
+    text = _decision_text(decision, loaded)
+    if why is not None and not why.bought:
+        text += f"\nwhy: {why}"
+    emit("ask", decision_dict(decision, loaded), text, as_json)
 
 
 # a person ---------------------------------------------------------------------------------
@@ -89,9 +87,10 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
     from sensortree.exceptions import DataError
 
     assert step.sensor is not None
+    why = "everybody is asked this" if step.why is None else step.why
     typer.echo(
-        f"\n{step.sensor} costs {step.cost:g} (spent {step.spent:g}, at most "
-        f"{step.worst_case_remaining:g} to come)",
+        f"\n{step.sensor} costs {model.about_.money(step.cost)} (spent {step.spent:g}, "
+        f"at most {step.worst_case_remaining:g} to come)\n  {why}",
         err=err,
     )
     categories = categories_of(model)
@@ -176,7 +175,7 @@ def _say_step(session: Session, model: SavedModel) -> None:
         typer.echo(to_json({"decision": decision}))
         return
     said = step._asdict()
-    said.pop("why")
+    said["why"] = None if step.why is None else step.why.to_dict()
     said["proba"] = _by_class(step.proba, model)
     typer.echo(to_json({"step": said}))
 
@@ -246,6 +245,6 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
     }[decision.stopped_because]
     return (
         f"\nanswer: {decision.label} (probability {likely:.3g})\n"
-        f"spent {decision.spent:g} on {bought}; everything else would have cost "
-        f"{decision.saved:g} more{because}"
+        f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
+        f"have cost {decision.saved:g} more{because}"
     )

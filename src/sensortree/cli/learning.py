@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +67,7 @@ def fit(
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
     from sensortree.cli.layout import Layout
-    from sensortree.cli.problem import name_columns
+    from sensortree.cli.problem import name_parts
 
     if budget is not None and cost_weight is not None:
         raise typer.BadParameter(
@@ -85,8 +86,7 @@ def fit(
     estimator = _estimator(chosen, budget)
     with working("fit") as work:
         estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y)
-    model = name_columns(estimator, problem.columns)
-    model.reading_ = problem.reading
+    model = name_parts(estimator, problem)
     save(model, output)
     emit(
         "fit", _fit_document(model, problem, output), _fit_text(model, output), as_json
@@ -149,7 +149,7 @@ def curve(
             estimator, problem.X, problem.y, cost_weights=weights, cv=cv
         )
     if plot is not None:
-        write(plot, _curve_picture(found, plot, problem.file.unit))
+        write(plot, _curve_picture(found, plot))
     text = _curve_csv(found) if as_csv else str(found)
     emit("curve", found.to_dict(), text, as_json)
 
@@ -248,16 +248,19 @@ def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
             k: getattr(proof, k) for k in ("lower", "upper", "gap", "reach")
         },
         "chosen": None if chosen is None else chosen.to_dict(),
+        "about": asdict(model.about_),
         "digest": model.policy_.digest,
     }
 
 
 def _fit_text(model: Any, output: Path) -> str:
-    report = model.decision_report_
+    report, about = model.decision_report_, model.about_
+    held_out = [] if about.held_out is None else [about.score]
     lines = [
         f"{model.tree_}\n",
         f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
         f"linear program: {model.certificate_}",
+        *held_out,
         f"{output} written; `sensortree evaluate` says what it does on other rows.",
     ]
     if hasattr(model, "chosen_"):  # for a budget
@@ -274,7 +277,7 @@ def _curve_csv(found: Any) -> str:
     return "\n".join(lines)
 
 
-def _curve_picture(found: Any, path: Path, unit: str) -> bytes:
+def _curve_picture(found: Any, path: Path) -> bytes:
     from sensortree.display import TradeoffDisplay
 
-    return picture(TradeoffDisplay.from_curve(found, unit=unit).plot().figure_, path)
+    return picture(TradeoffDisplay.from_curve(found).plot().figure_, path)

@@ -1,7 +1,7 @@
 """`Problem`: a data file and a sensors.toml, as what the library takes.
 
 Columns go in as an array, so that a model that was learned here needs no library of
-frames where it is used; `name_columns` then tells the model what they are called.
+frames where it is used; `name_parts` then tells the model what they are called.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ class Problem:
             "loss": self.loss,
             "cost_weight": next(w for w in weights if w is not None),
             "max_cost": next((cap for cap in caps if cap is not None), None),
+            "unit": file.unit,
         }
 
 
@@ -399,13 +400,21 @@ def _losses(problem: Problem) -> dict[Any, Any] | None:
     return losses
 
 
-def name_columns(model: Any, columns: Sequence[str]) -> Any:
-    """Tell a fitted model what its columns are called."""
-    reader = model.policy_.reader
+def name_parts(model: Any, problem: Problem) -> Any:
+    """Tell a fitted model what its parts are called, and how its cells are written."""
+    columns, reader = problem.columns, model.policy_.reader
     sensors = replace(reader.sensors, column_names=tuple(columns))
-    model.policy_ = replace(model.policy_, reader=replace(reader, sensors=sensors))
+    about = replace(
+        model.policy_.about,
+        target=problem.file.target or "",
+        data=problem.data.path.name,
+    )
+    model.policy_ = replace(
+        model.policy_, reader=replace(reader, sensors=sensors), about=about
+    )
     model.sensors_ = sensors
     model.feature_names_in_ = np.array(columns, dtype=object)
+    model.reading_ = problem.reading
     return model
 
 

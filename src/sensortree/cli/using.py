@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -220,6 +221,13 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="Scores, contributions and margins in place of plain words.",
+        ),
+    ] = False,
     force: options.Force = False,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -252,12 +260,12 @@ def explain(
     explanation = policy.explain(read.X[row : row + 1])
     if output is not None:
         write(output, explanation.to_html())
-    document = {table.unit: line, **explanation.to_dict()}
-    emit("explain", document, str(explanation), as_json)
+    text = explanation.details if details else str(explanation)
+    emit("explain", {table.unit: line, **explanation.to_dict()}, text, as_json)
 
 
 def inspect(model: options.Model, as_json: options.Json = False) -> None:
-    """Show a model's sensors, prices, tree and certificate."""
+    """Show what a model is about: data, prices, tree, held-out score, certificate."""
     from sensortree.cli.models import open_model
 
     document = described(open_model(model))
@@ -275,12 +283,15 @@ def described(model: Any) -> dict[str, Any]:
             "columns": [sensors.column_names[c] for c in sensors.columns[i]],
             "group": sensors.terms[i].group,
             "surcharge": sensors.terms[i].surcharge,
+            "discounted_cost": float(sensors.costs[i]) - sensors.terms[i].surcharge,
             "after": sorted(sensors.terms[i].after),
             "one_of": sensors.terms[i].one_of,
         }
         for i, name in enumerate(sensors.names)
     ]
     return {
+        "about": asdict(model.about_),
+        "about_text": str(model.about_),
         "classes": model.classes_.tolist(),
         "sensors": listed,
         "cost_weight": policy.cost_weight,
@@ -301,6 +312,7 @@ def _described_text(document: dict[str, Any]) -> str:
         [
             s["sensor"],
             "varies" if s["varies"] else f"{s['cost']:g}",
+            _terms_text(s),
             ", ".join(s["columns"]),
         ]
         for s in document["sensors"]
@@ -313,10 +325,12 @@ def _described_text(document: dict[str, Any]) -> str:
             f"optimum{limit if isfinite(proof['reach']) else ''} in "
             f"[{proof['lower']:.6g}, {proof['upper']:.6g}], to {proof['tol']:.2g}"
         )
-    cap = document["max_cost"]
+    cap, unit = document["max_cost"], document["about"]["unit"]
+    cost = f"cost ({unit})" if unit else "cost"
     return "\n".join(
         [
-            aligned(("sensor", "cost", "columns"), lines, "left"),
+            *([document["about_text"], ""] if document["about_text"] else []),
+            aligned(("sensor", cost, "terms", "columns"), lines, "left"),
             "",
             document["tree_text"],
             "",
@@ -328,6 +342,22 @@ def _described_text(document: dict[str, Any]) -> str:
             f"digest: {document['digest']}",
         ]
     )
+
+
+def _terms_text(sensor: dict[str, Any]) -> str:
+    """What a sensor's price and purchase depend on."""
+    said = []
+    if sensor["group"] is not None and sensor["surcharge"]:
+        cheaper = "less" if sensor["varies"] else "in all"
+        price = sensor["surcharge" if sensor["varies"] else "discounted_cost"]
+        said.append(f"{price:g} {cheaper} after another of {sensor['group']}")
+    elif sensor["group"] is not None:
+        said.append(f"of {sensor['group']}")
+    if sensor["after"]:
+        said.append(f"needs {', '.join(sensor['after'])}")
+    if sensor["one_of"] is not None:
+        said.append(f"one of {sensor['one_of']}")
+    return "; ".join(said) or "–"
 
 
 def plot(
@@ -342,8 +372,14 @@ def plot(
         ),
     ] = Path("tree.svg"),
     unit: Annotated[
-        str, typer.Option("--unit", metavar="TEXT", help="What prices are counted in.")
-    ] = "",
+        str | None,
+        typer.Option(
+            "--unit",
+            metavar="TEXT",
+            show_default=False,
+            help="What prices are counted in; by default what the model says.",
+        ),
+    ] = None,
     leaves: Annotated[
         int,
         typer.Option(

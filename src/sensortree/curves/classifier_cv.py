@@ -73,7 +73,7 @@ class SensorTreeClassifierCV(
         The folds, for the curve and for judging leaf classifiers.
     costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
             classifier, calibration, savings, errors, decision_features, refine, solver, \
-            tol, l2, l1, fallback, n_jobs, verbose
+            tol, l2, l1, fallback, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
         is picked, and the fit on all rows is finished.
@@ -140,6 +140,7 @@ class SensorTreeClassifierCV(
         fallback: bool = True,
         n_jobs: int | None = None,
         verbose: bool = False,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.budget = budget
@@ -168,6 +169,7 @@ class SensorTreeClassifierCV(
         self.fallback = fallback
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.unit = unit
 
     @with_callbacks
     def fit(

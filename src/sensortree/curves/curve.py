@@ -54,6 +54,8 @@ class TradeoffCurve:
     nothing, everything : (mean cost, error) or None
         Of models that buy no more than they must, and of one that buys all sensors for
         everybody; None if not measured, or not allowed.
+    unit : str
+        What costs are counted in; "" if nobody said.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class TradeoffCurve:
     measure: Literal["error", "loss"] = "error"
     nothing: Point | None = field(default=None, kw_only=True)
     everything: Point | None = field(default=None, kw_only=True)
+    unit: str = field(default="", kw_only=True)
 
     @classmethod
     def from_folds(
@@ -96,7 +99,7 @@ class TradeoffCurve:
         fold_weight : array-like of shape (n_folds,), default=None
             What each fold counts in the means; all the same by default.
         **others
-            `measure`, `nothing`, `everything`.
+            `measure`, `nothing`, `everything`, `unit`.
         """
         weight = np.asarray(cost_weight, dtype=np.float64)
         error = np.asarray(fold_error, dtype=np.float64)
@@ -252,6 +255,7 @@ class TradeoffCurve:
         """Give the curve as plain numbers, strings and lists; None for NaN."""
         return {
             "measure": self.measure,
+            "unit": self.unit,
             "nothing": _pair(self.nothing),
             "everything": _pair(self.everything),
             "points": [
@@ -281,7 +285,8 @@ class TradeoffCurve:
             ]
             for i in range(len(self))
         ]
-        said = [aligned(("cost weight", "mean cost", self.measure), lines)]
+        cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
+        said = [aligned(("cost weight", cost, self.measure), lines)]
         said += [
             f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:.4f}"
             for name, end in (
@@ -467,6 +472,7 @@ def measured_curve(
         measure="error" if folds.estimator.loss is None else "loss",
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
+        unit=folds.settings.unit,
     )
 
 

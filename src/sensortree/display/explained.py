@@ -24,12 +24,20 @@ def explained(explanation: Any) -> str:
     explanation : Explanation
     """
     picture = PathDisplay.from_explanation(explanation).to_svg()
+    steps = "".join(
+        f"<li>{'<br>'.join(escaped(line) for line in step)}</li>"
+        for step in explanation.steps
+    )
     return "\n".join(
         [
-            f"<p><b>{escaped(explanation.summary)}</b><br>",
-            f"start: {escaped(explanation.beginning)}</p>",
+            f"<p><b>{escaped(explanation.summary)}</b></p>",
+            f"<ol>{steps}</ol>",
             f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>',
+            "<details><summary>Scores and margins</summary>",
+            '<div style="overflow-x:auto">',
             *(_fork(fork) for fork in explanation.forks),
+            f"<pre>{escaped(explanation.details)}</pre>",
+            "</div></details>",
         ]
     )
 

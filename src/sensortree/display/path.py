@@ -101,7 +101,11 @@ class PathDisplay:
 
     @classmethod
     def from_explanation(
-        cls, explanation: Any, *, unit: str = "", max_leaves: int | None = LINES
+        cls,
+        explanation: Any,
+        *,
+        unit: str | None = None,
+        max_leaves: int | None = LINES,
     ) -> PathDisplay:
         """Show what an explanation says.
 
@@ -109,8 +113,8 @@ class PathDisplay:
         ----------
         explanation : Explanation
             Such as ``model.explain(x)``.
-        unit : str, default=""
-            What a price is counted in.
+        unit : str, default=None
+            What a price is counted in; by default what the model says.
         max_leaves : int or None, default=32
             Leaves of a tree that is drawn whole.
 
@@ -127,7 +131,7 @@ class PathDisplay:
             f"{explanation.answer} ({likely:.2f})",
             {passage.node: passage.score for passage in explanation.nodes},
             prices=explanation.prices,
-            unit=unit,
+            unit=explanation.policy.about.unit if unit is None else unit,
             max_leaves=max_leaves,
         )
 
@@ -138,7 +142,7 @@ class PathDisplay:
         x: Any,
         *,
         prices: ArrayLike | None = None,
-        unit: str = "",
+        unit: str | None = None,
         max_leaves: int | None = LINES,
     ) -> PathDisplay:
         """Follow one row through a fitted tree.
@@ -149,8 +153,8 @@ class PathDisplay:
         x : array-like of shape (n_features,), pandas Series, or table of one row
         prices : array-like of shape (n_sensors,), default=None
             Prices of the row, if the model was fitted with such.
-        unit : str, default=""
-            What a price is counted in.
+        unit : str, default=None
+            What a price is counted in; by default what the model says.
         max_leaves : int or None, default=32
             Leaves of a tree that is drawn whole.
 

@@ -96,7 +96,7 @@ class SensorUseDisplay:
         sample_weight: ArrayLike | None = None,
         *,
         prices: ArrayLike | None = None,
-        unit: str = "",
+        unit: str | None = None,
     ) -> SensorUseDisplay:
         """Count what the rows of a table buy.
 
@@ -109,8 +109,8 @@ class SensorUseDisplay:
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each row, if the model was fitted with such.
-        unit : str, default=""
-            What a price is counted in.
+        unit : str, default=None
+            What a price is counted in; by default what the model says.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class SensorUseDisplay:
             model.classes_,
             _means(of_class, acquired),
             _means(weight[None, :], acquired)[0],
-            unit=unit,
+            unit=model.about_.unit if unit is None else unit,
         )
 
     def plot(self, ax: Any = None, *, cmap: str = "cividis") -> SensorUseDisplay:

@@ -102,7 +102,7 @@ class TradeoffDisplay:
         *,
         chosen: Any = None,
         ends: bool = True,
-        unit: str = "",
+        unit: str | None = None,
     ) -> TradeoffDisplay:
         """Show measured curves, with standard errors of cost and accuracy.
 
@@ -114,8 +114,8 @@ class TradeoffDisplay:
             What was picked from a curve, such as `chosen_` of `SensorTreeClassifierCV`.
         ends : bool, default=True
             Whether the grey lines are drawn.
-        unit : str, default=""
-            What a cost is counted in.
+        unit : str, default=None
+            What a cost is counted in; by default what the curve says.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class TradeoffDisplay:
                 label: (one.mean_cost, height(one.error), one.error_se)
                 for label, one in curves.items()
             },
-            unit=unit,
+            unit=first.unit if unit is None else unit,
             measure="accuracy" if by_error else "mean loss",
             cost_errors={label: one.cost_se for label, one in curves.items()},
             chosen={label: choice.index for label, choice in picked.items()},
@@ -166,7 +166,7 @@ class TradeoffDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, *, ends: bool = True, unit: str = ""
+        cls, model: Any, *, ends: bool = True, unit: str | None = None
     ) -> TradeoffDisplay:
         """Show the curves that models were picked from, and the points picked.
 
@@ -175,8 +175,8 @@ class TradeoffDisplay:
         model : fitted SensorTreeClassifierCV, or mapping of label to such
         ends : bool, default=True
             Whether buying nothing and buying everything are drawn as grey lines.
-        unit : str, default=""
-            What a cost is counted in.
+        unit : str, default=None
+            What a cost is counted in; by default what the curve says.
 
         Returns
         -------

@@ -144,7 +144,7 @@ class TreeDisplay:
         y: Any = None,
         *,
         prices: ArrayLike | None = None,
-        unit: str = "",
+        unit: str | None = None,
         max_leaves: int | None = LINES,
     ) -> TreeDisplay:
         """Follow rows through a fitted tree.
@@ -158,8 +158,8 @@ class TreeDisplay:
             Right answers to X, for accuracy and classes at the leaves.
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each row of X, if the model was fitted with such.
-        unit : str, default=""
-            What a price is counted in.
+        unit : str, default=None
+            What a price is counted in; by default what the model says.
         max_leaves : int or None, default=32
             Leaves of a tree that is drawn whole; in a larger one, what few rows reach is
             folded until so many lines are left. None folds nothing.
@@ -173,6 +173,7 @@ class TreeDisplay:
             if y is not None:
                 raise DataError("y was given without X; give the rows it belongs to.")
             return _of_training(cls, model, unit, max_leaves)
+        unit = model.about_.unit if unit is None else unit
         given = {} if prices is None else {"prices": prices}
         leaf = model.apply(X, **given)
         n_leaves = model.tree_.n_leaves
@@ -348,7 +349,7 @@ class TreeDisplay:
 
 
 def _of_training(
-    cls: type[TreeDisplay], model: Any, unit: str, max_leaves: int | None
+    cls: type[TreeDisplay], model: Any, unit: str | None, max_leaves: int | None
 ) -> TreeDisplay:
     """The ways of the training rows, which a policy keeps."""
     policy = model.policy_
@@ -359,7 +360,7 @@ def _of_training(
         rows / max(float(rows.sum()), 1e-300),
         leaf_classes=policy.flow.leaf_classes,
         classes=policy.classes,
-        unit=unit,
+        unit=policy.about.unit if unit is None else unit,
         max_leaves=max_leaves,
     )
 

@@ -35,7 +35,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
     ----------
     sensors, costs, cost_weight, loss, max_cost, structure, n_leaves, n_exact, \
             max_time, improve, root_sensors, classifier, calibration, cv, errors, \
-            decision_features, l2, n_jobs, verbose
+            decision_features, l2, n_jobs, verbose, unit
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty.
@@ -93,6 +93,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -115,6 +116,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         learn = partial(

@@ -54,7 +54,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost
+    sensors, costs, loss, max_cost, unit
         As in `SensorTreeClassifier`.
     budget : float, default=2.0
         What each node may spend on sensors that its ancestors have not bought (B): a path
@@ -106,6 +106,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
         soft: bool = False,
         loss: Any = None,
         max_cost: float | None = None,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -114,6 +115,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
         self.soft = soft
         self.loss = loss
         self.max_cost = max_cost
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         grow = partial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sized
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -34,6 +34,7 @@ from sensortree.leaves.sklearn_private import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sensortree.policy.about import About, now
 from sensortree.policy.decisions import PARTS
 from sensortree.progress import TextProgress
 from sensortree.tree.tree import SensorTree
@@ -87,6 +88,7 @@ class BaseSensorTreeClassifier(
         "improve": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [None, Integral],
         "verbose": ["boolean"],
+        "unit": [str],
     }
 
     @with_callbacks
@@ -127,7 +129,7 @@ class BaseSensorTreeClassifier(
             with progress.watch.stage("reading"):
                 rows = read_rows(self, settings, X, y, sample_weight, prices)
             progress.step("reading")
-            self._show(self._learn(prepare(rows, settings, progress)))
+            self._show(self._learned(prepare(rows, settings, progress)))
         progress.end()
         return self
 
@@ -199,6 +201,19 @@ class BaseSensorTreeClassifier(
     def _learn(self, prepared: Prepared) -> Fitted:
         """Learn a policy from prepared rows, setting nothing."""
 
+    def _learned(self, prepared: Prepared) -> Fitted:
+        """What was learned, and what it is about."""
+        fitted, data = self._learn(prepared), prepared.leaves.data
+        compared = getattr(fitted.evidence.get("decision_report"), "compared", None)
+        about = About(
+            self._settings().unit,
+            data.target,
+            fitted=now(),
+            rows=len(data.y),
+            held_out=None if compared is None else compared.held_out,
+        )
+        return replace(fitted, policy=replace(fitted.policy, about=about))
+
     def _settings(self) -> Settings:
         """What this estimator asks of a fit."""
         parameters = self.get_params(deep=False)
@@ -214,7 +229,7 @@ class BaseSensorTreeClassifier(
         for name in SEEN:
             if hasattr(reader, name):
                 setattr(self, name, getattr(reader, name))
-        self._show(self._learn(prepared))
+        self._show(self._learned(prepared))
         return self
 
     def _show(self, fitted: Fitted) -> None:

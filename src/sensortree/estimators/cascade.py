@@ -32,7 +32,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
     Parameters
     ----------
     sensors, costs, cost_weight, loss, max_cost, root_sensors, classifier, calibration, \
-            cv, savings, errors, decision_features, solver, tol, l2, n_jobs
+            cv, savings, errors, decision_features, solver, tol, l2, n_jobs, unit
         As in `SensorTreeClassifier`, but the defaults are nearer to the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty. As published are ``savings="published"``, a bound so loose that it stops
@@ -92,6 +92,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
         tol: float = 1e-6,
         l2: float | str = 0.0,
         n_jobs: int | None = None,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -110,6 +111,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
         self.tol = tol
         self.l2 = l2
         self.n_jobs = n_jobs
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         learn = partial(

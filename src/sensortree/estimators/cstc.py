@@ -61,7 +61,7 @@ class CSTCClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost
+    sensors, costs, loss, max_cost, unit
         As in `SensorTreeClassifier`.
     cost_weight : float, default=0.01
         λ of the objective: squared loss that one unit of cost is worth where the
@@ -135,6 +135,7 @@ class CSTCClassifier(BaseSensorTreeClassifier):
         max_iter: int = 100,
         loss: Any = None,
         max_cost: float | None = None,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -147,6 +148,7 @@ class CSTCClassifier(BaseSensorTreeClassifier):
         self.max_iter = max_iter
         self.loss = loss
         self.max_cost = max_cost
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         grow = partial(

@@ -32,7 +32,8 @@ class MyopicClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, root_sensors, classifier, calibration, cv, n_jobs
+    sensors, costs, loss, max_cost, root_sensors, classifier, calibration, cv, n_jobs, \
+            unit
         As in `SensorTreeClassifier`, but leaves are judged on their training rows by
         default, as published.
     reject : float, default=0.5
@@ -85,6 +86,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         calibration: str | None = None,
         cv: Any = None,
         n_jobs: int | None = None,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -98,6 +100,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         self.calibration = calibration
         self.cv = cv
         self.n_jobs = n_jobs
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         learn = partial(

@@ -168,6 +168,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     verbose : bool, default=False
         Write one line per step of the fit to stderr. scikit-learn's callbacks, given with
         `set_callbacks`, hear of the same steps.
+    unit : str, default=""
+        What prices are counted in, as "EUR": it is kept with the model, and shown with
+        every price.
 
     Attributes
     ----------
@@ -194,6 +197,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Names, columns and prices.
     classes_ : ndarray of shape (n_classes,)
         The classes.
+    about_ : About
+        What the model is about: unit, target, date, rows, held-out score. The name of
+        the target is that of a series `y`.
     policy_ : Policy
         Everything that is needed to predict, without the data and the solver.
     n_features_in_ : int
@@ -263,6 +269,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         fallback: bool = True,
         n_jobs: int | None = None,
         verbose: bool = False,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -289,6 +296,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.fallback = fallback
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.unit = unit
 
     @classmethod
     def as_published(cls, sensors: Any = None, **parameters: Any) -> Self:

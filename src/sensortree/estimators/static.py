@@ -34,7 +34,7 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, classifier, calibration, cv, n_jobs
+    sensors, costs, loss, max_cost, classifier, calibration, cv, n_jobs, unit
         As in `SensorTreeClassifier`.
     cost_weight : float, default=0.01
         Error that one unit of cost is worth. With 0, the error alone counts, within the
@@ -82,6 +82,7 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
         calibration: str | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        unit: str = "",
     ):
         self.sensors = sensors
         self.costs = costs
@@ -94,6 +95,7 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
         self.calibration = calibration
         self.cv = cv
         self.n_jobs = n_jobs
+        self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
         budget = np.inf if self.budget is None else float(self.budget)

@@ -55,8 +55,8 @@ def read_rows(
         sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
     )
     rows = np.flatnonzero(weight > 0)  # those that count
-    y, weight = target[rows], weight[rows]
-    classes, codes = _encode(y)
+    labels, weight = target[rows], weight[rows]
+    classes, codes = _encode(labels)
     loss = resolve_loss(settings.loss, classes)
     weighted = sample_weight is not None
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)
@@ -65,7 +65,7 @@ def read_rows(
         {name: clone(transformer) for name, transformer in transformers.items()},
         table,
         rows,
-        y,
+        labels,
         weight if weighted else None,
         accepts_nan(resolve_classifier(settings.classifier)),
     )
@@ -98,7 +98,14 @@ def read_rows(
         loss,
         rows[order],
         frequent_readings(readings, codes, n_folds),
+        _name_of(y),
     )
+
+
+def _name_of(y: Any) -> str:
+    """Name of a series; "" for what has none."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) else ""
 
 
 def _split(cv: Any, table: Table, y: NDArray[Any], rows: Rows) -> Rows:

@@ -155,13 +155,13 @@ def assemble(
     rows, weight = data.distinct()
     needed = judged_subsets(tree)
     leaves.judge(needed)
-    y = data.y[rows]
     flow = measure_flow(
         tree,
         posed.problem.margins(learned.coef),
-        data.loss.of(y[:, None], answers(tree.leaves, leaves)[rows]),
-        data.loss.of(y[:, None], answers(tree.nodes, leaves)[rows]),
-        y,
+        answers(tree.leaves, leaves)[rows],
+        answers(tree.nodes, leaves)[rows],
+        data.loss,
+        data.y[rows],
         len(data.classes),
         weight,
     )

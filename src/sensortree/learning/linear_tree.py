@@ -259,8 +259,8 @@ def as_policy(
         *zip(tree.nodes, node_scorers, strict=True),
         *zip(tree.leaves, leaf_scorers, strict=True),
     ]
-    said = [_losses(v, scorer, linear, data) for v, scorer in vertices]
-    losses = np.stack(said, axis=1)
+    said = [_answers(v, scorer, linear, data) for v, scorer in vertices]
+    given = np.stack(said, axis=1)
     no_prices = np.zeros((len(linear.y), n_varying))
     margins = [
         decision(linear.readings[:, linear.columns_of(node.sensors)], None, no_prices)
@@ -269,8 +269,9 @@ def as_policy(
     flow = measure_flow(
         tree,
         np.stack(margins, axis=1) if margins else np.empty((len(linear.y), 0)),
-        losses[:, tree.n_nodes :],
-        losses[:, : tree.n_nodes],
+        given[:, tree.n_nodes :],
+        given[:, : tree.n_nodes],
+        data.loss,
         linear.y,
         len(data.classes),
         linear.weight,
@@ -337,9 +338,9 @@ def sharpness(scores: Array, y: Rows, weight: Array) -> float:
     return float(np.exp(found.x))
 
 
-def _losses(
+def _answers(
     vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData, data: TrainingRows
-) -> Array:
-    """Loss of a vertex's answers on all training rows, (n_samples,)."""
+) -> Rows:
+    """Answers of a vertex to all training rows, (n_samples,)."""
     readings = linear.readings[:, linear.columns_of(vertex.sensors)]
-    return data.loss.of(linear.y, data.loss.answer(scorer.predict_proba(readings)))
+    return data.loss.answer(scorer.predict_proba(readings))

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import trusted_posterior
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
@@ -154,7 +155,8 @@ def decision_parts(
         if readings.shape[1] > READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
         return parts
-    return (Transformed(clone(settings.decision_features).fit(readings, y)),)
+    fitted = clone(settings.decision_features).fit(readings, y)
+    return (Transformed(compile_transformer(fitted)),)
 
 
 def fit_decision_features(

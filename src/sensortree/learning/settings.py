@@ -33,6 +33,8 @@ class Settings:
         What decisions are learned from, and what they see.
     n_jobs, verbose
         How.
+    unit
+        What prices are counted in.
     """
 
     sensors: Any = None
@@ -54,6 +56,7 @@ class Settings:
     decision_features: Any = "raw"
     n_jobs: int | None = None
     verbose: bool = False
+    unit: str = ""
 
     @property
     def learns_structure(self) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from sensortree.learning.learned import Learner
-from sensortree.learning.pose import Posed, costs_of_leaves, pose
+from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.policy.about import HeldOut
 from sensortree.structure import prune
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
@@ -139,6 +140,8 @@ class Compared:
     kept : str
         The cheapest within one standard error of the least risk; "nothing" if nothing
         that can be bought is informative.
+    held_out : HeldOut or None
+        Risk, error and cost of what was kept, each with its standard error.
     """
 
     risk: dict[str, float]
@@ -146,6 +149,7 @@ class Compared:
     error: dict[str, float]
     informative: bool
     kept: str
+    held_out: HeldOut | None = None
 
     def __str__(self) -> str:
         shown = ", ".join(
@@ -171,6 +175,7 @@ def compare_with_less(
     costs = costs_of_leaves(tree, leaves)
     risks: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
     spent: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
+    reached: dict[str, list[Rows]] = {"decisions": [], "one leaf": []}
     for test, learned in rehearsed.parts:
         judged = posed.observed.take(test)
         rest = posed.observed.take(_others(test, len(costs)))
@@ -183,6 +188,7 @@ def compare_with_less(
             leaf = tree.route(judged.margins(coef))
             share = judged.weight / judged.weight.mean()
             spent[name].append(share * costs[test, leaf])
+            reached[name].append(leaf)
     joined = {
         name: rehearsed.per_observation(np.concatenate(parts))
         for name, parts in risks.items()
@@ -201,7 +207,60 @@ def compare_with_less(
         known = nothing.root.sensors
         bought = [leaf.sensors for leaf in tree.leaves if leaf.sensors != known]
         informative = not bought or any(tells_more(s, known, leaves) for s in bought)
-    return _cheapest_of_the_best(joined, cost, informative)
+        reached["nothing"] = [np.zeros(len(test), dtype=np.intp) for test in tests]
+    compared = _cheapest_of_the_best(joined, cost, informative)
+    kept = compared.kept
+    score = score_of_ways(
+        nothing_bought(leaves, settings) if kept == "nothing" else tree,
+        reached[kept],
+        joined[kept],
+        rehearsed,
+        leaves,
+    )
+    return replace(compared, held_out=score)
+
+
+def score_of_ways(
+    tree: SensorTree,
+    reached: list[Rows],
+    risks: Array,
+    rehearsed: Rehearsed,
+    leaves: LeafClassifiers,
+) -> HeldOut:
+    """Loss, error and cost of held-out rows at the leaves they reached, and the risks.
+
+    Parameters
+    ----------
+    tree : SensorTree
+    reached : list of arrays
+        The leaf of each row of each part that was held out.
+    risks : ndarray of shape (n_observations,)
+    rehearsed : Rehearsed
+    leaves : LeafClassifiers
+    """
+    data = leaves.data
+    distinct, weight = data.distinct()
+    tests = [test for test, _ in rehearsed.parts]
+    rows, leaf = np.concatenate(tests), np.concatenate(reached)
+    share = np.concatenate([weight[test] / weight[test].mean() for test in tests])
+    y = data.y[distinct][rows]
+    given = answers(tree.leaves, leaves)[distinct][rows, leaf]
+
+    def mean(values: Array) -> tuple[float, float]:
+        """Mean over observations, and its standard error."""
+        error = float(values.std() / np.sqrt(len(values)))
+        return float(values.mean()), error
+
+    def mean_of(values: Array) -> tuple[float, float]:
+        return mean(rehearsed.per_observation(share * values))
+
+    return HeldOut(
+        *mean(risks),
+        *mean_of(data.loss.of(y, given)),
+        *mean_of(np.asarray(given != y, dtype=np.float64)),
+        *mean_of(costs_of_leaves(tree, leaves)[rows, leaf]),
+        len(risks),
+    )
 
 
 def _others(rows: Rows, n_rows: int) -> Rows:

@@ -52,6 +52,8 @@ class TrainingRows:
         Where each row stands in the X that was given.
     frequent : ndarray of bool of shape (n_samples,)
         Whether a row's readings are those of many rows.
+    target : str
+        Name of what is predicted; "" if it has none.
     """
 
     reader: SensorReader
@@ -65,6 +67,7 @@ class TrainingRows:
     loss: Loss = field(default_factory=Loss)
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     frequent: Mask = field(default_factory=lambda: np.empty(0, bool))
+    target: str = ""
 
     @property
     def sensors(self) -> SensorSet:

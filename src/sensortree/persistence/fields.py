@@ -43,6 +43,10 @@ class Fields:
             raise ModelFileError(f"{self.place(key)} is missing.")
         return self._values.pop(key)
 
+    def optional(self, key: str) -> Any:
+        """Any value; None where older files do not have it."""
+        return self._values.pop(key, None)
+
     def has(self, key: str) -> bool:
         """Whether a value is there and not null."""
         return self._values.get(key) is not None

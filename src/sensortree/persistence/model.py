@@ -9,6 +9,7 @@ import numpy as np
 
 from sensortree._version import __version__
 from sensortree.exceptions import ModelFileError
+from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.fields import Fields, check_text, from_plain, plain
@@ -50,6 +51,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     sensors, reader = policy.sensors, policy.reader
     return {
         "library_version": __version__,
+        "about": write_about(policy.about),
         "problem": {
             "classes": write_classes(policy.classes),
             "columns": list(map(str, sensors.column_names)),
@@ -150,6 +152,7 @@ def read_model(
         problem.number("cost_weight", least=0.0),
         _read_max_cost(problem),
         _read_own_classifiers(fields, tree, width_of, len(classes), trusted),
+        read_about(fields),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))

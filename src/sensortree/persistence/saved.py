@@ -33,6 +33,8 @@ class SavedModel(PolicyAnswers):
     ----------
     policy_ : Policy
         Everything that is needed to predict.
+    about_ : About
+        Unit, target, date, rows and held-out score.
     classes_ : ndarray of shape (n_classes,)
     sensors_ : SensorSet
     tree_ : SensorTree
@@ -113,7 +115,9 @@ class SavedModel(PolicyAnswers):
         )
 
     def _repr_html_(self) -> str:
-        return self._with_tree(f"<p><code>{escape(repr(self))}</code></p>")
+        about = "<br>".join(map(escape, str(self.about_).splitlines()))
+        said = f"<p><code>{escape(repr(self))}</code></p>"
+        return self._with_tree(said + (f"<p>{about}</p>" if about else ""))
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X: the same columns as in training, and prices."""

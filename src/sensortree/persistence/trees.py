@@ -6,7 +6,7 @@ from typing import Any
 
 from sensortree.exceptions import ModelFileError, TreeError
 from sensortree.persistence.fields import Fields, numbers
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Answers, Flow
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.tree import MAX_DEPTH, Leaf, Node, SensorTree
 
@@ -112,7 +112,15 @@ def write_flow(flow: Flow) -> dict[str, Any]:
         "stop_loss": numbers(flow.stop_loss),
         "kept_loss": numbers(flow.kept_loss),
         "total_loss": float(flow.total_loss),
+        "answers": _write_answers(flow.answers),
     }
+
+
+def _write_answers(answers: Answers | None) -> dict[str, Any] | None:
+    """What the training examples were answered."""
+    if answers is None:
+        return None
+    return {name: numbers(values) for name, values in vars(answers).items()}
 
 
 def read_flow(fields: Fields, tree: SensorTree, n_classes: int) -> Flow:
@@ -125,6 +133,23 @@ def read_flow(fields: Fields, tree: SensorTree, n_classes: int) -> Flow:
         fields.numbers("stop_loss", (n_nodes,), least=0.0),
         fields.numbers("kept_loss", (n_nodes,), least=0.0),
         fields.number("total_loss", least=0.0),
+        _read_answers(fields, tree, n_classes),
     )
     fields.end()
     return flow
+
+
+def _read_answers(fields: Fields, tree: SensorTree, n_classes: int) -> Answers | None:
+    """Counts of answers; files of version 1 have none."""
+    given = fields.optional("answers")
+    if given is None:
+        return None
+    own = Fields(given, fields.place("answers"))
+    answers = Answers(
+        own.numbers("given", (tree.n_leaves, n_classes), least=0.0),
+        own.numbers("right", (tree.n_leaves,), least=0.0),
+        own.numbers("changed", (tree.n_nodes, 2), least=0.0),
+        own.numbers("would_change", (tree.n_nodes, 2), least=0.0),
+    )
+    own.end()
+    return answers

@@ -14,6 +14,7 @@
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it
     report        what a policy spent
+    about         what a model is about: unit, target, date, held-out score
     interface     the questions that every fitted or loaded model answers
     digest        one digest of all that a policy is made of
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.policy.batch import Crossing, Walk
+from sensortree.policy.reasons import Change, changes_of, would_change
 from sensortree.tree.forks import Fork, Way, fork_at, leaves_behind
 from sensortree.tree.paths import path_bill
 
@@ -42,6 +43,12 @@ class Branch:
     share : float or None
         Share of the training rows that came to the fork and went this way; None if none
         came.
+    change : Change or None
+        Training rows that went this way, and how many of them are answered otherwise in
+        the end than at the fork; None if none did, or this was not counted.
+    would_change : Change or None
+        Training rows that stopped at the fork, and how many of them would have been
+        answered otherwise had they been sent this way.
     """
 
     place: int
@@ -50,6 +57,8 @@ class Branch:
     margin: float
     cost: tuple[float, float]
     share: float | None
+    change: Change | None = None
+    would_change: Change | None = None
 
     @property
     def words(self) -> str:
@@ -71,6 +80,10 @@ class PassedFork:
         Their price.
     rerouted : bool
         Whether the row could not afford what was decided.
+    answer : class label
+        What would be answered with what is known here.
+    probabilities : mapping of class label to float
+        By what is known here.
     branches : tuple of Branch
         All ways out, in the order of the tree's leaves; none is taken by a row that has to
         stop at a node.
@@ -80,6 +93,8 @@ class PassedFork:
     known: tuple[str, ...]
     spent: float
     rerouted: bool
+    answer: Any
+    probabilities: Mapping[Any, float]
     branches: tuple[Branch, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,11 +104,21 @@ class PassedFork:
                 **vars(branch),
                 "bought": [vars(purchase).copy() for purchase in branch.bought],
                 "cost": list(branch.cost),
+                "change": _counts(branch.change),
+                "would_change": _counts(branch.would_change),
             }
             for branch in self.branches
         ]
-        listed = {"nodes": list(self.nodes), "known": list(self.known)}
+        listed = {
+            "nodes": list(self.nodes),
+            "known": list(self.known),
+            "probabilities": {str(k): v for k, v in self.probabilities.items()},
+        }
         return {**vars(self), **listed, "branches": branches}
+
+
+def _counts(change: Change | None) -> dict[str, float] | None:
+    return None if change is None else vars(change).copy()
 
 
 def passed_forks(walk: Walk, trail: Sequence[Crossing]) -> tuple[PassedFork, ...]:
@@ -117,11 +142,14 @@ def _passed(walk: Walk, fork: Fork, crossings: Sequence[Crossing]) -> PassedFork
         node: float(evidence.score(policy.places[~node])[0]) for node in fork.nodes
     }
     scores.update({c.node: float(c.score[0]) for c in crossings})
+    likely, names = evidence.posterior(here), policy.classes.tolist()
     return PassedFork(
         fork.nodes,
         here.names,
         float(walk.costs[0, here.number]),
         not all(c.goes_on[0] for c in crossings),
+        names[int(policy.loss.answer(likely)[0])],
+        dict(zip(names, likely[0].tolist(), strict=True)),
         tuple(_branch(walk, fork, way, scores) for way in fork.ways),
     )
 
@@ -142,6 +170,8 @@ def _branch(walk: Walk, fork: Fork, way: Way, scores: Mapping[int, float]) -> Br
         min(sign * scores[node] for node, sign in way.signs) + 0.0,  # -0.0 is 0.0
         (tidy(beyond.min()), tidy(beyond.max())),
         rows / came if came else None,
+        changes_of(policy, way),
+        would_change(policy, way),
     )
 
 

@@ -28,7 +28,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
             item = getattr(value, each.name)
             if each.name == "native":  # a quicker copy of what the arrays say
                 continue
-            if item is None and each.metadata.get("digest") == "if set":
+            said = each.metadata.get("digest")
+            if said == "never" or (item is None and said == "if set"):
                 continue
             yield from _pieces(item)
     elif isinstance(value, np.ndarray):

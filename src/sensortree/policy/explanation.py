@@ -20,8 +20,24 @@ from sensortree.policy.branches import (
     tidy,
 )
 from sensortree.policy.policy import Policy
-from sensortree.policy.reasons import Contribution, contributions_to, shares_of
+from sensortree.policy.reasons import (
+    Contribution,
+    Influence,
+    Values,
+    contributions_to,
+    influences_on,
+    shares_of,
+)
+from sensortree.policy.sentences import (
+    belief_words,
+    class_words,
+    influence_words,
+    purchase_words,
+    stop_words,
+)
 from sensortree.sensors.table import Table
+from sensortree.text import chance_words
+from sensortree.tree.forks import fork_at
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array
 
@@ -51,6 +67,9 @@ class Passage:
         ``max_cost``.
     contributions : tuple of Contribution
         Largest first; with the intercept they add up to the score.
+    influences : tuple of Influence
+        The same as plain words ("smoking = former"), all that comes from one column
+        together, largest first.
     intercept : float
     bought : tuple of Purchase
         What the row bought next.
@@ -68,6 +87,7 @@ class Passage:
     taken: str
     rerouted: bool
     contributions: tuple[Contribution, ...]
+    influences: tuple[Influence, ...]
     intercept: float
     bought: tuple[Purchase, ...]
     other_cost: tuple[float, float]
@@ -85,13 +105,14 @@ class Explanation:
         What is bought before the first decision.
     nodes : tuple of Passage
         Every node that the row passed: ``node``, ``known``, ``spent``, ``score``,
-        ``taken``, ``rerouted``, ``contributions``, ``intercept``, ``bought``,
-        ``other_cost``, ``share_negative``, ``share_positive``.
+        ``taken``, ``rerouted``, ``contributions``, ``influences``, ``intercept``,
+        ``bought``, ``other_cost``, ``share_negative``, ``share_positive``.
     forks : tuple of PassedFork
         Every choice that the row made. Nodes that know the same are one fork: its
-        ``nodes``, what is ``known`` there, what is ``spent``, whether the row was
-        ``rerouted``, and its ``branches``, taken or not: each has ``place``, ``bought``,
-        ``taken``, ``margin``, ``cost`` and ``share``.
+        ``nodes``, what is ``known`` there, what is ``spent``, the ``answer`` and the
+        ``probabilities`` so far, whether the row was ``rerouted``, and its ``branches``,
+        taken or not: each has ``place``, ``bought``, ``taken``, ``margin``, ``cost``,
+        ``share``, ``change`` and ``would_change``.
     leaf : int
         Where the row stops; ``~node`` if it can afford no leaf.
     known : tuple of str
@@ -168,12 +189,22 @@ class Explanation:
     @property
     def summary(self) -> str:
         """The answer, how likely it is, and what was spent, in one line."""
-        likely = f"probability {self.probabilities[self.answer]:.3g}"
-        if self.expected_loss is not None:
-            likely += f", expected loss {self.expected_loss[self.answer]:.4g}"
+        likely = f"probability {chance_words(self.probabilities[self.answer])}"
         return (
-            f"{self.answer!r} at {self.place} ({likely}); "
-            f"spent {self.spent:.4g} of {self.everything:.4g}"
+            f"{class_words(self.answer)} ({likely}{self._losses}); spent "
+            f"{self.spent:.4g}, everything would cost {self.everything:.4g}"
+        )
+
+    @property
+    def _losses(self) -> str:
+        """The losses to expect of this answer, and of the likeliest other one."""
+        if self.expected_loss is None:
+            return ""
+        others = {k: p for k, p in self.probabilities.items() if k != self.answer}
+        other = max(others, key=lambda label: others[label])
+        return (
+            f"; expected loss {self.expected_loss[self.answer]:.4g}, of "
+            f"{class_words(other)} {self.expected_loss[other]:.4g}"
         )
 
     @property
@@ -181,13 +212,96 @@ class Explanation:
         """What is bought before the first decision, in words."""
         return bought_words(self.start) or "nothing is known"
 
+    @property
+    def steps(self) -> list[list[str]]:
+        """What was done, step by step, in plain words: lines, the first of each a head."""
+        first = f"buys {self._listed(self.start)}" if self.start else "buys nothing"
+        everybody = self.leaf != ~self.policy.tree.n_nodes
+        why = "as everybody does" if everybody else "since it can afford no more"
+        steps = [[f"{first}, {why}"], *(self._fork_lines(f) for f in self.forks)]
+        if self.forks and set(self.known) != set(self.forks[-1].known):
+            steps.append([f"knows {', '.join(self.known)}: the way ends here"])
+        return steps
+
     def __str__(self) -> str:
-        lines = [self.summary, f"start: {self.beginning}"]
+        lines = [self.summary]
+        for number, (head, *rest) in enumerate(self.steps, 1):
+            lines += [f"{number}. {head}", *(f"   {line}" for line in rest)]
+        return "\n".join(lines)
+
+    @property
+    def details(self) -> str:
+        """The same for experts: scores, contributions and margins."""
+        likely = f"probability {self.probabilities[self.answer]:.3g}"
+        if self.expected_loss is not None:
+            likely += f", expected loss {self.expected_loss[self.answer]:.4g}"
+        lines = [
+            f"{self.answer!r} at {self.place} ({likely}); "
+            f"spent {self.spent:.4g} of {self.everything:.4g}",
+            f"start: {self.beginning}",
+        ]
         for fork in self.forks:
             passed = [p for p in self.nodes if p.node in fork.nodes]
             lines += [_passage_text(p, p is self.nodes[-1]) for p in passed]
             lines += _branch_lines(fork)
         return "\n".join(lines)
+
+    def _listed(self, bought: tuple[Purchase, ...]) -> str:
+        return ", ".join(f"{p.sensor} ({p.price:.4g})" for p in bought)
+
+    def _fork_lines(self, fork: PassedFork) -> list[str]:
+        """What was known at a fork, what was done there, and why, in plain words."""
+        known = ", ".join(fork.known) or "nothing"
+        belief = belief_words(fork.answer, fork.probabilities[fork.answer])
+        head = [f"knows {known}: {belief}", *self._action_lines(fork)]
+        return head if fork.rerouted else [*head, *self._why_lines(fork)]
+
+    def _why_lines(self, fork: PassedFork) -> list[str]:
+        """What spoke for the way that was taken, against the others that count.
+
+        These are the nearest to be taken, and to stop.
+        """
+        ways = fork_at(self.policy.tree, fork.nodes[0]).ways
+        taken = next(i for i, branch in enumerate(fork.branches) if branch.taken)
+        others = [i for i in range(len(ways)) if i != taken]
+        others.sort(key=lambda i: -fork.branches[i].margin)
+        stops = [i for i in others[1:] if not fork.branches[i].bought]
+        lines = []
+        for other in [*others[:1], *stops[:1]]:
+            signs = dict(ways[other].signs)
+            node, sign = next(
+                (j, sign) for j, sign in ways[taken].signs if signs.get(j, sign) != sign
+            )
+            passage = next(p for p in self.nodes if p.node == node)
+            words = influence_words(passage.influences, sign)
+            rather = f" rather than {fork.branches[other].words}" if ways[2:] else ""
+            lines.append(f"for it{rather}: {words}")
+        return lines
+
+    def _action_lines(self, fork: PassedFork) -> list[str]:
+        """What was done at a fork, and what it changes."""
+        taken = next((branch for branch in fork.branches if branch.taken), None)
+        if fork.rerouted:
+            decided = max(fork.branches, key=lambda branch: branch.margin)
+            instead = "stops" if taken is None or not taken.bought else "buys "
+            instead += self._listed(taken.bought) if taken is not None else ""
+            return [
+                f"would buy {self._listed(decided.bought)}, which is beyond max_cost "
+                f"({self.policy.max_cost:.4g}); {instead} instead"
+            ]
+        assert taken is not None
+        if taken.bought:
+            buys, number = f"buys {self._listed(taken.bought)}", len(taken.bought)
+            if taken.change is None:
+                return [buys]
+            subject = "it" if number == 1 else "they"
+            return [f"{buys}: {purchase_words(subject, number, taken.change)}"]
+        others = [branch for branch in fork.branches if branch.bought]
+        if not others:
+            return ["stops here"]
+        useful = max(others, key=_changed)  # the first of equals
+        names = [purchase.sensor for purchase in useful.bought]
+        return [stop_words(names, useful.would_change, *useful.cost)]
 
     def to_html(self, title: str = "Why this way") -> str:
         """Give the explanation as an HTML page of its own, with the way drawn.
@@ -270,6 +384,7 @@ def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage
     others = tree.path_signs[:, node] == (-1 if upward else 1)
     beyond = costs[: tree.n_leaves][others] - spent
     negative, positive = shares_of(policy, node)
+    columns = crossing.evidence.columns(here)
     return Passage(
         node,
         here.names,
@@ -277,13 +392,27 @@ def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage
         score,
         "positive" if upward else "negative",
         rerouted,
-        contributions_to(policy, node, crossing.evidence.columns(here)),
+        contributions_to(policy, node, columns),
+        influences_on(policy, node, columns, _values(walk, here.names)),
         float(policy.decisions[node].coef[-1]),
         purchases(bill, policy.places[end].sensors - here.sensors),
         (tidy(beyond.min()), tidy(beyond.max())),
         negative,
         positive,
     )
+
+
+def _changed(branch: Branch) -> float:
+    return 0.0 if branch.would_change is None else branch.would_change.changed
+
+
+def _values(walk: Walk, known: tuple[str, ...]) -> Values:
+    """Values of the columns of what is known of the one row of a walk, as they stand."""
+    sensors, found = walk.policy.sensors, {}
+    for name in known:
+        columns = sensors.columns[sensors.index(name)]
+        found[name] = [walk.table.value(0, column) for column in columns]
+    return found
 
 
 def _by_name(numbers: Mapping[Any, float] | None) -> dict[str, float] | None:
@@ -295,6 +424,7 @@ def _passage_dict(passage: Passage) -> dict[str, Any]:
         **vars(passage),
         "known": list(passage.known),
         "contributions": [vars(c).copy() for c in passage.contributions],
+        "influences": [vars(influence).copy() for influence in passage.influences],
         "bought": [vars(purchase).copy() for purchase in passage.bought],
         "other_cost": list(passage.other_cost),
     }

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.sensors.loss import Loss
+from sensortree.tree.forks import fork_at
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What training examples were answered, and what another way would have changed.
+
+    Examples count by their weights; answers are out of fold with ``cv``.
+
+    Attributes
+    ----------
+    given : ndarray of shape (n_leaves, n_classes)
+        Examples that were given each answer in each leaf.
+    right : ndarray of shape (n_leaves,)
+        Examples that were answered rightly in each leaf.
+    changed : ndarray of shape (n_nodes, 2)
+        Examples that came to a node, took its negative or positive side, and were answered
+        otherwise in the end than they would have been at the node.
+    would_change : ndarray of shape (n_nodes, 2)
+        Examples that stopped with what the node knows, and would have been answered
+        otherwise had they been sent to its negative or positive side.
+    """
+
+    given: Array
+    right: Array
+    changed: Array
+    would_change: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +58,8 @@ class Flow:
         Mean loss of the leaves that those examples really go to.
     total_loss : float
         Mean loss of the policy over all examples.
+    answers : Answers or None
+        What they were answered; None in models of files of version 1.
     """
 
     node_rows: Array
@@ -38,6 +68,7 @@ class Flow:
     stop_loss: Array
     kept_loss: Array
     total_loss: float
+    answers: Answers | None = field(default=None, metadata={"digest": "if set"})
 
     @property
     def leaf_rows(self) -> Array:
@@ -52,8 +83,9 @@ class Flow:
 def measure_flow(
     tree: SensorTree,
     decisions: Array,
-    loss_at: Array,
-    stop_loss: Array,
+    leaf_answers: NDArray[np.intp],
+    node_answers: NDArray[np.intp],
+    loss: Loss,
     y: NDArray[np.intp],
     n_classes: int,
     weight: Array,
@@ -64,16 +96,18 @@ def measure_flow(
     ----------
     tree : SensorTree
     decisions : ndarray of shape (n_samples, n_nodes)
-    loss_at : ndarray of shape (n_samples, n_leaves)
-        Loss of each leaf's answer.
-    stop_loss : ndarray of shape (n_samples, n_nodes)
-        Loss of the answer at each node.
+    leaf_answers : ndarray of int of shape (n_samples, n_leaves)
+        What each leaf would answer.
+    node_answers : ndarray of int of shape (n_samples, n_nodes)
+        What would be answered at each node.
+    loss : Loss
     y : ndarray of shape (n_samples,)
     n_classes : int
     weight : ndarray of shape (n_samples,)
     """
     leaf = tree.route(decisions)
     passed = tree.passed(decisions)
+    loss_at = loss.of(y[:, None], leaf_answers)
     kept = loss_at[np.arange(len(leaf)), leaf]
     classes = np.zeros((tree.n_leaves, n_classes))
     np.add.at(classes, (leaf, y), weight)
@@ -86,7 +120,61 @@ def measure_flow(
         node_rows,
         classes,
         share.T @ loss_at,
-        (share * stop_loss).sum(axis=0),
+        (share * loss.of(y[:, None], node_answers)).sum(axis=0),
         share.T @ kept,
         float(weight @ kept / weight.sum()),
+        _answers(tree, decisions, leaf_answers, node_answers, y, n_classes, weight),
     )
+
+
+def _answers(
+    tree: SensorTree,
+    decisions: Array,
+    leaf_answers: NDArray[np.intp],
+    node_answers: NDArray[np.intp],
+    y: NDArray[np.intp],
+    n_classes: int,
+    weight: Array,
+) -> Answers:
+    """Count answers, and those that another way would change."""
+    leaf = tree.route(decisions)
+    answer = leaf_answers[np.arange(len(leaf)), leaf]
+    given = np.zeros((tree.n_leaves, n_classes))
+    np.add.at(given, (leaf, answer), weight)
+    right = np.zeros(tree.n_leaves)
+    np.add.at(right, leaf, weight * (answer == y))
+    changed, would_change = np.zeros((2, tree.n_nodes, 2))
+    stops = stop_leaves(tree)
+    # Answers in the end, of all examples, from each vertex on; children come after parents.
+    onward = {~k: leaf_answers[:, k] for k in range(tree.n_leaves)}
+    for node in reversed(range(tree.n_nodes)):
+        ends = [onward.pop(int(side[node])) for side in tree.children]
+        upward = decisions[:, node] > 0
+        onward[node] = np.where(upward, ends[1], ends[0])
+        came = weight * (tree.path_signs[leaf, node] != 0)
+        stopped = weight * np.isin(leaf, stops[node])
+        for side, end in enumerate(ends):
+            differs = end != node_answers[:, node]
+            changed[node, side] = (came * (upward == bool(side)))[differs].sum()
+            would_change[node, side] = stopped[differs].sum()
+    return Answers(given, right, changed, would_change)
+
+
+def stop_leaves(tree: SensorTree) -> list[list[int]]:
+    """For each node, leaves where examples stop with what its fork knows."""
+    found: list[list[int]] = [[] for _ in range(tree.n_nodes)]
+    seen: set[int] = set()
+    for node in range(tree.n_nodes):
+        if node in seen:
+            continue
+        fork = fork_at(tree, node)
+        seen.update(fork.nodes)
+        known = tree.nodes[node].sensors
+        here = [
+            ~way.end
+            for way in fork.ways
+            if way.end < 0 and tree.leaves[~way.end].sensors == known
+        ]
+        for other in fork.nodes:
+            found[other] = here
+    return found

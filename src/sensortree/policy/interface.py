@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.policy.about import About
 from sensortree.policy.explanation import Explanation, explain
 from sensortree.policy.policy import Policy
 from sensortree.policy.report import CostReport, cost_report
@@ -27,6 +28,11 @@ class PolicyAnswers:
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         raise NotImplementedError  # the model's
+
+    @property
+    def about_(self) -> About:
+        """What the model is about: unit of prices, target, date, held-out score."""
+        return self._policy.about
 
     def predict(self, X: Any, prices: ArrayLike | None = None) -> NDArray[Any]:
         """Class of each row, answered with the sensors it acquires.
@@ -153,7 +159,7 @@ class PolicyAnswers:
         y: ArrayLike | None = None,
         *,
         prices: ArrayLike | None = None,
-        unit: str = "",
+        unit: str | None = None,
         max_leaves: int | None = 32,
     ) -> str:
         """Draw the tree as the text of an SVG picture; nothing else is needed for it.
@@ -166,8 +172,8 @@ class PolicyAnswers:
         y : array-like of shape (n_samples,), default=None
             Right answers to X, for accuracy and classes at the leaves.
         prices : array-like of shape (n_samples, n_sensors), default=None
-        unit : str, default=""
-            What a price is counted in.
+        unit : str, default=None
+            What a price is counted in; by default what the model says.
         max_leaves : int or None, default=32
             Leaves of a tree that is drawn whole; in a larger one, what few rows reach is
             folded until so many lines are left. None folds nothing.
@@ -185,7 +191,7 @@ class PolicyAnswers:
         y: ArrayLike | None = None,
         *,
         prices: ArrayLike | None = None,
-        unit: str = "",
+        unit: str | None = None,
         max_leaves: int | None = 32,
     ) -> str:
         """Draw the tree as an HTML page of its own.
@@ -207,7 +213,7 @@ class PolicyAnswers:
         X: Any,
         y: Any,
         prices: ArrayLike | None,
-        unit: str,
+        unit: str | None,
         max_leaves: int | None,
     ) -> TreeDisplay:
         from sensortree.display import TreeDisplay

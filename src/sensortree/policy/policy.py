@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.policy.about import About
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
     Session,
     acquire,
@@ -58,9 +59,11 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    about : About
+        Unit, target, date and held-out score: what changes no answer.
     sensors : SensorSet
     digest : str
-        Hexadecimal digest of everything the policy is made of.
+        Hexadecimal digest of everything the policy is made of, `about` left out.
     """
 
     reader: SensorReader
@@ -73,6 +76,7 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    about: About = field(default_factory=About, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
 
@@ -83,7 +87,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of."""
+        """Hexadecimal digest of everything the policy is made of, `about` left out."""
         return fingerprint(self)
 
     @cached_property
@@ -105,6 +109,11 @@ class Policy:
     def root(self) -> int:
         """Place of the tree's root: a node, or the only leaf."""
         return ~0 if self.tree.n_nodes else 0
+
+    @cached_property
+    def stop_leaves(self) -> list[list[int]]:
+        """For each node, leaves where rows stop with what its fork knows."""
+        return stop_leaves(self.tree)
 
     @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:

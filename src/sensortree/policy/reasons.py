@@ -1,20 +1,33 @@
-"""Why a decision went the way it did: what each feature adds to its score."""
+"""Why a decision went the way it did: what adds to its score, and what it changed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensortree.policy.decisions import Part, Posterior, Raw, Squares, Transformed
-from sensortree.sensors.reader import SensorReader
+from sensortree.policy.meanings import PROBABILITY, Meaning, feature_meanings
+from sensortree.policy.sentences import (
+    belief_words,
+    names_words,
+    obstacle_words,
+    purchase_words,
+    stop_words,
+)
+from sensortree.policy.walk import Evidence, sum_of_bill
+from sensortree.text import plain, reading_words, value_words
+from sensortree.tree.forks import Way, fork_of, leaves_behind
 from sensortree.types import Array
 
 if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
 
 SHOWN = 3  # contributions in the text
+
+# Values of each sensor's columns, as they were told or read.
+Values = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -30,8 +43,35 @@ class Contribution:
     contribution: float
 
 
+@dataclass(frozen=True)
+class Influence:
+    """What one thing that is known adds to a score, in plain words.
+
+    It is a column with its value, as it was before a transformer ("smoking = former"), the
+    probability so far, or a price. All decision features that are made of it are one.
+    """
+
+    words: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """Training rows, by weight, and how many of them are answered otherwise elsewhere."""
+
+    rows: float
+    changed: float
+
+    @property
+    def share(self) -> float:
+        """Share that is answered otherwise."""
+        return self.changed / self.rows
+
+
 class Reason:
     """Why a step was taken: the last decision before it. Worked out when it is asked for.
+
+    As text it is one plain sentence; `details` has the numbers.
 
     Attributes
     ----------
@@ -40,8 +80,22 @@ class Reason:
         The value of the decision function; above 0 is the positive side.
     """
 
-    def __init__(self, policy: Policy, node: int, score: float, columns: Array):
-        self._policy, self._columns = policy, columns
+    def __init__(
+        self,
+        policy: Policy,
+        node: int,
+        score: float,
+        evidence: Evidence,
+        values: Values,
+        end: int,
+        obstacle: str,
+        known: frozenset[str],
+        prices: Array | None,
+    ):
+        self._policy, self._evidence, self._values = policy, evidence, values
+        self._end, self._obstacle = end, obstacle
+        self._known, self._prices = known, prices
+        self._columns = evidence.columns(policy.places[~node])
         self.node, self.score = node, score
 
     @property
@@ -50,11 +104,66 @@ class Reason:
         return contributions_to(self._policy, self.node, self._columns)
 
     @property
+    def influences(self) -> tuple[Influence, ...]:
+        """What each thing that is known adds to the score, in words, largest first."""
+        return influences_on(self._policy, self.node, self._columns, self._values)
+
+    @property
     def share(self) -> float | None:
         """Share of the training rows at this node that went the same way."""
         return shares_of(self._policy, self.node)[int(self.score > 0)]
 
-    def __str__(self) -> str:
+    @property
+    def proba(self) -> Array:
+        """Class probabilities at the node, before what was bought then, (n_classes,)."""
+        likely = self._evidence.posterior(self._policy.places[~self.node])
+        return np.asarray(likely[0])
+
+    @property
+    def change(self) -> Change | None:
+        """Training rows that went the same way, and whose answer that changed.
+
+        None where no row went there, or the model was learned before this was counted.
+        """
+        way = self._way
+        return None if way is None else changes_of(self._policy, way)
+
+    @property
+    def bought(self) -> tuple[str, ...]:
+        """Sensors that the decision led to, in declared order; none where it stops."""
+        places = self._policy.places
+        bought = places[self._end].sensors - places[~self.node].sensors
+        return self._policy.sensors.in_order(bought)
+
+    @property
+    def text(self) -> str:
+        """Why, in one plain sentence."""
+        policy, way, proba = self._policy, self._way, self.proba
+        at = int(policy.loss.answer(proba[None, :])[0])
+        belief = belief_words(policy.classes.tolist()[at], float(proba[at]))
+        here, names = policy.places[~self.node], self.bought
+        if self._obstacle != "policy":
+            return f"{belief}; {obstacle_words(self._obstacle, names)}"
+        if way is not None and names:
+            said, change = names_words(names), self.change
+            if change is None:
+                return f"{belief}; {said} next"
+            return f"{belief}; {purchase_words(said, len(names), change)}"
+        other = most_useful(policy, self.node)
+        if other is None:
+            return f"{belief}; stops here"
+        more = policy.places[~other.end].sensors - here.sensors
+        names, leaves = (
+            policy.sensors.in_order(more),
+            leaves_behind(policy.tree, other.end),
+        )
+        costs = [self._price(leaf) for leaf in leaves]
+        change = would_change(policy, other)
+        return f"{belief}; {stop_words(names, change, min(costs), max(costs))}"
+
+    @property
+    def details(self) -> str:
+        """The score, what adds most to it, and how many went this way."""
         shown = ", ".join(
             f"{c.name} {c.contribution:+.3g}" for c in self.contributions[:SHOWN]
         )
@@ -62,6 +171,45 @@ class Reason:
             "" if self.share is None else f"; {100 * self.share:.1f} % went this way"
         )
         return f"node {self.node}: g = {self.score:+.3g} ({shown}){share}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the reason as plain numbers, strings, lists and dicts."""
+        change = self.change
+        form: dict[str, Any] = plain(
+            {
+                "text": self.text,
+                "node": self.node,
+                "score": self.score,
+                "share": self.share,
+                "proba": self.proba,
+                "change": None if change is None else vars(change),
+                "influences": [vars(influence) for influence in self.influences],
+                "contributions": [vars(c) for c in self.contributions],
+            }
+        )
+        return form
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Reason: {self.text}>"
+
+    @property
+    def _way(self) -> Way | None:
+        """The way that was taken out of the fork; None if it had to stop at the node."""
+        below = self._policy.places[self._end].leaves_below
+        if not below or self._end == ~self.node:
+            return None
+        fork = fork_of(self._policy.tree, self.node)
+        for way in fork.ways:
+            if below[0] in leaves_behind(self._policy.tree, way.end):
+                return way
+        return None
+
+    def _price(self, place: int) -> float:
+        path = self._policy.places[place].path
+        return sum_of_bill(path, self._policy.sensors, self._prices, self._known)
 
 
 def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:
@@ -73,6 +221,41 @@ def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, No
     ]
     came = sum(rows)
     return (rows[0] / came, rows[1] / came) if came else (None, None)
+
+
+def changes_of(policy: Policy, way: Way) -> Change | None:
+    """Training rows that took a way, and how many of them it answers otherwise."""
+    answers = policy.flow.answers
+    rows = policy.flow.leaf_rows[list(leaves_behind(policy.tree, way.end))].sum()
+    if answers is None or not rows:
+        return None
+    node, sign = way.signs[-1]
+    return Change(float(rows), float(answers.changed[node, int(sign > 0)]))
+
+
+def would_change(policy: Policy, way: Way) -> Change | None:
+    """Training rows that stopped at a fork, and how many a way would answer otherwise."""
+    answers, (node, sign) = policy.flow.answers, way.signs[-1]
+    rows = policy.flow.leaf_rows[list(policy.stop_leaves[node])].sum()
+    if answers is None or not rows:
+        return None
+    return Change(float(rows), float(answers.would_change[node, int(sign > 0)]))
+
+
+def most_useful(policy: Policy, node: int) -> Way | None:
+    """The way that buys at a node's fork and would change most answers of who stopped.
+
+    The first of equals; None if nothing can be bought there.
+    """
+    tree, best, most = policy.tree, None, -1.0
+    for way in fork_of(tree, node).ways:
+        if policy.places[~way.end].sensors == tree.nodes[node].sensors:
+            continue
+        change = would_change(policy, way)
+        changed = 0.0 if change is None else change.changed
+        if changed > most:
+            best, most = way, changed
+    return best
 
 
 def contributions_to(
@@ -87,79 +270,76 @@ def contributions_to(
     columns : ndarray of shape (1, width)
         Columns of the node's decision features as they are.
     """
-    features, coef = policy.decisions[node].features, policy.decisions[node].coef
-    values = columns[0]
-    missing = np.isnan(values)
-    standardised = np.where(missing, 0.0, (values - features.center) / features.scale)
-    names = feature_names(policy, node, len(values))
-    every = [
-        Contribution(name, None if gone else float(value), float(z), float(theta * z))
-        for name, value, z, gone, theta in zip(
-            names, values, standardised, missing, coef, strict=False
-        )
-    ]
-    every += [
-        Contribution(
-            f"{names[column]} is missing",
-            float(missing[column]),
-            float(missing[column]),
-            float(missing[column] * theta),
-        )
-        for column, theta in zip(
-            np.flatnonzero(features.may_miss), coef[len(names) : -1], strict=True
-        )
-    ]
+    every = [contribution for contribution, _ in _contributions(policy, node, columns)]
     return tuple(sorted(every, key=lambda c: -abs(c.contribution)))
 
 
-def feature_names(policy: Policy, node: int, width: int) -> list[str]:
-    """Names of the decision features of a node, before those of missing values."""
-    readings = reading_names(policy.reader, policy.tree.nodes[node].sensors)
-    classes = policy.classes.tolist()
-    varying = policy.sensors.varying
-    names: list[str] = []
-    for part in policy.decisions[node].features.parts:
-        own = part_names(part, width - len(names) - len(varying), readings, classes)
-        names += own
-    return names + [f"price of {policy.sensors.names[s]}" for s in varying]
+def influences_on(
+    policy: Policy, node: int, columns: Array, values: Values
+) -> tuple[Influence, ...]:
+    """What each thing that is known adds to a node's score, largest first.
+
+    Parameters
+    ----------
+    policy : Policy
+    node : int
+    columns : ndarray of shape (1, width)
+        Columns of the node's decision features as they are.
+    values : mapping of sensor to values
+        Of the sensors known at the node, as they were told or read.
+    """
+    sums: dict[str, float] = {}
+    for contribution, meaning in _contributions(policy, node, columns):
+        words = _thing_words(policy, contribution, meaning, values)
+        sums[words] = sums.get(words, 0.0) + contribution.contribution
+    every = [Influence(words, total) for words, total in sums.items()]
+    return tuple(sorted(every, key=lambda influence: -abs(influence.contribution)))
 
 
-def reading_names(reader: SensorReader, known: frozenset[str]) -> list[str]:
-    """Names of a subset's readings: their columns, or places after a transformer."""
-    sensors = reader.sensors
-    names: list[str] = []
-    for name in sensors.in_order(known):
-        sensor = sensors.index(name)
-        if name in reader.transformers:
-            names += [f"{name}[{i}]" for i in range(reader.widths[sensor])]
-        else:
-            names += [sensors.column_names[c] for c in sensors.columns[sensor]]
-    return names
+def _thing_words(
+    policy: Policy, contribution: Contribution, meaning: Meaning, values: Values
+) -> str:
+    """What a feature is about, with its value."""
+    if meaning.about == PROBABILITY:
+        return "the probability"
+    if isinstance(meaning.about, str):  # a price, or what only its maker knows
+        value = "missing" if contribution.value is None else contribution.value
+        return f"{contribution.name} = {value_words(value)}"
+    return " and ".join(
+        reading_words(policy.columns_of[sensor][at], values[sensor][at])
+        for sensor, at in sorted(meaning.about)
+    )
 
 
-def part_names(
-    part: Part, width: int, readings: list[str], classes: list[Any]
-) -> list[str]:
-    """Names of the columns of one part of the decision features."""
-    if isinstance(part, Raw):
-        return readings
-    if isinstance(part, Posterior):
-        lead = ["lead"] if len(classes) > 2 else []
-        likely = [f"P({label})" for label in classes[1:]]
-        return [*likely, "largest probability", *lead, "entropy"]
-    if isinstance(part, Squares):
-        names = part_names(part.part, width, readings, classes)
-        return [
-            f"{names[a]}²" if a == b else f"{names[a]} × {names[b]}"
-            for a, b in zip(*np.triu_indices(len(names)), strict=True)
-        ]
-    if isinstance(part, Transformed) and hasattr(
-        part.transformer, "get_feature_names_out"
+def _contributions(
+    policy: Policy, node: int, columns: Array
+) -> list[tuple[Contribution, Meaning]]:
+    """What each feature adds to a node's score, with what it means, in their order."""
+    features, coef = policy.decisions[node].features, policy.decisions[node].coef
+    row = columns[0]
+    missing = np.isnan(row)
+    standardised = np.where(missing, 0.0, (row - features.center) / features.scale)
+    meanings = feature_meanings(policy, node, len(row))
+    every = [
+        (
+            Contribution(
+                meaning.name,
+                None if gone else float(value),
+                float(z),
+                float(theta * z),
+            ),
+            meaning,
+        )
+        for meaning, value, z, gone, theta in zip(
+            meanings, row, standardised, missing, coef, strict=False
+        )
+    ]
+    for column, theta in zip(
+        np.flatnonzero(features.may_miss), coef[len(row) : -1], strict=True
     ):
-        try:
-            found = part.transformer.get_feature_names_out(np.array(readings, object))
-        except (TypeError, ValueError, AttributeError):
-            found = []
-        if len(found) == width:
-            return [str(name) for name in found]
-    return [f"transformed[{i}]" for i in range(width)]
+        gone, meaning = float(missing[column]), meanings[column]
+        absent = Contribution(
+            f"{meaning.name} is missing", gone, gone, float(gone * theta)
+        )
+        every.append((absent, meaning))
+    return every

@@ -157,8 +157,17 @@ class Session:
         """The present step, also at the end, where its action is "stop"."""
         places, evidence, why = self._policy.places, self._evidence, None
         if self._node is not None:
-            columns = evidence.columns(places[~self._node])
-            why = Reason(self._policy, self._node, self._score, columns)
+            why = Reason(
+                self._policy,
+                self._node,
+                self._score,
+                evidence,
+                dict(self._values),
+                self._at if self._end is None else self._end,
+                self._because,
+                self._allowance.known,
+                self._allowance.prices,
+            )
         if self._end is not None:
             proba = evidence.posterior(places[self._end])[0]
             return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why)

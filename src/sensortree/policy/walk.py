@@ -246,6 +246,7 @@ class Allowance:
 
     Attributes
     ----------
+    prices : ndarray of shape (1, n_sensors) or None
     known : frozenset of str
         Sensors that cost nothing more.
     unavailable : list of str
@@ -256,16 +257,16 @@ class Allowance:
     def __init__(self, policy: Policy, limit: float | None, prices: Array | None):
         self._policy = policy
         self._limit = limit
-        self._prices = None if prices is None else prices[None, :]
+        self.prices = None if prices is None else prices[None, :]
         self.known: frozenset[str] = frozenset()
         self.unavailable: list[str] = []
         self.spent = 0.0
 
     def price(self, path: Path) -> float:
         """Price of what is still lacking on a way."""
-        if self._prices is None:
+        if self.prices is None:
             return self._policy.price(path, self.known)
-        return sum_of_bill(path, self._policy.sensors, self._prices, self.known)
+        return sum_of_bill(path, self._policy.sensors, self.prices, self.known)
 
     def price_of(self, sensor: str) -> float:
         """Price of a sensor now."""

@@ -90,6 +90,18 @@ class Table:
             return self.data.iloc[rows, columns]  # also where names repeat
         return nw.from_native(self.data, eager_only=True)[rows, columns].to_native()
 
+    def value(self, row: int, column: int) -> Any:
+        """One value as it stands; None where a frame has none."""
+        taken = self.take([row], [column])
+        if not self.is_frame:
+            return taken[0, 0]
+        pandas = nw.dependencies.is_pandas_dataframe(taken)
+        if pandas:
+            series = nw.from_native(taken.iloc[:, 0], series_only=True)
+        else:
+            series = nw.from_native(taken, eager_only=True)[:, 0]
+        return None if series.is_null()[0] else series[0]
+
 
 def one_row(names: Sequence[str], values: Sequence[Any], library: Any) -> Any:
     """Give named values as a frame of one row, or as an array if there is no library."""

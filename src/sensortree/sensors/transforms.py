@@ -3,11 +3,12 @@
 Each gives, to the last bit, the numbers that the scikit-learn transformer gave that it was
 made from, for an array or for a pandas, polars or pyarrow frame, without scikit-learn.
 Each has `n_columns`, the number of columns that it takes, and `width`, the number that it
-gives.
+gives; and says what each of these means, and which column it is made of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.table import Table
+from sensortree.text import reading_words
 from sensortree.types import Array
 
 
@@ -32,6 +34,15 @@ class Transform(Protocol):
     @property
     def width(self) -> int:
         """Number of columns that come out."""
+        ...
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The column that each column that comes out is made of."""
+        ...
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """What each column that comes out means, by the names of those that go in."""
         ...
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -54,6 +65,15 @@ class Passthrough:
     def width(self) -> int:
         """As many columns as go in."""
         return self.n_columns
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns as they are, (n_rows, width)."""
@@ -91,6 +111,17 @@ class Imputer:
         """Number of columns that come out."""
         return int(self.kept.sum()) + len(self.indicators)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Columns that are kept, then those that may be missing."""
+        return (*np.flatnonzero(self.kept).tolist(), *self.indicators.tolist())
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of what is kept, then "age is missing"."""
+        kept = [columns[at] for at in np.flatnonzero(self.kept).tolist()]
+        missing = [f"{columns[at]} is missing" for at in self.indicators.tolist()]
+        return (*kept, *missing)
+
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns without missing values, (n_rows, width)."""
         words = self.fill.dtype == object
@@ -122,6 +153,15 @@ class Standardiser:
     def width(self) -> int:
         """As many columns as go in."""
         return len(self.center)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Standardised columns, (n_rows, width)."""
@@ -155,6 +195,15 @@ class Ranger:
     def width(self) -> int:
         """As many columns as go in."""
         return len(self.factor)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns in their range, (n_rows, width)."""
@@ -235,6 +284,26 @@ class OneHot:
         """Number of columns that come out."""
         return sum(self._widths)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column as often as it has categories."""
+        return tuple(np.repeat(np.arange(self.n_columns), self._widths).tolist())
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """What is 1 there, as "smoking = former"; what is rare shares a name."""
+        named: list[str] = []
+        for column, values, target in zip(
+            columns, self.categories, self._targets, strict=True
+        ):
+            for at in range(int(target.max(initial=-1)) + 1):
+                shown = np.flatnonzero(target[:-1] == at)
+                named.append(
+                    reading_words(column, values[shown[0]])
+                    if len(shown) == 1
+                    else f"{column} = one of {len(shown)} rare ones"
+                )
+        return tuple(named)
+
     @cached_property
     def _tables(self) -> list[Categories]:
         return [Categories(values) for values in self.categories]
@@ -309,6 +378,15 @@ class Ordinal:
         """As many columns as go in."""
         return len(self.categories)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
+
     @cached_property
     def _tables(self) -> list[Categories]:
         return [Categories(values) for values in self.categories]
@@ -349,6 +427,16 @@ class SideBySide:
         """Number of columns that come out."""
         return sum(part.width for _, part in self.parts)
 
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Columns that each part is given."""
+        return tuple(at[source] for at, part in self.parts for source in part.sources)
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of all parts, in their order."""
+        given = [(part, [columns[i] for i in at]) for at, part in self.parts]
+        return tuple(name for part, own in given for name in part.names(own))
+
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of all parts, in their order, (n_rows, width)."""
         _check_count(X, self.n_columns)
@@ -378,6 +466,20 @@ class InTurn:
     def width(self) -> int:
         """Number of columns that come out."""
         return self.steps[-1].width
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Columns that go into the first step."""
+        found = tuple(range(self.n_columns))
+        for step in self.steps:
+            found = tuple(found[source] for source in step.sources)
+        return found
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names after the last step."""
+        for step in self.steps:
+            columns = step.names(columns)
+        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """What the last step gives, (n_rows, width)."""

@@ -79,6 +79,27 @@ def fork_at(tree: SensorTree, first: int) -> Fork:
     return Fork(tuple(nodes), tuple(ways))
 
 
+def fork_of(tree: SensorTree, node: int) -> Fork:
+    """The fork that a node belongs to.
+
+    Examples
+    --------
+    >>> from sensortree import exhaustive_tree
+    >>> from sensortree.tree.forks import fork_of
+    >>> fork_of(exhaustive_tree(["a", "b", "c"], root=["a"]), 1).nodes
+    (0, 1)
+    """
+    first, known = node, tree.nodes[node].sensors
+    negative, positive = (side.tolist() for side in tree.children)
+    while first:  # its parent comes before it
+        side = negative if first in negative else positive
+        parent = side.index(first)
+        if tree.nodes[parent].sensors != known:
+            break
+        first = parent
+    return fork_at(tree, first)
+
+
 def leaves_behind(tree: SensorTree, end: int) -> tuple[int, ...]:
     """Leaves that a way may lead to, by where it ends."""
     if end < 0:
