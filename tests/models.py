@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import polars as pl
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -170,6 +171,13 @@ KINDS = {
     "price column": _price_column,
     "prices beside": _prices_beside,
     "alternating": _alternating,
+    "calibrated, sigmoid": lambda: _binary(calibration="sigmoid"),
+    "calibrated, isotonic": lambda: _iris(calibration="isotonic"),
+    "calibrated, temperature": lambda: _iris(calibration="temperature"),
+    "calibrated, boosted": lambda: _iris(calibration="sigmoid", classifier="boosted"),
+    "calibrated, ensemble": lambda: _binary(
+        classifier=CalibratedClassifierCV(_boosted(), method="isotonic", cv=3)
+    ),
 }
 
 

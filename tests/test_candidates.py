@@ -11,6 +11,7 @@ from states import shop_of, where_to_look
 from sensortree import Sensor, SensorTreeClassifier, tradeoff_curve
 from sensortree.learning.candidates import least_validated, standard_errors
 from sensortree.learning.prepare import Winners
+from sensortree.leaves import boosting
 from sensortree.structure.branching import FIRST_ASKED, grow_branches
 
 
@@ -144,3 +145,16 @@ def test_if_nothing_that_was_expected_is_there_all_are_compared(monkeypatch):
     model = SensorTreeClassifier(sensors, classifier="linear")
     assert len(tradeoff_curve(model, X, y, cost_weights=[0.02, 0.1])) == 2
     assert expected
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_boosted_trees_of_many_rows_are_compared_by_their_own_classifiers(
+    monkeypatch, many
+):
+    monkeypatch.setattr(boosting, "MANY_ROWS", 200 if many else 10_000)
+    X, y, sensors = where_to_look(300, n_states=5)
+    model = SensorTreeClassifier(sensors, cost_weight=0.02, classifier="boosted")
+    model.fit(X, y)
+    assert len(model.structure_report_.validated) > 1
+    compared = model.fit_report_.n_judged - model.fit_report_.n_kept
+    assert (compared > 1) == many

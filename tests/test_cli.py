@@ -356,7 +356,7 @@ def test_explain_and_predict_count_rows_by_the_line_of_the_file(folder):
     assert form["line"] == rows[2]["line"] == 4
     assert (form["answer"], form["spent"]) == (rows[2]["answer"], rows[2]["cost"])
     said = run(*arguments, "--line", 4).stdout
-    assert "1. buys history (0), as everybody does" in said
+    assert "1. buys history (0 dollars), as everybody does" in said
     assert "start: buy history" in run(*arguments, "--details").stdout
     assert document(*arguments)["line"] == 2
     said = run(*arguments, "--line", 122, code=2).stderr
@@ -369,7 +369,7 @@ def test_explain_names_the_ways_not_taken_and_draws_them(folder, tmp_path):
     form = document(*arguments, "-o", page)
     branches = [branch for fork in form["forks"] for branch in fork["branches"]]
     assert {branch["taken"] for branch in branches} == {True, False}
-    assert "not taken: " in run(*arguments).stdout
+    assert "not taken: " in run(*arguments, "--details").stdout
     html = page.read_text(encoding="utf-8")
     assert html.startswith("<!DOCTYPE html>")
     assert "<svg" in html
@@ -424,7 +424,7 @@ def test_plot_folds_to_as_many_lines_as_asked(folder, tmp_path):
     output = tmp_path / "tree.txt"
     run("plot", folder / "plain.json", "-o", output, "--leaves", 1)
     (line,) = output.read_text(encoding="utf-8").splitlines()
-    assert re.search(r"\d leaves, 100.0 % of rows$", line)
+    assert re.search(r"\d leaves, 100.0 % of rows; answers: ", line)
 
 
 def test_plot_refuses_an_ending_that_is_no_picture(folder, tmp_path):
@@ -452,6 +452,79 @@ def test_verify_refuses_a_damaged_model(folder, tmp_path):
 def test_a_model_that_is_no_model_is_refused_by_name(folder):
     result = run("inspect", folder / "data.csv", code=1)
     assert "data.csv: " in result.stderr
+
+
+# money ------------------------------------------------------------------------------------
+
+
+def euros(folder: Path, path: Path, *head: str) -> Path:
+    """Prices in euros, and what else a sensors file begins with."""
+    lines = ["target = 'sick'", "unit = 'EUR'", *head]
+    for name, cost in (("age", 2), ("glucose", 20), ("scan", 180)):
+        lines += [f"[sensors.{name}]", f"columns = ['{name}']", f"cost = {cost}"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_check_names_the_sensors_that_can_never_pay(folder, tmp_path):
+    sensors = euros(folder, tmp_path / "s.toml")
+    arguments = ("check", folder / "data.csv", "--sensors", sensors)
+    assert "'scan' can never pay: at cost_weight=0.01" in run(*arguments).stderr
+    assert document(*arguments)["never_pay"] == ["scan"]
+    sensors = euros(folder, tmp_path / "s.toml", "mistake_cost = 500")
+    result = run(*arguments)
+    assert "never pay" not in result.stderr
+    assert "mistake_cost 500.0, cost_weight 1," in result.stdout
+    assert document(*arguments)["never_pay"] == []
+
+
+def test_a_price_in_a_column_pays_if_it_does_for_somebody(folder, tmp_path):
+    sensors = tmp_path / "s.toml"
+    sensors.write_text(
+        "target = 'sick'\ncost_weight = 0.1\n"  # prices are 5, 6 and 7
+        "[sensors.scan]\ncolumns = ['scan']\ncost = 'price_scan'\n"
+    )
+    arguments = ("check", folder / "data.csv", "--sensors", sensors)
+    assert document(*arguments)["never_pay"] == ["scan"]
+    sensors.write_text(sensors.read_text().replace("0.1", "0.09"))
+    assert document(*arguments)["never_pay"] == []
+
+
+def test_a_mistake_costs_the_same_by_option_as_by_file(folder, tmp_path):
+    plain = euros(folder, tmp_path / "plain.toml")
+    said = euros(folder, tmp_path / "said.toml", "mistake_cost = 500")
+    start = ("fit", folder / "data.csv", "--structure", "chain", "--sensors")
+    by_file = document(*start, said, "-o", tmp_path / "a.json")
+    by_option = document(
+        *start, plain, "--mistake-cost", 500, "-o", tmp_path / "b.json"
+    )
+    assert by_file["digest"] == by_option["digest"]
+    assert by_file["cost_weight"] == 1
+    assert "a wrong answer costs 500 EUR" in run("inspect", tmp_path / "a.json").stdout
+
+
+def test_a_fit_that_buys_nothing_says_so_and_why(folder, tmp_path):
+    sensors = euros(folder, tmp_path / "s.toml", "cost_weight = 1")
+    result = run(
+        *("fit", folder / "data.csv", "--sensors", sensors),
+        *("-o", tmp_path / "m.json"),
+    )
+    assert result.stderr.count("the model buys nothing: ") == 1
+    assert "(mistake_cost=...)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("mistake_cost = 0", "mistake_cost must be above 0"),
+        ("mistake_cost = 'much'", "mistake_cost must be a finite number"),
+        ("mistake_cost = 5\nloss = { 0 = 1, 1 = 1 }", "both say what wrong answers"),
+    ],
+)
+def test_a_mistake_cost_that_cannot_be_is_refused(folder, tmp_path, head, message):
+    sensors = euros(folder, tmp_path / "s.toml", head)
+    result = run("check", folder / "data.csv", "--sensors", sensors, code=1)
+    assert message in result.stderr
 
 
 # asking -----------------------------------------------------------------------------------
@@ -537,6 +610,22 @@ def test_json_lines_carry_a_session(folder):
 def test_json_lines_that_end_early_are_an_error(folder):
     result = run("ask", folder / "plain.json", "--stdin", typed="", code=1)
     assert "still asks for 'glucose'" in result.stderr
+
+
+def test_a_program_is_told_what_python_is_told(folder):
+    session = sensortree.load(folder / "plain.json").policy_.session()
+    lines = []
+    while (step := session.ask()) is not None:
+        lines.append({"step": step.to_dict()})
+        session.tell(step.sensor, [0.5] * len(step.columns))
+    lines.append({"decision": session.decision().to_dict()})
+    tells = [
+        {"tell": {line["step"]["sensor"]: [0.5] * len(line["step"]["columns"])}}
+        for line in lines[:-1]
+    ]
+    typed = "\n".join(map(json.dumps, tells))
+    result = run("ask", folder / "plain.json", "--stdin", typed=typed)
+    assert list(map(json.loads, result.stdout.splitlines())) == lines
 
 
 # bad data files ---------------------------------------------------------------------------

@@ -353,7 +353,7 @@ def test_calibration_wraps_the_leaf_classifier():
     X, y = load_iris(return_X_y=True)
     model = SensorTreeClassifier(calibration="sigmoid").fit(X, y)
     assert all(
-        type(c).__name__ == "CalibratedClassifierCV"
+        type(c).__name__ == "CalibratedScorer"
         for subset, c in model.policy_.classifiers.items()
         if subset  # nothing known: the class prior
     )

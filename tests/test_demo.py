@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +37,12 @@ def test_the_demo_reports_and_draws(tmp_path, capsys):
     for picture in (folder / "tree.png", folder / "tradeoff.png"):
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert str(picture) in printed
+    assert (folder / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_the_first_page_of_the_site_shows_the_demos_tree(study):
+    shown = Path(__file__).parents[1] / "docs" / "images" / "tree.svg"
+    assert shown.read_text(encoding="utf-8") == study.display.to_svg()
 
 
 def test_the_report_fits_a_terminal(study):

@@ -182,7 +182,34 @@ class TestTreeData:
         display = TreeDisplay.from_estimator(model)
         assert display.leaf_share.tolist() == [0.6, 0.4]
         assert display.leaf_classes.tolist() == [[5, 1], [1, 3]]
+        # All six are answered "no", so five of six are right, and three of four below.
+        assert display.leaf_answers.tolist() == [[6, 0], [0, 4]]
+        assert display.leaf_accuracy.tolist() == [5 / 6, 3 / 4]
+        cells = [text.get_text() for text in display.plot().leaves_[0]]
+        assert cells[-2:] == ["no", "83.3 %"]
+        assert display.to_text().splitlines()[1] == (
+            "├─ stop: leaf 0, 60.0 % of rows; answers: no, right (in training): 83.3 %"
+        )
+
+    def test_a_file_of_the_first_version_says_nothing_of_answers(self):
+        from toys import forked_policy
+
+        display = TreeDisplay.from_estimator(SimpleNamespace(policy_=forked_policy()))
+        assert display.leaf_answers is None
         assert display.leaf_accuracy is None
+
+    def test_answers_are_those_of_the_rows_at_the_leaf(self, fitted):
+        model, X, y = fitted
+        leaf, answer = model.apply(X), model.predict(X)
+        for display in (
+            TreeDisplay.from_estimator(model, X, y),
+            TreeDisplay.from_estimator(model, X),
+        ):
+            expected = [
+                [np.sum((leaf == k) & (answer == c)) for c in model.classes_]
+                for k in range(model.tree_.n_leaves)
+            ]
+            np.testing.assert_array_equal(display.leaf_answers, expected)
 
     def test_right_answers_without_rows_are_refused(self, fitted):
         with pytest.raises(DataError, match="y was given without X"):
@@ -281,10 +308,18 @@ class TestTreePicture:
         colours = [part.get_facecolor() for part in display.bars_[0]]
         assert colours[0] != colours[1]
 
-    def test_the_most_frequent_class_is_written_with_its_share(self):
-        mix = np.array([[3, 1]] * 6)
-        display = cascade(leaf_classes=mix, classes=["no", "yes"]).plot()
-        assert display.leaves_[0][-1].get_text() == "no: 75.0 %"
+    def test_answers_are_written_the_most_frequent_first(self):
+        given = [[3, 1, 0], [0, 0, 5], [1, 2, 1], [0, 0, 0], [0, 9, 1], [1, 0, 0]]
+        names = ["no", "yes", "perhaps"]
+        display = cascade(leaf_answers=given, classes=names).plot()
+        assert [cells[-1].get_text() for cells in display.leaves_] == [
+            "no 75 %, yes 25 %",
+            "perhaps",
+            "yes 50 %, no 25 %, …",
+            "–",
+            "yes 90 %, perhaps 10 %",
+            "no",
+        ]
 
     def test_a_class_that_is_a_number_is_called_a_class(self):
         display = cascade(leaf_classes=np.ones((6, 2)), classes=[0, 1]).plot()

@@ -559,7 +559,7 @@ def test_the_picture_draws_the_taken_way_thick_and_the_rest_pale():
         "stop",
         "buy b, +3",
     ]
-    assert display.nodes_[0].get_text() == "a\nnode 0: g = +3.00"
+    assert display.nodes_[0].get_text() == "a\nnode 0\nso far no (0.90)"
     assert [cells[-1].get_text() for cells in display.leaves_] == ["", "yes (0.80)"]
     assert [cells[2].get_text() for cells in display.leaves_] == ["1", "4"]
 
@@ -568,7 +568,7 @@ def test_a_row_that_stops_at_a_node_is_answered_there_in_the_picture():
     told = explain(toy_policy(max_cost=2.0), BUYS)
     display = PathDisplay.from_explanation(told, unit="dollars").plot()
     assert [v.share for v in display.vertices] == [1.0, 0.0, 0.0]
-    assert display.nodes_[0].get_text() == "a\nnode 0: g = +3.00\nno (0.90)"
+    assert display.nodes_[0].get_text() == "a\nnode 0\nno (0.90)"
     broke = PathDisplay.from_explanation(explain(toy_policy(max_cost=0.5), BUYS))
     assert not any(v.share for v in broke.vertices)
 

@@ -149,6 +149,7 @@ def test_what_few_rows_reach_is_one_line_of_its_fork():
         [0.002, 0.003, 0.001, 0.6, 0.394],
         [1.0, 0.5, 0.0, 0.9, 0.8],
         leaf_classes=[[2, 0], [0, 3], [0, 1], [300, 300], [0, 394]],
+        leaf_answers=[[2, 0], [0, 3], [0, 1], [300, 300], [0, 394]],
         classes=["no", "yes"],
         max_leaves=4,
     )
@@ -157,8 +158,9 @@ def test_what_few_rows_reach_is_one_line_of_its_fork():
     assert (rest.gathered, rest.known, rest.bought) == (2, ("a",), ())
     assert rest.share == pytest.approx(0.006)
     cells = [text.get_text() for text in display.plot().leaves_[-1]]
-    # accuracy is (2 * 1 + 3 * .5 + 1 * 0) / 6, and four of six rows are "yes"
-    expected = ["3 leaves", "a, …", "0.6 %", "1 to 8", "0.583", "yes: 66.7 %"]
+    # accuracy is (2 * 1 + 3 * .5 + 1 * 0) / 6, and four of six are told "yes"
+    known, answers = ["3 leaves", "a, …", "0.6 %", "1 to 8"], "yes 67 %, no 33 %"
+    expected = [*known, answers, "58.3 %"]
     assert cells == expected
     written = words_of(display.to_svg())
     assert "2 rarer ways" in written
@@ -170,8 +172,10 @@ def test_what_few_rows_reach_is_one_line_of_its_fork():
         "leaf 1: 0.3 % of rows, + b",
         "leaf 0: 0.2 % of rows, + nothing",
         "leaf 2: 0.1 % of rows, + b, c",
-        "yes: 66.7 %",
-        "no: 33.3 %",
+        "answers: yes 67 %, no 33 %",
+        "right: 58.3 %",
+        "truly yes: 66.7 %",
+        "truly no: 33.3 %",
     ]
 
 

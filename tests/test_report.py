@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 from toys import BLOOD, per_row_prices, toy_policy
 
 from sensortree import (
@@ -16,6 +18,8 @@ from sensortree import (
     Sensor,
     SensorTreeClassifier,
 )
+from sensortree.policy.baselines import Baseline
+from sensortree.policy.measures import auroc, wilson
 from sensortree.policy.report import cost_report
 from sensortree.sensors.table import Table
 
@@ -201,3 +205,172 @@ def test_wrong_answers_weights_and_lengths_are_named():
         cost_report(policy, table, Y, [1])
     with pytest.raises(DataError, match="no rows"):
         cost_report(policy, Table(X[:0]), [])
+
+
+# how good the answers are -----------------------------------------------------------------
+
+
+def test_a_share_has_wilsons_interval():
+    # 8 of 10, from Wilson's formula by hand: (.8 + .19208) / 1.38416 ± ...
+    low, high = wilson(np.array([True] * 8 + [False] * 2), np.full(10, 0.1))
+    assert (low, high) == pytest.approx((0.4901625, 0.9433178), abs=1e-6)
+    # none of 10 is not known to be none of all
+    low, high = wilson(np.zeros(10, bool), np.full(10, 0.1))
+    assert (low, high) == pytest.approx((0, 0.2775328), abs=1e-6)
+    assert np.isnan(wilson(np.zeros(0, bool), np.zeros(0))).all()
+
+
+def test_rows_of_weight_0_make_no_share_surer():
+    right = np.array([True, False, True, True])
+    few = wilson(right[:2], np.full(2, 0.5))
+    assert wilson(right, np.array([0.5, 0.5, 0, 0])) == pytest.approx(few)
+
+
+def test_the_area_under_the_roc_curve_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=200)
+    belief = rng.dirichlet(np.ones(3), size=200).round(2) + np.eye(3)[truth] / 4
+    weight = rng.integers(1, 4, size=200) / 400
+    areas, mean, _ = auroc(belief, truth, weight)
+    judged = [
+        roc_auc_score(truth == c, belief[:, c], sample_weight=weight) for c in range(3)
+    ]
+    assert areas == pytest.approx(judged)
+    assert mean == pytest.approx(np.mean(judged))
+
+
+def test_the_interval_of_the_area_is_as_wide_as_areas_of_other_rows_spread():
+    rng = np.random.default_rng(1)
+
+    def drawn():
+        truth = rng.integers(2, size=150)
+        score = rng.normal(truth)
+        belief = np.column_stack([-score, score])
+        return auroc(belief, truth, np.full(150, 1 / 150))
+
+    found = [drawn() for _ in range(400)]
+    spread = np.std([mean for _, mean, _ in found])
+    widths = [high - low for *_, (low, high) in found]
+    assert np.mean(widths) / (2 * 1.96) == pytest.approx(spread, rel=0.1)
+
+
+def test_rows_of_one_class_have_no_area():
+    areas, mean, interval = auroc(
+        np.full((3, 2), 0.5), np.zeros(3, int), np.ones(3) / 3
+    )
+    assert np.isnan([*areas, mean, *interval]).all()
+
+
+def test_the_toy_recognises_what_can_be_counted_by_hand():
+    # answers: no, no, yes, yes; truth: no, yes, yes, yes
+    report = cost_report(toy_policy(), Table(X), Y)
+    assert (report.labels, report.confusion) == (("no", "yes"), ((1, 0), (1, 2)))
+    no, yes = report.classes
+    assert (no.sensitivity, no.precision) == (1, 0.5)
+    assert (yes.sensitivity, yes.precision) == (pytest.approx(2 / 3), 1)
+    assert (no.specificity, yes.specificity) == (yes.sensitivity, no.sensitivity)
+    # probabilities of yes: .1, .1, .8, .8; of three pairs two are right, one is equal
+    areas = [no.auroc, yes.auroc, report.auroc]
+    assert areas == pytest.approx([2.5 / 3] * 3)
+    # squared distances: .01, .81, .04, .04
+    assert report.brier == pytest.approx(0.9 / 4)
+    low, high = yes.intervals["sensitivity"]
+    assert low < 2 / 3 < high < 1
+    first, second = report.leaves
+    assert first.answers == {"no": 1, "yes": 0}
+    assert first.classes == {"no": 0.5, "yes": 0.5}
+    assert second.answers == {"no": 0, "yes": 1}
+
+
+def test_an_error_that_never_happened_has_an_interval():
+    report = cost_report(toy_policy(), Table(X), ["no", "no", "yes", "yes"])
+    assert report.error == 0
+    assert report.intervals["error"][1] > 0.3
+
+
+# beside what buys the same for all --------------------------------------------------------
+
+
+def compared_toy(**parameters):
+    policy = toy_policy(**parameters)
+    subsets = {"everything": "ab", "best fixed set": "a", "nothing": ""}
+    return replace(
+        policy,
+        baselines=tuple(
+            Baseline(name, frozenset(known), policy.classifiers[frozenset(known)])
+            for name, known in subsets.items()
+        ),
+    )
+
+
+FULL = np.array([[-1.0, 0.0], [-2.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
+
+
+def test_baselines_answer_the_same_rows():
+    # truth: no, yes, yes, yes. Everything says yes for 4, a alone no for 1, nothing no.
+    # The policy errs once and costs 2.5.
+    report = cost_report(compared_toy(cost_weight=0.1), Table(FULL), Y)
+    told = [(b.name, b.sensors, b.error, b.cost) for b in report.baselines]
+    assert told == [
+        ("everything", ("a", "b"), 0.25, 4),
+        ("best fixed set", ("a",), 0.75, 1),
+        ("nothing", (), 0.75, 0),
+    ]
+    everything, fixed, nothing = report.baselines
+    assert everything.saved == pytest.approx(
+        {"error": 0, "loss": 0, "cost": 1.5, "total": 0.15}
+    )
+    assert fixed.saved["total"] == pytest.approx(0.5 - 0.15)
+    assert nothing.saved["cost"] == -2.5
+    assert report.to_dict()["baselines"][2]["saved"]["cost"] == -2.5
+    assert report.to_frame("baselines").loc["nothing", "saved cost"] == -2.5
+    assert "best fixed set" in str(report)
+
+
+def test_what_is_saved_is_compared_row_by_row():
+    """Rows that cost the same either way say nothing, so the interval is no wider."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=400), np.zeros(400)])
+    y = np.where(rng.random(400) < 0.5, "yes", "no")
+    report = cost_report(compared_toy(), Table(rows), y)
+    everything = report.baselines[0]
+    low, high = everything.saved_intervals["cost"]
+    # 3 dollars for the half that does not buy b: the error of a share, times 3
+    share = np.mean(rows[:, 0] <= 0)
+    assert everything.saved["cost"] == pytest.approx(3 * share)
+    width = 2 * 1.96 * 3 * np.sqrt(share * (1 - share) / 400)
+    assert high - low == pytest.approx(width, rel=0.1)
+
+
+def test_rows_that_do_not_hold_what_a_baseline_reads_are_told():
+    # b is NaN in one row and infinite in another, which the policy never looks at
+    report = cost_report(compared_toy(), Table(X), Y)
+    everything, fixed, _ = report.baselines
+    assert np.isnan(everything.total)
+    assert "not all of these rows can be read: " in everything.note
+    assert fixed.note is None
+    never = X.copy()
+    never[:, 1] = np.nan
+    note = cost_report(compared_toy(), Table(never[:2]), Y[:2]).baselines[0].note
+    assert note == "not known, since these rows have no values of b"
+    assert "everything: not known" in str(report)
+
+
+def test_a_baseline_that_answers_without_some_values_says_in_how_many_rows():
+    policy = compared_toy()
+    blind = replace(policy, reader=replace(policy.reader, allow_nan=True))
+    rows = FULL.copy()
+    rows[0, 1] = np.nan
+    everything = cost_report(blind, Table(rows), Y).baselines[0]
+    assert everything.note.startswith("in 25.0 % of these rows some of its sensors")
+    assert everything.cost == 4
+
+
+def test_of_many_classes_the_most_frequent_mistakes_are_printed():
+    rng = np.random.default_rng(0)
+    y = rng.integers(14, size=280)
+    rows = np.column_stack([y + rng.normal(0, 0.7, 280), rng.normal(size=280)])
+    model = SensorTreeClassifier(cost_weight=0.001).fit(rows, y)
+    text = str(model.report(rows, y))
+    assert "most often mistaken  for" in text
+    assert "class \\ answer" not in text

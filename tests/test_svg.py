@@ -198,10 +198,18 @@ def test_edges_say_what_is_bought_and_leaves_how_right_they_are():
         [0.25, 0.75],
         [0.5, 0.875],
         leaf_classes=[[1, 1], [1, 3]],
+        leaf_answers=[[2, 0], [1, 3]],
         classes=["no", "yes"],
     )
     written = words_of(display.to_svg())
-    for words in ("buy b, +2.50", "stop", "75.0 %", "3.50", "0.875", "yes: 75.0 %"):
+    for words in (
+        "buy b, +2.50",
+        "stop",
+        "75.0 %",
+        "3.50",
+        "87.5 %",
+        "yes 75 %, no 25 %",
+    ):
         assert words in written
 
 
@@ -331,7 +339,7 @@ def test_rules_hold_for_their_own_picture_only():
 def test_programs_that_are_no_browsers_draw_it_as_large_as_it_says():
     # They may read rules for a page, but not those for a screen, as if they were sizes.
     style = parsed(tree_display(4).to_svg()).find(f"{SVG}style").text
-    everywhere = re.sub(r"@media screen\{[^{}]*\{[^{}]*\}\}", "", style)
+    everywhere = re.sub(r"@media screen[^{}]*\{[^{}]*\{[^{}]*\}\}", "", style)
     assert "height:auto" in style
     assert not re.search(r"width|height", everywhere.replace("stroke-width", ""))
 
@@ -440,6 +448,15 @@ def test_the_system_decides_unless_the_page_has_a_theme():
     assert (rules[dark], rules[light]) == (DARK.paper, LIGHT.paper)
 
 
+def test_a_phone_shows_letters_in_full_size_in_a_box_that_scrolls():
+    display = tree_display(16)
+    picture, page = display.to_svg(), display.to_html()
+    name = re.search(r'class="(sensortree-\w+)"', picture)[1]
+    assert f"(max-width:600px){{.{name}{{max-width:none}}}}" in picture
+    assert '<meta name="viewport" content="width=device-width' in page
+    assert f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>' in page
+
+
 # models -----------------------------------------------------------------------------------
 
 
@@ -449,13 +466,14 @@ def test_a_model_draws_its_training_rows(fitted):
     written = words_of(model.to_svg(unit="dollars"))
     assert f"{100 * share[0]:.1f} %" in written
     assert "(dollars)" in written
-    assert "accuracy" not in written
+    assert "(in training)" in written
 
 
 def test_a_model_draws_the_rows_it_is_given(fitted):
     model, X, y = fitted
     assert model.to_svg(X, y) == TreeDisplay.from_estimator(model, X, y).to_svg()
-    assert "accuracy" in words_of(model.to_svg(X, y))
+    assert "right" in words_of(model.to_svg(X, y))
+    assert "(in training)" not in words_of(model.to_svg(X, y))
     assert "<svg" in model.to_html(X, y)
 
 
@@ -518,7 +536,7 @@ def model_of(tree: SensorTree) -> SimpleNamespace:
         about=About(),
         tree=tree,
         sensors=SensorSet(names, columns, np.ones(len(names))),
-        flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix),
+        flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix, answers=None),
         classes=np.array(["no", "yes"]),
     )
     return SimpleNamespace(policy_=policy, tree_=tree)

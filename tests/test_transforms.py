@@ -276,3 +276,12 @@ def test_rare_categories_share_a_name_as_they_share_a_column():
     named = plain.names(["city"])
     assert named == ("city = a", "city = b", "city = one of 2 rare ones")
     assert len(named) == plain.width == encoder.transform(X).shape[1]
+
+
+def test_names_are_as_many_as_columns_come_out():
+    for drop in (None, "first", "if_binary"):
+        for few in (None, 2, 30):
+            encoder = OneHotEncoder(drop=drop, min_frequency=few).fit(WORDS)
+            plain = compile_transformer(encoder)
+            assert isinstance(plain, PLAIN)
+            assert len(plain.names(["a", "b"])) == plain.width == len(plain.sources)

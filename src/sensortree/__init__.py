@@ -6,17 +6,23 @@ The data's way through the package::
                                          │           │ certificate
     curves ◄── estimators ◄──────────────┤◄──────────┘
                                          ▼
-    display ◄─────────────────────── policy ──► persistence, cli
+    display ◄─────────────────────── policy ──► persistence ─► page, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
+
+The loggers ``sensortree.fit``, ``sensortree.solver`` and ``sensortree.session`` are silent
+unless the application wants to hear them.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sensortree._version import __version__
+
+logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
     from sensortree.curves.choice import Choice
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
         MissingDependencyError,
         ModelFileError,
         ParameterError,
+        PriceWarning,
         ProblemError,
         SensorError,
         SensorTreeError,
@@ -58,6 +65,7 @@ if TYPE_CHECKING:
     )
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
+    from sensortree.page import to_page
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.about import About, HeldOut
@@ -101,6 +109,7 @@ __all__ = [
     "ParameterError",
     "PathDisplay",
     "Policy",
+    "PriceWarning",
     "ProblemError",
     "QuadraticLogisticRegression",
     "Reason",
@@ -133,6 +142,7 @@ __all__ = [
     "exhaustive_tree",
     "load",
     "save",
+    "to_page",
     "tradeoff_curve",
 ]
 
@@ -180,6 +190,7 @@ _HOME = {
     "exhaustive_tree": "structure",
     "load": "persistence",
     "save": "persistence",
+    "to_page": "page",
     "tradeoff_curve": "curves.curve",
 }
 

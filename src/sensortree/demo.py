@@ -297,7 +297,7 @@ def held_out(
     return HeldOut(correct / times, acquired / times[:, None])
 
 
-def draw(study: Study, folder: Path) -> tuple[Path, Path]:
+def draw(study: Study, folder: Path) -> tuple[Path, ...]:
     """Save the pictures of the tree and of the trade-off, and return where."""
     try:
         import matplotlib
@@ -320,7 +320,9 @@ def draw(study: Study, folder: Path) -> tuple[Path, Path]:
     for figure, path in zip((tree.figure_, tradeoff.figure_), paths, strict=True):
         figure.savefig(path, dpi=120)
         plt.close(figure)
-    return paths
+    drawn = folder / "tree.svg"
+    drawn.write_text(study.display.to_svg(), encoding="utf-8")
+    return *paths, drawn
 
 
 def tradeoff_display(study: Study) -> TradeoffDisplay:

@@ -16,6 +16,7 @@
     CertificateWarning           (UserWarning)   the gap is larger than asked for
     FewRowsWarning               (UserWarning)   too few rows of a class to hold any out
     BudgetWarning                (UserWarning)   no point of a curve meets a budget or error
+    PriceWarning                 (UserWarning)   sensors can never pay, or nothing is bought
 
 Each is also the built-in exception in brackets, so ``except ValueError`` keeps working.
 """
@@ -71,6 +72,10 @@ class FewRowsWarning(UserWarning):
 
 class WideBasisWarning(UserWarning):
     """A sensor subset has too many columns for all products of two of them."""
+
+
+class PriceWarning(UserWarning):
+    """Sensors are too dear to ever pay, or a model buys nothing at all."""
 
 
 class BudgetWarning(UserWarning):

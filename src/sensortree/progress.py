@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
+
+LOG = logging.getLogger("sensortree.fit")
+# Steps that are told at INFO; those of a search, and candidates, at DEBUG.
+STAGE_ENDS = ("reading", "leaf classifiers", "decisions", "tree", "fit on all rows")
 
 
 class Stopwatch:
@@ -45,7 +50,7 @@ class Stopwatch:
 
 
 class TextProgress:
-    """The steps of one fit, one line each on stderr if the user wants them.
+    """The steps of one fit: logged, and one line each on stderr if the user wants them.
 
     Parameters
     ----------
@@ -92,12 +97,13 @@ class TextProgress:
                 f" (step {self.done} of at most {self.at_most}, "
                 f"{self.done / self.at_most:.0%}, at most {left:.0f} s left)"
             )
-        self.say(said)
+        self.say(said, logging.INFO if name in STAGE_ENDS else logging.DEBUG)
 
-    def say(self, words: str) -> None:
-        """Write a line, if the user wants lines."""
+    def say(self, words: str, level: int = logging.DEBUG) -> None:
+        """Log some words, and write a line if the user wants lines."""
+        seconds = monotonic() - self.started
+        LOG.log(level, "%.1f s: %s", seconds, words)
         if self.verbose:
-            seconds = monotonic() - self.started
             sys.stderr.write(f"[sensortree] {seconds:7.1f} s  {words}\n")
 
     def expect(self, left: int) -> None:
@@ -116,6 +122,10 @@ class _Part(TextProgress):
     def __init__(self, whole: TextProgress):
         super().__init__(verbose=False)
         self.whole = whole
+
+    def say(self, words: str, level: int = logging.DEBUG) -> None:
+        """Log some words; nothing of a part is more than a detail."""
+        super().say(words, logging.DEBUG)
 
     @property
     def stopped(self) -> str | None:

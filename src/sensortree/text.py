@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 
 def listed(names: Iterable[str]) -> str:
@@ -32,21 +31,27 @@ def aligned(
 
 
 def plain(value: Any) -> Any:
-    """Bring a value to what JSON can say; a mapping's keys become text, NaN null."""
+    """Bring a value to what JSON can say; keys become text, NaN null, the rest text."""
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value))
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
     if hasattr(value, "tolist"):  # an array, or one number of it
         return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return str(value)  # a date, say
 
 
 def value_words(value: Any) -> str:
     """Show a value of a table as a reader would write it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return str(value)
     number = float(value)
     whole = number.is_integer() and abs(number) < 1e15

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from sensortree._version import __version__
-from sensortree.cli import asking, learning, preparing, showing, using
+from sensortree.cli import asking, learning, preparing, publishing, showing, using
 from sensortree.cli.console import say, told_warnings
 from sensortree.exceptions import SensorTreeError
 
@@ -76,6 +76,7 @@ for command in (
     using.predict,
     using.explain,
     asking.ask,
+    publishing.page,
     using.inspect,
     using.plot,
     using.verify,

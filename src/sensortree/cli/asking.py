@@ -66,7 +66,7 @@ def ask(
     loaded = open_model(model)
     session = loaded.policy_.session(limit=limit, prices=_prices(price, loaded))
     if stdin:
-        _converse(session, loaded)
+        _converse(session)
         return
     typer.echo(ADVICE, err=True)
     while (step := session.ask()) is not None:
@@ -75,7 +75,7 @@ def ask(
     text = _decision_text(decision, loaded)
     if why is not None and not why.bought:
         text += f"\nwhy: {why}"
-    emit("ask", decision_dict(decision, loaded), text, as_json)
+    emit("ask", decision.to_dict(), text, as_json)
 
 
 # a person ---------------------------------------------------------------------------------
@@ -145,13 +145,13 @@ def _typed(prompt: str, err: bool) -> str:
 # a program --------------------------------------------------------------------------------
 
 
-def _converse(session: Session, model: SavedModel) -> None:
+def _converse(session: Session) -> None:
     """JSON lines in, JSON lines out, until the decision."""
     from sensortree.exceptions import SensorTreeError, SessionError
 
     if isinstance(sys.stdin, TextIOWrapper):  # bytes that are no UTF-8 make bad JSON
         sys.stdin.reconfigure(encoding="utf-8", errors="backslashreplace")
-    _say_step(session, model)
+    _say_step(session)
     while session.ask() is not None and (line := sys.stdin.readline()):
         if not line.strip():
             continue
@@ -160,7 +160,7 @@ def _converse(session: Session, model: SavedModel) -> None:
         except SensorTreeError as error:
             typer.echo(to_json({"error": str(error)}))
             continue
-        _say_step(session, model)
+        _say_step(session)
     if session.ask() is not None:
         raise SessionError(
             f"the input ended before the decision; the model still asks for "
@@ -168,16 +168,12 @@ def _converse(session: Session, model: SavedModel) -> None:
         )
 
 
-def _say_step(session: Session, model: SavedModel) -> None:
+def _say_step(session: Session) -> None:
     step = session.ask()
     if step is None:
-        decision = decision_dict(session.decision(), model)
-        typer.echo(to_json({"decision": decision}))
-        return
-    said = step._asdict()
-    said["why"] = None if step.why is None else step.why.to_dict()
-    said["proba"] = _by_class(step.proba, model)
-    typer.echo(to_json({"step": said}))
+        typer.echo(to_json({"decision": session.decision().to_dict()}))
+    else:
+        typer.echo(to_json({"step": step.to_dict()}))
 
 
 def _apply(session: Session, line: str) -> None:
@@ -226,17 +222,9 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
     return prices or None
 
 
-def _by_class(proba: Any, model: SavedModel) -> dict[str, float]:
-    return dict(zip(map(str, model.classes_.tolist()), proba.tolist(), strict=True))
-
-
-def decision_dict(decision: Decision, model: SavedModel) -> dict[str, Any]:
-    """A decision in plain values."""
-    return {**vars(decision), "proba": _by_class(decision.proba, model)}
-
-
 def _decision_text(decision: Decision, model: SavedModel) -> str:
-    likely = _by_class(decision.proba, model)[str(decision.label)]
+    said = decision.to_dict()
+    likely = said["proba"][str(decision.label)]
     bought = ", ".join(decision.acquired) or "nothing"
     because = {
         "policy": "",

@@ -47,6 +47,7 @@ def fit(
             help="Mean cost per example to keep to; the cost weight is chosen for it.",
         ),
     ] = None,
+    mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
@@ -77,7 +78,7 @@ def fit(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
         "max_time": max_time,
@@ -107,6 +108,7 @@ def curve(
         ),
     ] = None,
     cv: options.Folds = 5,
+    mistake_cost: options.MistakeCost = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
@@ -138,7 +140,7 @@ def curve(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout, classifier)
     estimator = SensorTreeClassifier(
-        **problem.settings(None, max_cost),
+        **problem.settings(None, max_cost, mistake_cost),
         classifier=classifier.value,
         structure=structure.value,
         max_time=max_time,
@@ -158,6 +160,7 @@ def compare(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     cv: options.Folds = 5,
@@ -177,7 +180,7 @@ def compare(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
     }

@@ -127,7 +127,17 @@ CostWeight = Annotated[
         min=0,
         show_default=False,
         help="Error, or loss, that one unit of cost is worth; by default that of the "
-        "sensors file, or 0.01, or 1 if there is a [loss].",
+        "sensors file, or 1 if mistakes have a price, else 0.01.",
+    ),
+]
+MistakeCost = Annotated[
+    float | None,
+    typer.Option(
+        "--mistake-cost",
+        metavar="COST",
+        show_default=False,
+        help="What one wrong answer costs, in the unit of the prices; by default what the "
+        "sensors file says.",
     ),
 ]
 MaxTime = Annotated[

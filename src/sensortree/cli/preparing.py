@@ -106,6 +106,8 @@ def check(
         )
     if found["unused_columns"]:
         say(f"not used: {', '.join(found['unused_columns'])}", "warning")
+    if found["price_advice"] is not None:
+        say(found["price_advice"], "warning")
     emit("check", found, _summary_text(found, problem.file.unit), as_json)
 
 
@@ -123,6 +125,7 @@ def _summary_text(found: dict[str, Any], unit: str) -> str:
     return (
         f"{found['rows']} rows; target {found['target']}: {classes}\n\n{table}\n\n"
         f"everything costs: {total.strip()}\n"
+        f"mistake_cost {found['mistake_cost'] or 'none'}, "
         f"cost_weight {found['cost_weight']:g}, "
         f"max_cost {found['max_cost'] or 'none'}\n"
         f"the table and the sensors fit together."

@@ -22,8 +22,12 @@ from sensortree.cli.dates import date_form, day_numbers
 from sensortree.cli.doubts import doubt
 from sensortree.cli.sensors_file import Declared, SensorsFile, toml_key
 from sensortree.exceptions import DataError, SensorError
+from sensortree.learning.settings import Settings, cost_weight_of
+from sensortree.learning.worth import never_pay, price_advice
 from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
 from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.market import Market
+from sensortree.sensors.reader import read_prices
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.table import Table
 from sensortree.text import listed
@@ -75,17 +79,25 @@ class Problem:
         return _losses(self)
 
     def settings(
-        self, cost_weight: float | None = None, max_cost: float | None = None
+        self,
+        cost_weight: float | None = None,
+        max_cost: float | None = None,
+        mistake_cost: float | None = None,
     ) -> dict[str, Any]:
         """Parameters of an estimator; what is given wins over what the file says."""
         file = self.file
-        weights = (cost_weight, file.cost_weight, 1.0 if file.loss else 0.01)
-        caps = (max_cost, file.max_cost)
+        loss = self.loss if mistake_cost is None else None
+        cost = file.mistake_cost if mistake_cost is None else mistake_cost
+        weight = file.cost_weight if cost_weight is None else cost_weight
+        priced = loss is not None or cost is not None
         return {
             "sensors": self.sensors,
-            "loss": self.loss,
-            "cost_weight": next(w for w in weights if w is not None),
-            "max_cost": next((cap for cap in caps if cap is not None), None),
+            "mistake_cost": cost,
+            "loss": loss,
+            "cost_weight": cost_weight_of(
+                "auto" if weight is None else weight, in_money=priced
+            ),
+            "max_cost": file.max_cost if max_cost is None else max_cost,
             "unit": file.unit,
         }
 
@@ -452,6 +464,14 @@ def summarise(problem: Problem) -> dict[str, Any]:
         )
     varies = bool(resolved.varying.size)
     settings = problem.settings()
+    stake = (
+        Market(resolved, read_prices(Table(problem.X), resolved), settings["max_cost"]),
+        Settings(loss=settings["loss"], mistake_cost=settings["mistake_cost"]).losses(
+            classes
+        ),
+        len(classes),
+        settings["cost_weight"],
+    )
     return {
         "rows": len(problem.y),
         "target": problem.file.target,
@@ -467,6 +487,9 @@ def summarise(problem: Problem) -> dict[str, Any]:
         "everything": None if varies else float(resolved.cost_of(resolved.names)),
         "unused_columns": problem.unused,
         "notes": list(problem.notes),
+        "mistake_cost": settings["mistake_cost"],
         "cost_weight": settings["cost_weight"],
         "max_cost": settings["max_cost"],
+        "never_pay": list(never_pay(*stake)),
+        "price_advice": price_advice(*stake),
     }

@@ -4,7 +4,8 @@
 
     target = "sick"                 # column of the right answers
     unit = "dollars"                # what prices are counted in
-    cost_weight = 0.001             # error, or loss, that one unit of cost is worth
+    mistake_cost = 500              # what one wrong answer costs, in the same unit
+    cost_weight = 1                 # error, or loss, that one unit of cost is worth
     max_cost = 300                  # no example ever spends more
     decimal = ","                   # in the cells of all columns: 37,3
     thousands = "."                 # and 1.234,5
@@ -12,7 +13,7 @@
     [reading]                       # columns that are written in another way
     leukocytes = { decimal = ".", thousands = "," }
 
-    [loss]                          # what it costs to mistake an example of each class
+    [loss]                          # in place of mistake_cost, where classes differ
     0 = 60
     1 = 4000                        # or by answer: 1 = { 0 = 4000 }
 
@@ -57,6 +58,7 @@ FIRST = ("one-hot", "date")  # they make numbers, which the others need
 TOP = (
     "target",
     "unit",
+    "mistake_cost",
     "cost_weight",
     "max_cost",
     "decimal",
@@ -110,6 +112,8 @@ class SensorsFile:
     cost_weight, max_cost : float or None
     loss : dict of class to number or to dict of answer to number, or None
         Classes as text.
+    mistake_cost : float or None
+        What every wrong answer costs; never beside `loss`.
     form : ColumnFormat or None
         How numbers are written in all columns but those of `reading`.
     reading : dict of column to ColumnFormat
@@ -122,6 +126,7 @@ class SensorsFile:
     cost_weight: float | None = None
     max_cost: float | None = None
     loss: Mapping[str, float | Mapping[str, float]] | None = None
+    mistake_cost: float | None = None
     form: ColumnFormat | None = None
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
 
@@ -149,6 +154,12 @@ def read_sensors_file(path: Path) -> SensorsFile:
     declared = {name: _sensor(sensors.table(name)) for name in sensors.values}
     _check_columns(path, declared)
     _check_after(path, declared)
+    if "mistake_cost" in top.values and "loss" in top.values:
+        raise top.wrong(
+            "mistake_cost",
+            "and [loss] both say what wrong answers cost; remove one: [loss] is for "
+            "classes that differ.",
+        )
     return SensorsFile(
         path,
         declared,
@@ -157,6 +168,7 @@ def read_sensors_file(path: Path) -> SensorsFile:
         top.number("cost_weight"),
         top.number("max_cost"),
         _loss(top.table("loss")) if "loss" in top.values else None,
+        _mistake_cost(top),
         _form(top),
         _reading(top.table("reading")) if "reading" in top.values else {},
     )
@@ -183,6 +195,13 @@ def _reading(section: _Section) -> dict[str, ColumnFormat]:
         own.know(("decimal", "thousands"))
         forms[column] = _form(own) or PLAIN_FORMAT
     return forms
+
+
+def _mistake_cost(top: _Section) -> float | None:
+    cost = top.number("mistake_cost")
+    if cost == 0:
+        raise top.wrong("mistake_cost", "must be above 0; or remove it.")
+    return cost
 
 
 def toml_key(name: str) -> str:

@@ -21,11 +21,13 @@ HEAD = """\
 
 target = {target}
 {reading}# unit = "dollars"       # what prices are counted in
+# mistake_cost = 500     # what one wrong answer costs, in that unit: set it if prices are
+#                        # money
 # cost_weight = 0.01     # error that one unit of cost is worth; larger buys less
 # max_cost = 100         # no example ever spends more
 
-# What a wrong answer costs, for each class; prices and losses then have one unit, and
-# cost_weight is 1 unless you set it.
+# In place of mistake_cost, where classes differ: what it costs to mistake each. With
+# either, cost_weight is 1 unless you set it.
 # [loss]
 {losses}
 

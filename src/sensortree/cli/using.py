@@ -296,6 +296,7 @@ def described(model: Any) -> dict[str, Any]:
         "sensors": listed,
         "cost_weight": policy.cost_weight,
         "max_cost": policy.max_cost,
+        "mistake_cost": policy.loss.per_mistake,
         "loss": policy.loss.matrix,
         "tree": model.tree_.to_dict(),
         "tree_text": str(model.tree_),
@@ -337,11 +338,28 @@ def _described_text(document: dict[str, Any]) -> str:
             f"classes: {', '.join(map(str, document['classes']))}",
             f"cost_weight: {document['cost_weight']:g}; max_cost: "
             f"{'none' if cap is None else format(cap, 'g')}; "
-            f"loss: {'1 per error' if document['loss'] is None else 'given'}",
+            f"{_mistakes_text(document)}",
             f"certificate of the linear program: {certificate}",
             f"digest: {document['digest']}",
         ]
     )
+
+
+def _mistakes_text(document: dict[str, Any]) -> str:
+    """What wrong answers cost."""
+    if document["loss"] is None:
+        return "a wrong answer counts 1"
+    unit = f" {document['about']['unit']}" if document["about"]["unit"] else ""
+    if document["mistake_cost"] is not None:
+        return f"a wrong answer costs {document['mistake_cost']:g}{unit}"
+    classes, rows = document["classes"], document["loss"].tolist()
+    said = [
+        f"{true} for {answer}: {cost:g}{unit}"
+        for true, row in zip(classes, rows, strict=True)
+        for answer, cost in zip(classes, row, strict=True)
+        if cost
+    ]
+    return f"mistaking {', '.join(said[:6])}{', ...' if len(said) > 6 else ''}"
 
 
 def _terms_text(sensor: dict[str, Any]) -> str:

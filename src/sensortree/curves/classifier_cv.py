@@ -27,6 +27,7 @@ from sensortree.estimators.callbacks import (
     all_or_nothing,
     with_callbacks,
 )
+from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
@@ -42,7 +43,11 @@ OWN = ("budget", "max_error", "cost_weights", "cv")
 
 
 class SensorTreeClassifierCV(
-    CallbackSupportMixin, PolicyPredictor, ClassifierMixin, BaseEstimator
+    CallbackSupportMixin,
+    PolicyPredictor,
+    SensorParameters,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
 
@@ -61,19 +66,20 @@ class SensorTreeClassifierCV(
         held-out mean cost is at most this is taken; if there is none the cheapest, with a
         `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
     max_error : float, default=None
-        Error (with a `loss`, mean loss) that is good enough: the cheapest point with at
-        most this held-out error is taken; if there is none, the one of the least error,
-        with a `BudgetWarning`. With neither `budget` nor `max_error`, the cheapest point
-        whose error is within one standard error of the least is taken.
+        Error (with a `mistake_cost` or `loss`, mean loss) that is good enough: the
+        cheapest point with at most this held-out error is taken; if there is none, the
+        one of the least error, with a `BudgetWarning`. With neither `budget` nor
+        `max_error`, the cheapest point whose error is within one standard error of the
+        least is taken.
     cost_weights : iterable of float, default=None
         Cost weights to pick from. By default seven from where nothing is bought to where
         everything is that saves an error, and up to ten more around the target; with no
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, root_sensors, \
-            classifier, calibration, savings, errors, decision_features, refine, solver, \
-            tol, l2, l1, fallback, n_jobs, verbose, unit
+    costs, mistake_cost, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, \
+            root_sensors, classifier, calibration, savings, errors, decision_features, \
+            refine, solver, tol, l2, l1, fallback, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
         is picked, and the fit on all rows is finished.
@@ -119,6 +125,7 @@ class SensorTreeClassifierCV(
         cost_weights: Iterable[float] | None = None,
         cv: Any = 5,
         costs: Any = None,
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
@@ -148,6 +155,7 @@ class SensorTreeClassifierCV(
         self.cost_weights = cost_weights
         self.cv = cv
         self.costs = costs
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.structure = structure

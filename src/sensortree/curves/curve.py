@@ -42,7 +42,8 @@ class TradeoffCurve:
     cost_weight : ndarray of shape (n_weights,)
         In descending order, so that what buys least comes first; NaN where not known.
     error : ndarray of shape (n_weights,)
-        Share of wrong answers on held-out rows; with a `loss`, the mean loss.
+        Share of wrong answers on held-out rows; with a `mistake_cost` or `loss`, the
+        mean loss.
     mean_cost : ndarray of shape (n_weights,)
         Mean price of the sensors bought for a held-out row.
     error_se, cost_se : ndarray of shape (n_weights,)
@@ -469,7 +470,7 @@ def measured_curve(
         [m.error for _, m in measured],
         [m.cost for _, m in measured],
         folds.weight,
-        measure="error" if folds.estimator.loss is None else "loss",
+        measure="error" if folds.data.loss.matrix is None else "loss",
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,

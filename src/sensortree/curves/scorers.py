@@ -46,9 +46,9 @@ def acquisition_cost_scorer(
 def cost_adjusted_scorer(cost_weight: float) -> Scorer:
     """Scorer by the risk at one cost weight, as a negative number: greater is better.
 
-    The risk is the error (with a `loss`, the mean loss) and the weighted mean cost
-    together. The weight is that of the scorer, whatever cost weights a search tries: it
-    says what a unit of cost is worth to you.
+    The risk is the error (with a `mistake_cost` or `loss`, the mean loss) and the
+    weighted mean cost together. The weight is that of the scorer, whatever cost weights a
+    search tries: it says what a unit of cost is worth to you.
 
     Parameters
     ----------

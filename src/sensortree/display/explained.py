@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sensortree.display.path import PathDisplay
-from sensortree.display.svg import escaped, page
+from sensortree.display.svg import boxed, escaped, page
 from sensortree.display.words import percent, range_words
 
 NOTE = (
@@ -32,7 +32,7 @@ def explained(explanation: Any) -> str:
         [
             f"<p><b>{escaped(explanation.summary)}</b></p>",
             f"<ol>{steps}</ol>",
-            f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>',
+            boxed(picture),
             "<details><summary>Scores and margins</summary>",
             '<div style="overflow-x:auto">',
             *(_fork(fork) for fork in explanation.forks),

@@ -19,6 +19,7 @@ LINE = 1.25 * SIZE
 PAD = 5.0  # between a text and what is around it
 INDENT = 12.0  # from a node's left side to the last edge that hangs below it
 BAR = 72.0  # length of a bar that shows a mix of classes
+TRUTH = "true classes"  # head of these bars
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class Layout:
             left = right + 3 * PAD
         if self.mix is not None:
             self.bars = left
-            left += max(BAR, self._measure("classes")) + 3 * PAD
+            left += max(BAR, self._measure(TRUTH)) + 3 * PAD
         self.width = left - 2 * PAD
 
     def _set_legend(self) -> None:

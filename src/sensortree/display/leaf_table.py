@@ -11,8 +11,10 @@ from sensortree.display.colours import CLASSES
 from sensortree.display.layout import Column, Mix
 from sensortree.display.vertices import Vertex
 from sensortree.display.words import known_column, percent, shortened
+from sensortree.text import chance_words
 from sensortree.types import Array
 
+ANSWERS = 2  # answers of a line that are told
 TOLD = 10  # classes of a leaf that are told where the mouse rests
 
 
@@ -29,6 +31,10 @@ class LeafTable:
         NaN where no row came.
     mix : ndarray of shape (n_leaves, n_classes) or None
         Rows of each class, or shares of them.
+    answers : ndarray of shape (n_leaves, n_classes) or None
+        Rows that are given each answer, or shares of them.
+    judged : str
+        On which rows answers were judged, for the head of the column.
     names : sequence of str
         Of the classes.
     """
@@ -38,6 +44,8 @@ class LeafTable:
     cost: Array
     accuracy: Array | None = None
     mix: Array | None = None
+    answers: Array | None = None
+    judged: str = ""
     names: Sequence[str] = ()
 
     def columns(self, money: Callable[[float], str], unit: str) -> list[Column]:
@@ -51,13 +59,13 @@ class LeafTable:
                 [cost_words(self.cost[list(end.leaves)], money) for end in self.ends],
             ),
         ]
+        if self.answers is not None:
+            cells = [self.answer_words(end) for end in self.ends]
+            columns.append(Column("answers", cells, "left"))
         if self.accuracy is not None:
-            found = [self._mean_accuracy(end) for end in self.ends]
-            cells = ["–" if np.isnan(a) else f"{a:.3f}" for a in found]
-            columns.append(Column("accuracy", cells))
-        if self.mix is not None:
-            cells = [self._most_frequent(end) for end in self.ends]
-            columns.append(Column("most frequent", cells, "left"))
+            head = f"right\n({self.judged})" if self.judged else "right"
+            cells = [self.right_words(end) for end in self.ends]
+            columns.append(Column(head, cells))
         return columns
 
     def bars(self) -> Mix | None:
@@ -65,7 +73,7 @@ class LeafTable:
         if self.mix is None:
             return None
         names = [shortened(name, 32) for name in self.names]
-        shares = np.array([self.class_shares(end) for end in self.ends])
+        shares = np.array([self._shares(self.mix, end) for end in self.ends])
         if len(names) > len(CLASSES):
             overall = np.array([end.share for end in self.ends]) @ shares
             first = np.sort(np.argsort(-overall, kind="stable")[: len(CLASSES) - 1])
@@ -76,31 +84,48 @@ class LeafTable:
             shares = np.hstack([shares[:, first], rest])
         return Mix(tuple(names), [s.tolist() if s.any() else [] for s in shares])
 
-    def class_shares(self, end: Vertex) -> Array:
+    def answer_words(self, end: Vertex) -> str:
+        """What is answered in a line, the most frequent first; "–" without rows."""
+        assert self.answers is not None
+        shares = self._shares(self.answers, end)
+        given = [i for i in np.argsort(-shares, kind="stable") if shares[i]]
+        if len(given) == 1:
+            return shortened(self.names[given[0]], 20)
+        said = [
+            f"{shortened(self.names[i], 20)} {chance_words(float(shares[i]))}"
+            for i in given[:ANSWERS]
+        ]
+        return ", ".join(said + ["…"] * (len(given) > ANSWERS)) or "–"
+
+    def right_words(self, end: Vertex) -> str:
+        """How many answers of a line are right; "–" without rows."""
+        accuracy = self._mean_accuracy(end)
+        return "–" if np.isnan(accuracy) else percent(accuracy)
+
+    def told(self, end: Vertex) -> list[str]:
+        """What is answered in a line, how often rightly, and what would have been right."""
+        lines = []
+        if self.answers is not None:
+            lines.append(f"answers: {self.answer_words(end)}")
+        if self.accuracy is not None:
+            judged = f" ({self.judged})" if self.judged else ""
+            lines.append(f"right{judged}: {self.right_words(end)}")
+        if self.mix is None:
+            return lines
+        shares = self._shares(self.mix, end)
+        order = np.argsort(-shares, kind="stable")[:TOLD]
+        true = [f"truly {self.names[i]}: {percent(shares[i])}" for i in order]
+        return lines + [line for line, i in zip(true, order, strict=True) if shares[i]]
+
+    def _shares(self, rows_of: Array, end: Vertex) -> Array:
         """Share of each class among the rows of a line, (n_classes,); 0 without rows."""
-        assert self.mix is not None
-        rows = self.mix[list(end.leaves)]
+        rows = rows_of[list(end.leaves)]
         total = rows.sum(axis=1, keepdims=True)
         shares = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
         if len(shares) == 1:
             return np.asarray(shares[0])
         weight = self.share[list(end.leaves)] * (total[:, 0] > 0)
         return np.asarray(weight @ shares / max(float(weight.sum()), 1e-300))
-
-    def class_words(self, end: Vertex) -> list[str]:
-        """Classes of a line with their shares, the most frequent first."""
-        if self.mix is None:
-            return []
-        mix = self.class_shares(end)
-        order = np.argsort(-mix, kind="stable")[:TOLD]
-        return [f"{self.names[i]}: {percent(mix[i])}" for i in order if mix[i]]
-
-    def _most_frequent(self, end: Vertex) -> str:
-        """Most frequent class of a line, and its share."""
-        mix = self.class_shares(end)
-        if not mix.any():
-            return "–"
-        return f"{shortened(self.names[int(mix.argmax())], 20)}: {percent(mix.max())}"
 
     def _mean_accuracy(self, end: Vertex) -> float:
         """Share of right answers in a line; NaN without rows."""

@@ -8,7 +8,11 @@ from sensortree.display.vertices import Vertex
 from sensortree.display.words import percent
 
 
-def lines_of(vertices: Sequence[Vertex], price: Callable[[Vertex], str]) -> str:
+def lines_of(
+    vertices: Sequence[Vertex],
+    price: Callable[[Vertex], str],
+    answer: Callable[[Vertex], str],
+) -> str:
     """Vertices below each other, each with what is decided on the way to it.
 
     Parameters
@@ -17,6 +21,8 @@ def lines_of(vertices: Sequence[Vertex], price: Callable[[Vertex], str]) -> str:
         Depth first.
     price : callable
         Given a vertex, what the edge that leads to it costs, in words.
+    answer : callable
+        Given a leaf, what is answered there, in words; "" if that is not known.
     """
     lines: list[str] = []
     bars: dict[Vertex | None, str] = {None: ""}
@@ -28,7 +34,11 @@ def lines_of(vertices: Sequence[Vertex], price: Callable[[Vertex], str]) -> str:
         )
         which = f"{len(v.leaves)} leaves" if v.is_folded else v.name
         share = f"{percent(v.share)} of rows"
-        lines.append(f"{bars[v.parent]}{mark}{_decided(v, price(v))}: {which}, {share}")
+        said = answer(v) if v.is_leaf else ""
+        lines.append(
+            f"{bars[v.parent]}{mark}{_decided(v, price(v))}: {which}, {share}"
+            f"{'; ' if said else ''}{said}"
+        )
     return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sensortree.display.svg import boxed
 from sensortree.display.tree import TreeDisplay
 
 LARGEST = 100_000  # bytes; a notebook keeps every picture that it ever showed
@@ -17,7 +18,7 @@ def tree_in_notebook(model: Any, before: str) -> str:
     display = TreeDisplay.from_estimator(model)
     for tips in (True, False):
         picture = display.to_svg(tips=tips)
-        html = f'{before}<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>'
+        html = before + boxed(picture)
         if len(html.encode()) < LARGEST:
             return html
     return (

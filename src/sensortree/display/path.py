@@ -32,8 +32,8 @@ class PathDisplay:
         Leaf where the example stops; ``~node`` if it stops at a node.
     answer : str
         What is answered there, in words.
-    scores : mapping of int to float
-        Score of each node that decided about the example.
+    beliefs : mapping of int to str
+        For nodes that decided about the example, what was likely there, in words.
     prices : ndarray of shape (1, n_sensors), default=None
         Prices of this example, if it has its own.
     unit : str, default=""
@@ -84,7 +84,7 @@ class PathDisplay:
         sensors: SensorSet,
         place: int,
         answer: str,
-        scores: Mapping[int, float],
+        beliefs: Mapping[int, str],
         *,
         prices: Array | None = None,
         unit: str = "",
@@ -94,10 +94,13 @@ class PathDisplay:
         self.sensors = sensors
         self.place = place
         self.answer = answer
-        self.scores = scores
+        self.beliefs = beliefs
         self.prices = prices
         self.unit = unit
         self.max_leaves = max_leaves
+
+    def __repr__(self) -> str:
+        return f"PathDisplay(place={self.place}, answer={self.answer!r})"
 
     @classmethod
     def from_explanation(
@@ -124,12 +127,18 @@ class PathDisplay:
             Not drawn yet; call its `plot`.
         """
         likely = explanation.probabilities[explanation.answer]
+        beliefs = {
+            fork.nodes[
+                0
+            ]: f"so far {fork.answer} ({fork.probabilities[fork.answer]:.2f})"
+            for fork in explanation.forks
+        }
         return cls(
             explanation.policy.tree,
             explanation.policy.sensors,
             explanation.leaf,
             f"{explanation.answer} ({likely:.2f})",
-            {passage.node: passage.score for passage in explanation.nodes},
+            beliefs,
             prices=explanation.prices,
             unit=explanation.policy.about.unit if unit is None else unit,
             max_leaves=max_leaves,
@@ -238,16 +247,11 @@ class PathDisplay:
         return [f"{vertex.name}{off}", bought, known]
 
     def _words(self, vertex: Vertex) -> str:
-        """Lines in a node's box: its scores, and the answer if it is given there."""
-        scores = [
-            (node, self.scores[node]) for node in vertex.nodes if node in self.scores
-        ]
-        if len(vertex.nodes) == 1:
-            words = "".join(f": g = {score:+.2f}" for _, score in scores)
-        else:
-            words = "".join(f"\ng{node} = {score:+.2f}" for node, score in scores)
-        answer = f"\n{self.answer}" if ~self.place in vertex.nodes else ""
-        return vertex.name + words + answer
+        """Lines in a node's box: what is likely there, or the answer that is given."""
+        if ~self.place in vertex.nodes:
+            return f"{vertex.name}\n{self.answer}"
+        belief = self.beliefs.get(vertex.nodes[0])
+        return vertex.name if belief is None else f"{vertex.name}\n{belief}"
 
     def _table(self, ends: list[Vertex], money: Callable[[float], str]) -> list[Column]:
         """Columns of the table of leaves."""

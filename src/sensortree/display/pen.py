@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sensortree.display.colours import CLASSES, Colours
-from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout
+from sensortree.display.layout import BAR, LINE, PAD, SIZE, TRUTH, Layout
 from sensortree.display.tradeoff import new_figure
 from sensortree.display.vertices import Vertex
 
@@ -26,7 +26,7 @@ class Pen:
             x = left if column.align == "left" else right
             self._head_word(x, column.head, column.align)
         if self.layout.bars is not None:
-            self._head_word(self.layout.bars, "classes", "left")
+            self._head_word(self.layout.bars, TRUTH, "left")
 
     def _head_word(self, x: float, head: str, align: str) -> None:
         y = -self.layout.head + PAD  # of the last lines, which stand beside each other

@@ -87,6 +87,9 @@ class SensorUseDisplay:
                 f"and {expected[1:]}."
             )
 
+    def __repr__(self) -> str:
+        return f"SensorUseDisplay({len(self.sensors)} sensors, {len(self.classes)} classes)"
+
     @classmethod
     def from_estimator(
         cls,

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 from sensortree.display.colours import CLASSES, DARK, LIGHT, Colours
-from sensortree.display.layout import BAR, LINE, PAD, SIZE, Layout
+from sensortree.display.layout import BAR, LINE, PAD, SIZE, TRUTH, Layout
 from sensortree.display.vertices import Vertex
 from sensortree.display.words import estimated_width
 
 SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
+PHONE = 600  # pixels up to which a page is that of a phone
 BASELINE = (LINE + 0.7 * SIZE) / 2  # of a line of text, from its top
 # How JupyterLab, VS Code, Colab and Sphinx themes say that they are dark or light.
 DARK_PAGES = (
@@ -36,7 +37,8 @@ LIGHT_PAGES = (
 NOTE = (
     "An edge is as wide as the share of rows that takes it; a dashed one is taken by "
     "none. Rest the mouse on a part of the tree to read more. A double click zooms in, and "
-    "out again, as the wheel does while Ctrl is held; what is zoomed in can be dragged."
+    "out again, as the wheel does while Ctrl is held; what is zoomed in can be dragged. "
+    "On a narrow screen the picture scrolls sideways."
 )
 # Moves the part of the picture that is seen, and nothing else; without it the picture is
 # the same. Neither < nor an ampersand may stand in it, since XML would read them.
@@ -115,10 +117,16 @@ def svg(
     )
 
 
+def boxed(picture: str) -> str:
+    """A picture in a box of its own, which scrolls where the page is too narrow."""
+    return f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>'
+
+
 def page(picture: str, title: str, note: str = NOTE) -> str:
     """HTML page around a picture, with a note below it."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n"
         "<style>\n:root{color-scheme:light dark}\n"
         f"body{{margin:1em;font:14px sans-serif;background:{LIGHT.paper};"
@@ -132,13 +140,15 @@ def page(picture: str, title: str, note: str = NOTE) -> str:
 def _style(name: str, least: float) -> str:
     """Rules for letters and lines, and for the colours of every theme.
 
-    In a page that is too narrow the picture shrinks, down to a width of `least` pixels.
+    In a page that is too narrow the picture shrinks, down to a width of `least` pixels;
+    on a phone, where letters would be too small, it does not shrink at all.
     """
     dark, light = (f":is({','.join(names)}) " for names in (DARK_PAGES, LIGHT_PAGES))
     fixed = (
         f".{name}{{font:{SIZE:g}px Helvetica,Arial,'Liberation Sans',sans-serif}}\n"
         # Inside, since some programs that are no browsers take the height as it stands.
         f"@media screen{{.{name}{{max-width:max(100%,{least:.0f}px);height:auto}}}}\n"
+        f"@media screen and (max-width:{PHONE}px){{.{name}{{max-width:none}}}}\n"
         f".{name} path{{fill:none}}\n"
         f".{name} .unreached path{{stroke-dasharray:3 2}}\n"
         f".{name} .row{{fill:none;pointer-events:all}}\n"
@@ -188,7 +198,7 @@ def _head(layout: Layout) -> str:
     """Head of the table; its last lines stand beside each other."""
     heads = [(c.head, c.align, left, right) for c, left, right in layout.table]
     if layout.bars is not None:
-        heads.append(("classes", "left", layout.bars, layout.bars))
+        heads.append((TRUTH, "left", layout.bars, layout.bars))
     texts = []
     for head, align, left, right in heads:
         middle = -layout.head + PAD + LINE * (head.count("\n") + 1) / 2

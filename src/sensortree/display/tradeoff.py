@@ -95,6 +95,9 @@ class TradeoffDisplay:
         _check_annotations(self.annotations, self.curves)
         _check_chosen(self.chosen, self.curves)
 
+    def __repr__(self) -> str:
+        return f"TradeoffDisplay({', '.join(self.curves)})"
+
     @classmethod
     def from_curve(
         cls,

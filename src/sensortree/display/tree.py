@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sensortree.display.folding import LINES, without_rare
 from sensortree.display.layout import Layout
 from sensortree.display.leaf_table import LeafTable
 from sensortree.display.lines import lines_of
 from sensortree.display.pen import draw
-from sensortree.display.svg import page, svg
+from sensortree.display.svg import boxed, page, svg
 from sensortree.display.vertices import (
     Vertex,
     edge_words,
@@ -26,7 +26,7 @@ from sensortree.exceptions import DataError, ParameterError
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array
+from sensortree.types import Array, Rows
 
 TOLD = 10  # ways of a line that are told where the mouse rests
 
@@ -47,8 +47,12 @@ class TreeDisplay:
         Share of right answers at each leaf, NaN where no row came.
     leaf_classes : array-like of shape (n_leaves, n_classes), default=None
         Rows of each class at each leaf, or shares of them.
+    leaf_answers : array-like of shape (n_leaves, n_classes), default=None
+        Rows that are given each answer at each leaf, or shares of them.
     classes : array-like of shape (n_classes,), default=None
         Names of these classes.
+    judged : str, default=""
+        On which rows `leaf_accuracy` was found, for the head of its column.
     unit : str, default=""
         What a price is counted in, for the head of the cost column.
     max_leaves : int or None, default=32
@@ -114,7 +118,9 @@ class TreeDisplay:
         leaf_accuracy: ArrayLike | None = None,
         *,
         leaf_classes: ArrayLike | None = None,
+        leaf_answers: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        judged: str = "",
         unit: str = "",
         max_leaves: int | None = LINES,
     ):
@@ -127,7 +133,11 @@ class TreeDisplay:
         self.leaf_classes = (
             None if leaf_classes is None else np.asarray(leaf_classes, np.float64)
         )
+        self.leaf_answers = (
+            None if leaf_answers is None else np.asarray(leaf_answers, np.float64)
+        )
         self.classes = None if classes is None else np.asarray(classes)
+        self.judged = judged
         self.unit = unit
         self.max_leaves = max_leaves
         _check_classes(self)
@@ -135,6 +145,9 @@ class TreeDisplay:
             raise ParameterError(
                 f"max_leaves must be at least 1, got {max_leaves}; None draws all leaves."
             )
+
+    def __repr__(self) -> str:
+        return f"TreeDisplay({len(self.sensors)} sensors, {self.tree.n_leaves} leaves)"
 
     @classmethod
     def from_estimator(
@@ -153,9 +166,10 @@ class TreeDisplay:
         ----------
         model : fitted classifier of this package, or a loaded model
         X : array-like or data frame of shape (n_samples, n_features), default=None
-            By default the training rows, whose ways and classes the model has kept.
+            By default the training rows, whose ways, classes and answers, judged out of
+            fold with ``cv``, the model has kept.
         y : array-like of shape (n_samples,), default=None
-            Right answers to X, for accuracy and classes at the leaves.
+            Right answers to X, for how often each leaf is right, and for its classes.
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each row of X, if the model was fitted with such.
         unit : str, default=None
@@ -180,32 +194,26 @@ class TreeDisplay:
         ends = leaf >= 0  # others stop at a node, since they can afford no leaf
         rows = np.bincount(leaf[ends], minlength=n_leaves)
         share = rows / len(leaf)
+        answer = np.asarray(model.predict(X, **given))
+        kept = {
+            "leaf_answers": _by_leaf(leaf, answer, model),
+            "classes": model.classes_,
+            "unit": unit,
+            "max_leaves": max_leaves,
+        }
         if y is None:
-            return cls(
-                model.tree_, model.sensors_, share, unit=unit, max_leaves=max_leaves
-            )
+            return cls(model.tree_, model.sensors_, share, **kept)
         truth = np.asarray(y)
         if truth.shape != leaf.shape:
             raise DataError(
                 f"y has shape {truth.shape}, but X has {len(leaf)} rows; give one right "
                 f"answer for each."
             )
-        correct = np.asarray(model.predict(X, **given)) == truth
-        right = np.bincount(leaf[ends], correct[ends], n_leaves)
+        right = np.bincount(leaf[ends], (answer == truth)[ends], n_leaves)
         accuracy = np.divide(right, rows, out=np.full(n_leaves, np.nan), where=rows > 0)
-        mix = [
-            np.bincount(leaf[ends & (truth == c)], minlength=n_leaves)
-            for c in model.classes_
-        ]
+        mix = _by_leaf(leaf, truth, model)
         return cls(
-            model.tree_,
-            model.sensors_,
-            share,
-            accuracy,
-            leaf_classes=np.stack(mix, axis=1),
-            classes=model.classes_,
-            unit=unit,
-            max_leaves=max_leaves,
+            model.tree_, model.sensors_, share, accuracy, leaf_classes=mix, **kept
         )
 
     @property
@@ -279,7 +287,7 @@ class TreeDisplay:
         -------
         html : str
         """
-        return page(self.to_svg(), title)
+        return page(boxed(self.to_svg()), title)
 
     def to_text(self) -> str:
         """Draw the tree as lines of text, folded as in the picture.
@@ -304,7 +312,17 @@ class TreeDisplay:
            └─ buy b, +2: leaf 4, 5.0 % of rows
         """
         money = money_format(self.sensors.costs)
-        return lines_of(self.vertices, lambda v: _price_words(self, v, money))
+        table = _table(self, ())
+        return lines_of(
+            self.vertices,
+            lambda v: _price_words(self, v, money),
+            lambda v: ", ".join(table.told(v)[: self._n_told]),
+        )
+
+    @property
+    def _n_told(self) -> int:
+        """How much is known of a leaf's answers: which they are, and how many are right."""
+        return (self.leaf_answers is not None) + (self.leaf_accuracy is not None)
 
     def _layout(self, measure: Callable[[str], float]) -> Layout:
         vertices = self.vertices
@@ -333,7 +351,7 @@ class TreeDisplay:
         if vertex.is_folded:
             lines += self._folded_lines(vertex)
         if vertex.is_leaf:
-            lines += _table(self, (vertex,)).class_words(vertex)
+            lines += _table(self, (vertex,)).told(vertex)
         return lines
 
     def _folded_lines(self, vertex: Vertex) -> list[str]:
@@ -353,30 +371,48 @@ def _of_training(
 ) -> TreeDisplay:
     """The ways of the training rows, which a policy keeps."""
     policy = model.policy_
-    rows = policy.flow.leaf_rows
+    flow, answers = policy.flow, policy.flow.answers
+    rows = flow.leaf_rows
+    accuracy = None
+    if answers is not None:
+        nobody = np.full(len(rows), np.nan)
+        accuracy = np.divide(answers.right, rows, out=nobody, where=rows > 0)
     return cls(
         policy.tree,
         policy.sensors,
         rows / max(float(rows.sum()), 1e-300),
-        leaf_classes=policy.flow.leaf_classes,
+        accuracy,
+        leaf_classes=flow.leaf_classes,
+        leaf_answers=None if answers is None else answers.given,
         classes=policy.classes,
+        judged="in training",
         unit=policy.about.unit if unit is None else unit,
         max_leaves=max_leaves,
     )
 
 
+def _by_leaf(leaf: Rows, labels: NDArray[Any], model: Any) -> Array:
+    """Rows of each label at each leaf, (n_leaves, n_classes)."""
+    ends, n_leaves = leaf >= 0, model.tree_.n_leaves
+    counts = [
+        np.bincount(leaf[ends & (labels == label)], minlength=n_leaves)
+        for label in model.classes_
+    ]
+    return np.stack(counts, axis=1).astype(np.float64)
+
+
 def _check_classes(display: TreeDisplay) -> None:
     """Refuse classes without names, or of another number."""
-    mix, names = display.leaf_classes, display.classes
-    if mix is None:
-        return
+    names = display.classes
     shape = (display.tree.n_leaves, 0 if names is None else len(names))
-    if mix.shape != shape:
-        raise DataError(
-            f"leaf_classes has shape {mix.shape}, but the tree has {shape[0]} leaves and "
-            f"{shape[1]} classes are named; give a line per leaf, a column per class, "
-            f"and the names as classes."
-        )
+    for what in ("leaf_classes", "leaf_answers"):
+        mix = getattr(display, what)
+        if mix is not None and mix.shape != shape:
+            raise DataError(
+                f"{what} has shape {mix.shape}, but the tree has {shape[0]} leaves and "
+                f"{shape[1]} classes are named; give a line per leaf, a column per class, "
+                f"and the names as classes."
+            )
 
 
 def _price(display: TreeDisplay) -> Callable[[frozenset[str], frozenset[str]], float]:
@@ -407,5 +443,7 @@ def _table(display: TreeDisplay, vertices: Sequence[Vertex]) -> LeafTable:
         display.leaf_cost,
         display.leaf_accuracy,
         display.leaf_classes,
+        display.leaf_answers,
+        display.judged,
         _class_names(display),
     )

@@ -33,8 +33,8 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, loss, max_cost, structure, n_leaves, n_exact, \
-            max_time, improve, root_sensors, classifier, calibration, cv, errors, \
+    sensors, costs, cost_weight, mistake_cost, loss, max_cost, structure, n_leaves, \
+            n_exact, max_time, improve, root_sensors, classifier, calibration, cv, errors, \
             decision_features, l2, n_jobs, verbose, unit
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
@@ -74,7 +74,8 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         sensors: Any = None,
         *,
         costs: Any = None,
-        cost_weight: float = 0.01,
+        cost_weight: float | str = "auto",
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
@@ -98,6 +99,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.structure = structure

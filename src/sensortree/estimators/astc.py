@@ -54,7 +54,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, unit
+    sensors, costs, mistake_cost, loss, max_cost, unit
         As in `SensorTreeClassifier`.
     budget : float, default=2.0
         What each node may spend on sensors that its ancestors have not bought (B): a path
@@ -104,6 +104,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
         budget: float = 2.0,
         depth: int = 3,
         soft: bool = False,
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         unit: str = "",
@@ -113,6 +114,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
         self.budget = budget
         self.depth = depth
         self.soft = soft
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.unit = unit

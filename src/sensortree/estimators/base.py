@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import fields, replace
@@ -19,13 +20,14 @@ from sensortree.estimators.callbacks import (
     all_or_nothing,
     with_callbacks,
 )
+from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.validation import read_rows
-from sensortree.exceptions import ParameterError
+from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.choose import most_steps
-from sensortree.learning.fit import Fitted
+from sensortree.learning.fit import Fitted, said_of_prices
 from sensortree.learning.prepare import Prepared, prepare
-from sensortree.learning.settings import LEARNED, Settings
+from sensortree.learning.settings import LEARNED, Settings, cost_weight_of
 from sensortree.leaves.fitting import CALIBRATIONS, accepts_nan, resolve_classifier
 from sensortree.leaves.sklearn_private import (
     HasMethods,
@@ -51,6 +53,7 @@ SEEN = ("n_features_in_", "feature_names_in_")
 class BaseSensorTreeClassifier(
     CallbackSupportMixin,
     PolicyPredictor,
+    SensorParameters,
     ClassifierMixin,
     BaseEstimator,
     metaclass=ABCMeta,
@@ -63,7 +66,8 @@ class BaseSensorTreeClassifier(
     _fixed: ClassVar[dict[str, Any]] = {}
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "cost_weight": [Interval(Real, 0, None, closed="left")],
+        "cost_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
         "structure": [
             StrOptions({"exhaustive", "cascade", *LEARNED}),
             SensorTree,
@@ -129,8 +133,13 @@ class BaseSensorTreeClassifier(
             with progress.watch.stage("reading"):
                 rows = read_rows(self, settings, X, y, sample_weight, prices)
             progress.step("reading")
-            self._show(self._learned(prepare(rows, settings, progress)))
+            prepared = prepare(rows, settings, progress)
+            fitted = self._learned(prepared)
+            self._show(fitted)
         progress.end()
+        said = said_of_prices(fitted, prepared.leaves, settings)
+        if said:
+            warnings.warn(said, PriceWarning, stacklevel=3)
         return self
 
     def _progress(self, X: Any) -> Progress:
@@ -218,6 +227,11 @@ class BaseSensorTreeClassifier(
         """What this estimator asks of a fit."""
         parameters = self.get_params(deep=False)
         given = {name: parameters[name] for name in SETTINGS if name in parameters}
+        if "cost_weight" in given:
+            priced = [given.get("loss"), given.get("mistake_cost")]
+            given["cost_weight"] = cost_weight_of(
+                given["cost_weight"], in_money=any(p is not None for p in priced)
+            )
         return Settings(**{**self._fixed, **given})
 
     def _leaf_classifier(self) -> Any:
@@ -257,6 +271,11 @@ class BaseSensorTreeClassifier(
             )
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from error
+        if parameters["loss"] is not None and parameters["mistake_cost"] is not None:
+            raise ParameterError(
+                "loss and mistake_cost both say what wrong answers cost; leave out "
+                "mistake_cost if that differs between classes, else loss."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 from sensortree.leaves.sklearn_private import begin_callbacks
-from sensortree.progress import TextProgress
+from sensortree.progress import LOG, TextProgress
 
 __all__ = [
     "CallbackSupportMixin",
@@ -50,7 +50,9 @@ class Progress(TextProgress):
         self.told_to_stop |= bool(task.call_on_fit_task_end(estimator=self.estimator))
 
     def end(self) -> None:
-        """Say that the fit has ended."""
+        """Say that the fit has ended, and log where its time went."""
+        spent = (f"{stage} {s:.2f} s" for stage, s in self.watch.seconds.items())
+        LOG.info("%s fitted: %s", type(self.estimator).__name__, ", ".join(spent))
         self.context.call_on_fit_task_end(estimator=self.estimator)
 
 

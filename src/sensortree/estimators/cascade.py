@@ -31,8 +31,9 @@ class CascadeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, loss, max_cost, root_sensors, classifier, calibration, \
-            cv, savings, errors, decision_features, solver, tol, l2, n_jobs, unit
+    sensors, costs, cost_weight, mistake_cost, loss, max_cost, root_sensors, classifier, \
+            calibration, cv, savings, errors, decision_features, solver, tol, l2, n_jobs, \
+            unit
         As in `SensorTreeClassifier`, but the defaults are nearer to the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty. As published are ``savings="published"``, a bound so loose that it stops
@@ -77,7 +78,8 @@ class CascadeClassifier(BaseSensorTreeClassifier):
         sensors: Any = None,
         *,
         costs: Any = None,
-        cost_weight: float = 0.01,
+        cost_weight: float | str = "auto",
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         order: Sequence[str] | None = None,
@@ -97,6 +99,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.order = order

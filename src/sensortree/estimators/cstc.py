@@ -61,13 +61,14 @@ class CSTCClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, unit
+    sensors, costs, mistake_cost, loss, max_cost, unit
         As in `SensorTreeClassifier`.
-    cost_weight : float, default=0.01
-        λ of the objective: squared loss that one unit of cost is worth where the
-        coefficients of a sensor, on standardised columns, have norm 1. They are usually
-        smaller; so a sensor counts less than its price, and this must be larger than the
-        `cost_weight` of the other methods to buy as little.
+    cost_weight : "auto" or float, default="auto"
+        λ of the objective, times `mistake_cost` where there is one; "auto" as in
+        `SensorTreeClassifier`. It is the squared loss that one unit of cost is worth
+        where the coefficients of a sensor, on standardised columns, have norm 1. They are
+        usually smaller; so a sensor counts less than its price, and this must be larger
+        than the `cost_weight` of the other methods to buy as little.
     l1 : float, default=0.001
         ρ of the objective.
     depth : int, default=3
@@ -126,13 +127,14 @@ class CSTCClassifier(BaseSensorTreeClassifier):
         sensors: Any = None,
         *,
         costs: Any = None,
-        cost_weight: float = 0.01,
+        cost_weight: float | str = "auto",
         l1: float = 0.001,
         depth: int = 3,
         steepness: float = 1.0,
         n_folds: int = 5,
         tol: float = 1e-5,
         max_iter: int = 100,
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         unit: str = "",
@@ -146,14 +148,16 @@ class CSTCClassifier(BaseSensorTreeClassifier):
         self.n_folds = n_folds
         self.tol = tol
         self.max_iter = max_iter
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.unit = unit
 
     def _learn(self, prepared: Prepared) -> Fitted:
+        settings = self._settings()
         grow = partial(
             grow_tree,
-            cost_weight=float(self.cost_weight),
+            cost_weight=settings.cost_weight / (settings.mistake_cost or 1.0),
             l1=float(self.l1),
             depth=int(self.depth),
             steepness=float(self.steepness),
@@ -161,7 +165,7 @@ class CSTCClassifier(BaseSensorTreeClassifier):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
         )
-        return fit_linear_tree(prepared, self._settings(), grow)
+        return fit_linear_tree(prepared, settings, grow)
 
 
 def grow_tree(

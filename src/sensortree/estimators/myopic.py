@@ -32,8 +32,8 @@ class MyopicClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, root_sensors, classifier, calibration, cv, n_jobs, \
-            unit
+    sensors, costs, mistake_cost, loss, max_cost, root_sensors, classifier, calibration, \
+            cv, n_jobs, unit
         As in `SensorTreeClassifier`, but leaves are judged on their training rows by
         default, as published.
     reject : float, default=0.5
@@ -78,6 +78,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         costs: Any = None,
         reject: float = 0.5,
         confidence: str = "largest",
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         order: Sequence[str] | None = None,
@@ -92,6 +93,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         self.costs = costs
         self.reject = reject
         self.confidence = confidence
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.order = order

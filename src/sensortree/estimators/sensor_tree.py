@@ -44,9 +44,15 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         break them.
     costs : dict of str to float, default=None
         Prices of sensors that `sensors` declares by their columns alone.
-    cost_weight : float, default=0.01
-        Error that one unit of cost is worth (α in the paper). Larger buys less. With a
-        `loss` in the unit of the prices, 1 is the natural setting.
+    cost_weight : "auto" or float, default="auto"
+        Error that one unit of cost is worth (α in the paper), or, where mistakes are
+        priced, money. Larger buys less. "auto" is 1 with a `mistake_cost` or a `loss`,
+        which are then in the unit of the prices, and 0.01 without.
+    mistake_cost : float, default=None
+        What one wrong answer costs, in the unit of the prices: short for a `loss` of so
+        much for every wrong answer. Risk is then money: ``mistake_cost=500`` learns what
+        ``cost_weight=1/500`` learns, with all risks times 500. If it differs between
+        classes, give a `loss` instead.
     loss : dict or array-like of shape (n_classes, n_classes), default=None
         What wrong answers cost. None: 1 each. A dict of class to number: what it costs to
         mistake an example of that class. A dict of class to dict of answer to number, or
@@ -246,7 +252,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         sensors: Any = None,
         *,
         costs: Any = None,
-        cost_weight: float = 0.01,
+        cost_weight: float | str = "auto",
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
@@ -274,6 +281,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.structure = structure

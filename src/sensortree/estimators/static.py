@@ -34,10 +34,11 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, loss, max_cost, classifier, calibration, cv, n_jobs, unit
+    sensors, costs, mistake_cost, loss, max_cost, classifier, calibration, cv, n_jobs, unit
         As in `SensorTreeClassifier`.
-    cost_weight : float, default=0.01
-        Error that one unit of cost is worth. With 0, the error alone counts, within the
+    cost_weight : "auto" or float, default="auto"
+        Error that one unit of cost is worth, 0.01 by default, or, where mistakes are
+        priced, money, 1 by default. With 0, the error alone counts, within the
         budget.
     budget : float, default=None
         The most that the subset may cost, on average where prices differ.
@@ -73,8 +74,9 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
         sensors: Any = None,
         *,
         costs: Any = None,
-        cost_weight: float = 0.01,
+        cost_weight: float | str = "auto",
         budget: float | None = None,
+        mistake_cost: float | None = None,
         loss: Any = None,
         max_cost: float | None = None,
         n_exact: int | str = 3,
@@ -88,6 +90,7 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
         self.costs = costs
         self.cost_weight = cost_weight
         self.budget = budget
+        self.mistake_cost = mistake_cost
         self.loss = loss
         self.max_cost = max_cost
         self.n_exact = n_exact

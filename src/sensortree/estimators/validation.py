@@ -29,7 +29,6 @@ from sensortree.leaves.rows import (
 )
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.sensors.declaration import resolve_sensors
-from sensortree.sensors.loss import resolve_loss
 from sensortree.sensors.reader import check_price_array, fit_reader, read_prices
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
@@ -57,7 +56,7 @@ def read_rows(
     rows = np.flatnonzero(weight > 0)  # those that count
     labels, weight = target[rows], weight[rows]
     classes, codes = _encode(labels)
-    loss = resolve_loss(settings.loss, classes)
+    loss = settings.losses(classes)
     weighted = sample_weight is not None
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)
     reader, blocks = fit_reader(

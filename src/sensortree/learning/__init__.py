@@ -12,7 +12,9 @@
     joint        learn them all at once, by the linear program, then refine
     validated    judge them on rows they were not learned from, beside what buys less
     sizing       cut a tree back to the decisions that pay there
+    baselines    what the policy is compared with: everything, nothing, a fixed set
     fit          choose, pose, learn, assemble: rows → policy
+    worth        what a sensor can be worth at most, and which cost more
     timing       where the time of a fit went
     linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """

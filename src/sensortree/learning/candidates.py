@@ -1,7 +1,8 @@
 """Which search gives the best tree: all are judged on rows not learned from, cheaply first.
 
-Where a screen is a fair stand-in for the leaf classifiers, trees are first compared by what
-the screen says; only those that are not clearly worse get classifiers of their own.
+Where a screen can stand in for the leaf classifiers, trees are first compared by what it
+says; only those that are not very clearly worse get classifiers of their own. For boosted
+leaves of few rows the screen's word is final.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def best_of_searches(
     prepared: Prepared, settings: Settings, learn: Learner, root: Subset | None
 ) -> Chosen:
     """The tree of the least validated risk among those of several searches."""
-    search, leaves = prepared.search, prepared.leaves
-    quick, masked = search.subsets.stand_ins, search.subsets.masked
+    search, subsets = prepared.search, prepared.search.subsets
+    quick, masked, fair = subsets.stand_ins, subsets.masked, subsets.fair
     winners = prepared.neighbours and prepared.neighbours.searches
     expected = winners.expected(settings.cost_weight) if winners else frozenset[str]()
     glances = quick is not None and not masked and search.n_exact is not None
@@ -93,8 +94,15 @@ def best_of_searches(
             found["chain"] = run_search(search, "chain", settings.cost_weight, root)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
+    if masked and not fair and quick is not None and not prepared.progress.stopped:
+        found = {
+            name: (without_unreached(tree, quick, settings, learn), report)
+            for name, (tree, report) in promising(
+                found, quick, prepared, settings, learn
+            ).items()
+        }
     rehearsed: dict[str, Rehearsed] = {}
-    judged = quick if masked and quick is not None else leaves
+    judged = judges(prepared)
     for name, (tree, _) in found.items():
         if prepared.progress.stopped:
             break
@@ -111,9 +119,21 @@ def best_of_searches(
         winners.add(settings.cost_weight, winner)
     report = replace(found[winner][1], validated=validated)
     tree = rehearsed[winner].posed.problem.tree
-    if masked:  # what stood in for the classifiers is no longer good enough
-        return Chosen(without_unreached(tree, judged, settings, learn), report)
-    return Chosen(tree, report, rehearsed[winner])
+    if fair:  # what stood in for the classifiers is no longer good enough
+        tree = without_unreached(tree, judged, settings, learn)
+    own = judged is prepared.leaves
+    return Chosen(tree, report, rehearsed[winner] if own else None)
+
+
+def judges(prepared: Prepared) -> LeafClassifiers:
+    """What trees are compared by: their classifiers, or what is quicker and fair.
+
+    Boosted leaves take long: of very many rows, those that searches look at must do.
+    """
+    subsets = prepared.search.subsets
+    if subsets.stand_ins is not None and subsets.fair:
+        return subsets.stand_ins
+    return subsets.leaves if subsets.masked else prepared.leaves
 
 
 def searched(
@@ -296,18 +316,18 @@ def trimmed_branches(
     subsets = prepared.search.subsets
     if prepared.progress.stopped:
         return Chosen(tree, report)
-    judged = prepared.leaves
+    judged = judges(prepared)
     with prepared.progress.watch.stage("comparing candidates"):
         if subsets.stand_ins is not None:
             quick = trim(rehearse(tree, subsets.stand_ins, settings, learn), HARMFUL)
             tree = quick.posed.problem.tree
-            judged = subsets.stand_ins if subsets.masked else judged
         grown = rehearse(tree, judged, settings, learn)
         kept = trim(grown)
     risks = {"grown": grown, "trimmed": kept}
     validated = {n: float(judged_risks(r, learn).mean()) for n, r in risks.items()}
     report = replace(report, validated=validated)
-    return Chosen(kept.posed.problem.tree, report, None if subsets.masked else kept)
+    own = judged is prepared.leaves
+    return Chosen(kept.posed.problem.tree, report, kept if own else None)
 
 
 def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:

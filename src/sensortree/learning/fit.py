@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.learned import Learned, Learner
@@ -16,6 +17,7 @@ from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.learning.timing import Mark
 from sensortree.learning.validated import Rehearsed
+from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
@@ -23,6 +25,8 @@ from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
+from sensortree.sensors.loss import Loss
+from sensortree.sensors.market import Market
 from sensortree.structure import prune
 from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -107,6 +111,8 @@ def fit_policy(
             left = posed.problem.tree.n_leaves
             report = replace(report, pruned=tree.n_leaves - left)
         policy = assemble(leaves, posed, learned, settings)
+        too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
+        report = replace(report, never_pay=list(too_dear))
     evidence = {
         **learned.evidence,
         "training_cost": training_cost(leaves, posed, learned),
@@ -114,6 +120,33 @@ def fit_policy(
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
     return Fitted(policy, report, evidence)
+
+
+def at_stake(leaves: LeafClassifiers, settings: Settings) -> tuple[Market, Loss, int]:
+    """What may be bought, what mistakes cost, and how many classes there are."""
+    data = leaves.data
+    return data.market(settings.max_cost), data.loss, len(data.classes)
+
+
+def said_of_prices(
+    fitted: Fitted, leaves: LeafClassifiers, settings: Settings
+) -> str | None:
+    """What a user should know of sensors too dear to pay, or of a model that buys none.
+
+    None if there is nothing to say. A tree of the user's own may well buy nothing.
+    """
+    market, loss, n_classes = at_stake(leaves, settings)
+    free = market.free()
+    nothing = settings.learns_structure and fitted.policy.tree.sensors <= free
+    compared = getattr(fitted.evidence.get("decision_report"), "compared", None)
+    return price_advice(
+        market,
+        loss,
+        n_classes,
+        settings.cost_weight,
+        buys_nothing=nothing and len(free) < len(market.sensors),
+        informative=compared is None or compared.informative,
+    )
 
 
 def counted(learn: Learner, watch: Stopwatch) -> Learner:
@@ -176,6 +209,7 @@ def assemble(
         data.loss,
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
+        baselines=fit_baselines(leaves, settings),
     )
 
 

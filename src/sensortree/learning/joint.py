@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.program import SOLVERS, approximate, solve
 from sensortree.program.refinement import alternate, best_cut, learn_upwards
 from sensortree.program.routing import RoutingProblem
+from sensortree.text import plain
 from sensortree.types import Array
 
 # Relative gap to which decisions are learned that are only compared, and to which the
@@ -257,6 +258,11 @@ nothing 0.4750 (costs 0)
     l2: float
     learned_risk: float
     compared: Compared | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain values for JSON."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
 
     def __str__(self) -> str:
         stops = self.fallback_sensors or ()

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensortree.exceptions import ParameterError, SensorError
 from sensortree.policy.decisions import PARTS
+from sensortree.sensors.loss import Loss, loss_per_mistake, resolve_loss
 from sensortree.sensors.market import Market
 from sensortree.structure.search import SEARCHES
 
+# Cost weights by default: where an error counts 1, and where it counts money.
+OF_ERRORS, OF_MONEY = 0.01, 1.0
 # Structures that are learned from data.
 LEARNED = ("auto", *SEARCHES)
 
@@ -23,7 +27,7 @@ class Settings:
 
     Attributes
     ----------
-    sensors, costs, loss, classifier, calibration, cv
+    sensors, costs, loss, mistake_cost, classifier, calibration, cv
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
@@ -40,6 +44,7 @@ class Settings:
     sensors: Any = None
     costs: Any = None
     loss: Any = None
+    mistake_cost: float | None = None
     classifier: Any = "logistic2"
     calibration: str | None = None
     cv: Any = None
@@ -58,6 +63,12 @@ class Settings:
     verbose: bool = False
     unit: str = ""
 
+    def losses(self, classes: NDArray[Any]) -> Loss:
+        """What wrong answers cost, of some classes."""
+        if self.mistake_cost is None:
+            return resolve_loss(self.loss, classes)
+        return loss_per_mistake(self.mistake_cost, len(classes))
+
     @property
     def learns_structure(self) -> bool:
         """Whether the tree is learned rather than built or given."""
@@ -69,6 +80,13 @@ class Settings:
         return isinstance(self.decision_features, str) and any(
             part.needs_posterior for part in PARTS[self.decision_features]
         )
+
+
+def cost_weight_of(given: Any, *, in_money: bool) -> Any:
+    """The cost weight that was given; for "auto" 1 where mistakes are priced, else .01."""
+    if isinstance(given, str) and given == "auto":
+        return OF_MONEY if in_money else OF_ERRORS
+    return given
 
 
 def named_root(settings: Settings, market: Market) -> frozenset[str] | None:

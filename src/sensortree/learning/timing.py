@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from sensortree.progress import Stopwatch
-from sensortree.text import aligned
+from sensortree.text import aligned, plain
 
 STAGES = (
     "reading",
@@ -52,6 +53,11 @@ class FitReport:
     n_judged: int
     n_kept: int
     n_learned: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain values for JSON."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
 
     def __str__(self) -> str:
         total = sum(self.seconds.values())

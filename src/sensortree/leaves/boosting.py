@@ -209,9 +209,14 @@ def _booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClass
     return HistGradientBoostingClassifier(max_iter=n_rounds, **_trees(shape))
 
 
+def has_large_trees(n_rows: int) -> bool:
+    """Whether trees that are boosted on so many rows are large ones."""
+    return n_rows >= MANY_ROWS
+
+
 def _trees(shape: tuple[int, ...]) -> dict[str, Any]:
     """How trees are grown on so many rows and columns."""
-    many = shape[0] >= MANY_ROWS
+    many = has_large_trees(shape[0])
     return {
         "learning_rate": MANY_LEARNING_RATE if many else LEARNING_RATE,
         "l2_regularization": L2,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -19,13 +21,22 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.sklearn_private import (
     boosted_baseline,
     boosted_rounds,
+    calibrated_parts,
     imputer_dtypes,
     input_positions,
     rare_categories,
+)
+from sensortree.policy.calibration import (
+    CalibratedScorer,
+    Isotonic,
+    MeanScorer,
+    Sigmoid,
+    Temperature,
 )
 from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
 from sensortree.sensors.transforms import (
@@ -58,6 +69,10 @@ def compile_classifier(classifier: Any) -> Any:
         )
     if type(classifier) is HistGradientBoostingClassifier:
         return _compile_boosted(classifier)
+    if type(classifier) is BoostedTrees:
+        return compile_classifier(classifier.fitted_)
+    if type(classifier) is CalibratedClassifierCV:
+        return _compile_calibrated(classifier)
     return classifier
 
 
@@ -81,6 +96,42 @@ def _compile_boosted(classifier: HistGradientBoostingClassifier) -> Any:
         starts.reshape(len(rounds), -1).astype(np.int32),
         boosted_baseline(classifier),
         classifier,
+    )
+
+
+def _compile_calibrated(classifier: CalibratedClassifierCV) -> Any:
+    """Plain scorers with what calibrates them; as it is if some part is not plain."""
+    parts = map(calibrated_parts, classifier.calibrated_classifiers_)
+    scorers = [_compile_member(*part, classifier.classes_) for part in parts]
+    if any(scorer is None for scorer in scorers):
+        return classifier
+    return scorers[0] if len(scorers) == 1 else MeanScorer(tuple(scorers))
+
+
+def _compile_member(
+    estimator: Any, method: str, calibrators: list[Any], classes: Any
+) -> CalibratedScorer | None:
+    """One classifier with its calibrators; None if it is not plain, or lacks a class."""
+    frozen = isinstance(estimator, FrozenEstimator)
+    scorer = compile_classifier(estimator.estimator if frozen else estimator)
+    plain = isinstance(scorer, (LogisticScorer, BoostedScorer))
+    if not plain or not np.array_equal(estimator.classes_, classes):
+        return None
+    calibration: Sigmoid | Isotonic | Temperature
+    if method == "sigmoid":
+        calibration = Sigmoid(
+            np.array([float(c.a_) for c in calibrators]),
+            np.array([float(c.b_) for c in calibrators]),
+        )
+    elif method == "isotonic":
+        calibration = Isotonic(
+            tuple(np.asarray(c.X_thresholds_, np.float64) for c in calibrators),
+            tuple(np.asarray(c.y_thresholds_, np.float64) for c in calibrators),
+        )
+    else:
+        calibration = Temperature(float(calibrators[0].beta_))
+    return CalibratedScorer(
+        scorer, hasattr(estimator, "decision_function"), calibration
     )
 
 

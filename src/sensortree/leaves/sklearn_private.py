@@ -28,11 +28,13 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "OnceBinned",
+    "ShallowTable",
     "StrOptions",
     "begin_callbacks",
     "boosted_baseline",
     "boosted_rounds",
     "boosted_scores",
+    "calibrated_parts",
     "check_sample_weight",
     "imputer_dtypes",
     "input_positions",
@@ -53,6 +55,13 @@ class OnceBinned(HistGradientBoostingClassifier):
         return binned
 
 
+class ShallowTable:
+    """Shows its own parameters in notebooks, and not those of what they hold."""
+
+    def _get_params_html(self, deep: bool = True, doc_link: str = "") -> Any:
+        return super()._get_params_html(False, doc_link)  # type: ignore[misc]
+
+
 def boosted_rounds(classifier: Any) -> list[list[Any]]:
     """Node arrays of every tree of a HistGradientBoostingClassifier, by round."""
     return [[tree.nodes for tree in trees] for trees in classifier._predictors]
@@ -70,6 +79,11 @@ def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
         added = np.zeros((len(X), n_outputs), dtype=np.float64, order="F")
         classifier._predict_iterations(X, [trees], added, is_binned=False, n_threads=1)
         yield added
+
+
+def calibrated_parts(calibrated: Any) -> tuple[Any, str, list[Any]]:
+    """Classifier, method and calibrators of one of the ``calibrated_classifiers_``."""
+    return calibrated.estimator, calibrated.method, calibrated.calibrators
 
 
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:

@@ -10,10 +10,19 @@ import numpy as np
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, numbers, scalar
 from sensortree.persistence.foreign import read_foreign, write_foreign
+from sensortree.policy.calibration import (
+    CalibratedScorer,
+    Calibration,
+    Isotonic,
+    MeanScorer,
+    Sigmoid,
+    Temperature,
+)
 from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
 
 # A path of more decisions in a boosted tree is a mistake.
 MAX_BOOSTED_DEPTH = 512
+CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
 
 
 def write_classifier(scorer: Any, what: str, foreign: str | None) -> dict[str, Any]:
@@ -167,8 +176,85 @@ def _check_forest(left: Any, right: Any, leaf: Any, roots: Any, where: str) -> N
         )
 
 
+def _write_calibrated(scorer: CalibratedScorer) -> dict[str, Any]:
+    """What is calibrated, by what, and the numbers of each output."""
+    calibration = scorer.calibration
+    match calibration:
+        case Sigmoid():
+            method = "sigmoid"
+            outputs = np.stack([calibration.slope, calibration.offset]).T.tolist()
+        case Isotonic():
+            method = "isotonic"
+            pairs = zip(calibration.at, calibration.proba_at, strict=True)
+            outputs = [numbers(np.stack(pair)) for pair in pairs]
+        case Temperature():
+            method, outputs = "temperature", [[calibration.inverse]]
+        case _:
+            raise AssertionError(calibration)
+    return {
+        "method": method,
+        "reads_scores": scorer.reads_scores,
+        "outputs": outputs,
+        "classifier": write_classifier(scorer.scorer, "a classifier", None),
+    }
+
+
+def _read_calibrated(fields: Fields, width: int, n_classes: int) -> CalibratedScorer:
+    method, reads_scores = fields.text("method"), fields.flag("reads_scores")
+    if method not in CALIBRATIONS:
+        raise ModelFileError(
+            f"{fields.place('method')} must be one of {', '.join(CALIBRATIONS)}."
+        )
+    n_outputs = 1 if method == "temperature" else _outputs(n_classes)
+    given = fields.items("outputs", n_outputs)
+    outputs = [_output(each, method, fields.place("outputs")) for each in given]
+    scorer = read_classifier(fields.child("classifier"), width, n_classes, None)
+    if not isinstance(scorer, (LogisticScorer, BoostedScorer)):
+        raise ModelFileError(f"{fields.place('classifier')} has no scores.")
+    calibration: Calibration
+    if method == "sigmoid":
+        calibration = Sigmoid(*(np.ascontiguousarray(c) for c in np.transpose(outputs)))
+    elif method == "isotonic":
+        halves = [np.split(each, 2) for each in outputs]
+        calibration = Isotonic(*map(tuple, zip(*halves, strict=True)))
+    else:
+        calibration = Temperature(float(outputs[0][0]))
+    return CalibratedScorer(scorer, reads_scores, calibration)
+
+
+def _output(given: Any, method: str, where: str) -> Any:
+    """Numbers that calibrate one output, such as they can be."""
+    length = len(given) if isinstance(given, list) else 0
+    wanted = {"sigmoid": 2, "temperature": 1}.get(method, max(length, 2))
+    read = Fields({"numbers": given}, where).numbers("numbers", (wanted,))
+    if method == "isotonic":
+        if length % 2:
+            raise ModelFileError(f"{where} has points without a probability.")
+        at, likely = np.split(read, 2)
+        if (np.diff(at) <= 0).any() or (likely < 0).any() or (likely > 1).any():
+            raise ModelFileError(f"{where} must rise, to probabilities.")
+    return read
+
+
+def _write_mean(scorer: MeanScorer) -> dict[str, Any]:
+    parts = [write_classifier(each, "a classifier", None) for each in scorer.scorers]
+    return {"classifiers": parts}
+
+
+def _read_mean(fields: Fields, width: int, n_classes: int) -> MeanScorer:
+    scorers = [
+        read_classifier(each, width, n_classes, None)
+        for each in fields.children("classifiers")
+    ]
+    if not scorers:
+        raise ModelFileError(f"{fields.place('classifiers')} is empty.")
+    return MeanScorer(tuple(scorers))
+
+
 KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "constant": (ConstantScorer, _write_constant, _read_constant),
     "logistic": (LogisticScorer, _write_logistic, _read_logistic),
     "boosted": (BoostedScorer, _write_boosted, _read_boosted),
+    "calibrated": (CalibratedScorer, _write_calibrated, _read_calibrated),
+    "mean": (MeanScorer, _write_mean, _read_mean),
 }

@@ -10,6 +10,7 @@ import numpy as np
 from sensortree._version import __version__
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.about import read_about, write_about
+from sensortree.persistence.baselines import read_baselines, write_baselines
 from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.fields import Fields, check_text, from_plain, plain
@@ -92,6 +93,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
+        "baselines": write_baselines(policy, foreign),
         "flow": write_flow(policy.flow),
         "evidence": {
             name: plain(getattr(model, f"{name}_", None), f"{name}_")
@@ -135,6 +137,7 @@ def read_model(
     tree = read_tree(fields.child("tree"), sensors)
     reader = _read_reader(fields.child("reader"), sensors, trusted)
     width_of = dict(zip(sensors.names, reader.widths, strict=True))
+    classifiers = _read_classifiers(fields, tree, width_of, len(classes), trusted)
     policy = Policy(
         reader,
         tree,
@@ -145,14 +148,15 @@ def read_model(
             len(sensors.varying),
             trusted,
         ),
-        _read_classifiers(fields, tree, width_of, len(classes), trusted),
+        classifiers,
         classes,
         read_flow(fields.child("flow"), tree, len(classes)),
         read_loss(problem, len(classes)),
         problem.number("cost_weight", least=0.0),
         _read_max_cost(problem),
         _read_own_classifiers(fields, tree, width_of, len(classes), trusted),
-        read_about(fields),
+        baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
+        about=read_about(fields),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))

@@ -11,12 +11,15 @@
     explanation   `Explanation`: one row's way, recorded by its walk, and why
     branches      `PassedFork`: the ways that it took, and those that it did not take
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
+    calibration   leaf classifiers whose probabilities were put right
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it
-    report        what a policy spent
+    baselines     what it is compared with
+    report        what a policy spent;  compared  beside its baselines
+    measures      shares, ranks and means with intervals;  report_text  all as text
     about         what a model is about: unit, target, date, held-out score
     interface     the questions that every fitted or loaded model answers
-    digest        one digest of all that a policy is made of
+    digest        one digest of all that a policy's answers depend on
 
 `Walk` and `Session` go through the tree, by the functions of `walk` and no others.
 """

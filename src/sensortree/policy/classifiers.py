@@ -31,10 +31,11 @@ class Scorer(Protocol):
         ...
 
 
-class _Answers:
+class Answers:
     """The most probable class, for all scorers."""
 
     def predict_proba(self, X: Array) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
         raise NotImplementedError  # each scorer's own
 
     def predict(self, X: Array) -> NDArray[np.intp]:
@@ -43,7 +44,7 @@ class _Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantScorer(_Answers):
+class ConstantScorer(Answers):
     """The class prior: the answer where nothing is known.
 
     Attributes
@@ -59,7 +60,7 @@ class ConstantScorer(_Answers):
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticScorer(_Answers):
+class LogisticScorer(Answers):
     """Logistic regression on standardised columns and, at degree 2, their products.
 
     Attributes
@@ -123,7 +124,7 @@ class LogisticScorer(_Answers):
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedScorer(_Answers):
+class BoostedScorer(Answers):
     """An ensemble of boosted trees on numbers, as arrays of nodes.
 
     The nodes of all trees stand one after another; a leaf is its own child. The trees of
@@ -162,6 +163,14 @@ class BoostedScorer(_Answers):
         return steps
 
     def scores(self, X: Array) -> Array:
+        """Sum of the trees' values, (n_rows, n_outputs)."""
+        if self.native is not None and len(X) >= MANY_ROWS:
+            scores = self.native.decision_function(X).reshape(len(X), -1)
+            return np.ascontiguousarray(scores)
+        blocks = [self._walked(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.baseline)))
+
+    def _walked(self, X: Array) -> Array:
         """Sum of the trees' values, round by round, (n_rows, n_outputs)."""
         n_rows, n_trees = len(X), self.roots.size
         at = np.repeat(self.roots.reshape(1, -1), n_rows, axis=0)
@@ -179,13 +188,7 @@ class BoostedScorer(_Answers):
 
     def predict_proba(self, X: Array) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
-        if self.native is not None and len(X) >= MANY_ROWS:
-            scores = self.native.decision_function(X).reshape(len(X), -1)
-            return probabilities(np.ascontiguousarray(scores))
-        blocks = [self.scores(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]
-        return probabilities(
-            np.concatenate(blocks) if blocks else np.empty((0, len(self.baseline)))
-        )
+        return probabilities(self.scores(X))
 
 
 def quadratic_terms(linear: Array, terms: Array) -> None:

@@ -31,12 +31,13 @@ from sensortree.policy.reasons import (
 from sensortree.policy.sentences import (
     belief_words,
     class_words,
+    cost_words,
     influence_words,
     purchase_words,
     stop_words,
 )
 from sensortree.sensors.table import Table
-from sensortree.text import chance_words
+from sensortree.text import chance_words, plain
 from sensortree.tree.forks import fork_at
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array
@@ -160,10 +161,7 @@ class Explanation:
     @property
     def place(self) -> str:
         """Where the row stops, in words: a leaf, a node, or the start."""
-        if self.leaf >= 0:
-            return f"leaf {self.leaf}"
-        at_start = ~self.leaf == self.policy.tree.n_nodes
-        return "the start" if at_start else f"node {~self.leaf}"
+        return self.policy.place_name(self.leaf)
 
     @property
     def rerouted_at(self) -> int | None:
@@ -178,7 +176,7 @@ class Explanation:
             "forks": [fork.to_dict() for fork in self.forks],
             "leaf": self.leaf,
             "known": list(self.known),
-            "answer": self.answer,
+            "answer": plain(self.answer),
             "probabilities": _by_name(self.probabilities),
             "expected_loss": _by_name(self.expected_loss),
             "spent": self.spent,
@@ -190,9 +188,10 @@ class Explanation:
     def summary(self) -> str:
         """The answer, how likely it is, and what was spent, in one line."""
         likely = f"probability {chance_words(self.probabilities[self.answer])}"
+        money = self.policy.about.money
         return (
             f"{class_words(self.answer)} ({likely}{self._losses}); spent "
-            f"{self.spent:.4g}, everything would cost {self.everything:.4g}"
+            f"{money(self.spent)}, everything would cost {money(self.everything)}"
         )
 
     @property
@@ -247,7 +246,8 @@ class Explanation:
         return "\n".join(lines)
 
     def _listed(self, bought: tuple[Purchase, ...]) -> str:
-        return ", ".join(f"{p.sensor} ({p.price:.4g})" for p in bought)
+        money = self.policy.about.money
+        return ", ".join(f"{p.sensor} ({money(p.price)})" for p in bought)
 
     def _fork_lines(self, fork: PassedFork) -> list[str]:
         """What was known at a fork, what was done there, and why, in plain words."""
@@ -283,11 +283,12 @@ class Explanation:
         taken = next((branch for branch in fork.branches if branch.taken), None)
         if fork.rerouted:
             decided = max(fork.branches, key=lambda branch: branch.margin)
+            limit = 0.0 if self.policy.max_cost is None else self.policy.max_cost
             instead = "stops" if taken is None or not taken.bought else "buys "
             instead += self._listed(taken.bought) if taken is not None else ""
             return [
                 f"would buy {self._listed(decided.bought)}, which is beyond max_cost "
-                f"({self.policy.max_cost:.4g}); {instead} instead"
+                f"({self.policy.about.money(limit)}); {instead} instead"
             ]
         assert taken is not None
         if taken.bought:
@@ -301,7 +302,8 @@ class Explanation:
             return ["stops here"]
         useful = max(others, key=_changed)  # the first of equals
         names = [purchase.sensor for purchase in useful.bought]
-        return [stop_words(names, useful.would_change, *useful.cost)]
+        cost = cost_words(*useful.cost, self.policy.about)
+        return [stop_words(names, useful.would_change, cost)]
 
     def to_html(self, title: str = "Why this way") -> str:
         """Give the explanation as an HTML page of its own, with the way drawn.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.policy.about import About
+from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
+    AsyncOracle,
+    OnError,
+    Oracle,
     Session,
-    acquire,
-    acquire_async,
     resume_session,
     stand,
 )
@@ -38,7 +40,7 @@ class Policy:
     """A fitted decision system: which sensors to buy, when to stop, what to answer.
 
     A row's sensor is read only when the row has acquired it: nothing else of the row is
-    looked at, so other columns may hold anything.
+    looked at, so other columns may hold anything. Many threads may ask one policy at once.
 
     Attributes
     ----------
@@ -59,11 +61,13 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    baselines : tuple of Baseline or None
+        What a report compares the policy with; None of a method that has none.
     about : About
         Unit, target, date and held-out score: what changes no answer.
     sensors : SensorSet
     digest : str
-        Hexadecimal digest of everything the policy is made of, `about` left out.
+        Hexadecimal digest of everything that its answers depend on.
     """
 
     reader: SensorReader
@@ -77,8 +81,17 @@ class Policy:
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
     about: About = field(default_factory=About, metadata={"digest": "never"})
+    baselines: tuple[Baseline, ...] | None = field(
+        default=None, metadata={"digest": "never"}
+    )
 
     # what it is made of -------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return (
+            f"Policy({len(self.classes)} classes, {len(self.sensors)} sensors, "
+            f"{self.tree.n_leaves} leaves)"
+        )
 
     @property
     def sensors(self) -> SensorSet:
@@ -87,7 +100,7 @@ class Policy:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of everything the policy is made of, `about` left out."""
+        """Hexadecimal digest of everything that its answers depend on."""
         return fingerprint(self)
 
     @cached_property
@@ -109,6 +122,12 @@ class Policy:
     def root(self) -> int:
         """Place of the tree's root: a node, or the only leaf."""
         return ~0 if self.tree.n_nodes else 0
+
+    def place_name(self, place: int) -> str:
+        """Name of a place, in words: a leaf, a node, or the start."""
+        if place >= 0:
+            return f"leaf {place}"
+        return "the start" if ~place == self.tree.n_nodes else f"node {~place}"
 
     @cached_property
     def stop_leaves(self) -> list[list[int]]:
@@ -248,10 +267,12 @@ class Policy:
 
     def acquire(
         self,
-        oracle: Callable[[str, tuple[str, ...]], Any],
+        oracle: Oracle,
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
+        *,
+        on_error: OnError = "raise",
     ) -> Decision:
         """Examine one example by calling a function for what is bought, and decide.
 
@@ -263,15 +284,30 @@ class Policy:
         known : mapping of sensor to values, default=None
         limit : float, default=None
         prices : mapping of sensor to float, default=None
+        on_error : {"raise", "unavailable"}, default="raise"
+            What an exception of the oracle does; see `Session.run`. One that is raised
+            has the session, with all that was bought, as ``session``.
         """
-        return acquire(self, oracle, known, limit, prices)
+        return self.session(known, limit, prices).run(oracle, on_error)
 
     async def acquire_async(
         self,
-        oracle: Callable[[str, tuple[str, ...]], Awaitable[Any]],
+        oracle: AsyncOracle,
         known: Mapping[str, Any] | None = None,
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
+        *,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
     ) -> Decision:
-        """Examine one example by awaiting a function for what is bought, and decide."""
-        return await acquire_async(self, oracle, known, limit, prices)
+        """Examine one example by awaiting a function for what is bought, and decide.
+
+        Parameters
+        ----------
+        oracle, known, limit, prices, on_error
+            As in `acquire`; what the oracle returns is awaited.
+        timeout : float, default=None
+            Seconds that each sensor may take; see `Session.run_async`.
+        """
+        session = self.session(known, limit, prices)
+        return await session.run_async(oracle, on_error, timeout)

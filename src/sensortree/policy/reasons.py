@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from sensortree.policy.meanings import PROBABILITY, Meaning, feature_meanings
 from sensortree.policy.sentences import (
     belief_words,
+    cost_words,
     names_words,
     obstacle_words,
     purchase_words,
@@ -158,8 +159,8 @@ class Reason:
             leaves_behind(policy.tree, other.end),
         )
         costs = [self._price(leaf) for leaf in leaves]
-        change = would_change(policy, other)
-        return f"{belief}; {stop_words(names, change, min(costs), max(costs))}"
+        cost = cost_words(min(costs), max(costs), policy.about)
+        return f"{belief}; {stop_words(names, would_change(policy, other), cost)}"
 
     @property
     def details(self) -> str:
@@ -181,7 +182,7 @@ class Reason:
                 "node": self.node,
                 "score": self.score,
                 "share": self.share,
-                "proba": self.proba,
+                "proba": by_class(self._policy.classes.tolist(), self.proba),
                 "change": None if change is None else vars(change),
                 "influences": [vars(influence) for influence in self.influences],
                 "contributions": [vars(c) for c in self.contributions],
@@ -210,6 +211,11 @@ class Reason:
     def _price(self, place: int) -> float:
         path = self._policy.places[place].path
         return sum_of_bill(path, self._policy.sensors, self._prices, self._known)
+
+
+def by_class(classes: Iterable[Any], proba: Array) -> dict[str, float]:
+    """Probabilities by the name of their class."""
+    return dict(zip(map(str, classes), proba.tolist(), strict=True))
 
 
 def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:

@@ -10,16 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
+from sensortree.policy.compared import BaselineUse, rivals_of, uses_of
+from sensortree.policy.measures import (
+    MEASURES,
+    Interval,
+    auroc,
+    bootstrapped,
+    brier,
+    percentiles,
+    wilson,
+)
 from sensortree.policy.policy import Policy
+from sensortree.policy.report_text import report_text
 from sensortree.sensors.table import Table, pandas_frame
-from sensortree.text import aligned, plain
+from sensortree.text import plain
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
-MEASURES = ("error", "loss", "cost", "total")
-COVERAGE = 0.95
-FRAMES = ("summary", "sensors", "leaves", "classes")
+FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
+SHARES = ("sensitivity", "specificity", "precision")
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class PlaceUse:
     """What happened at one place where rows stop; means are NaN where none does.
 
     `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
+    `answers` is the share of its rows that get each answer, `classes` the share that has
+    each class.
     """
 
     place: str
@@ -46,11 +58,19 @@ class PlaceUse:
     error: float
     loss: float
     cost: float
+    answers: Mapping[Any, float]
+    classes: Mapping[Any, float]
 
 
 @dataclass(frozen=True)
 class ClassUse:
-    """What happened to the rows of one class; `sensors` is the share that acquires each."""
+    """What happened to the rows of one class; `sensors` is the share that acquires each.
+
+    The class against all others: `sensitivity` is the share of its rows that are answered
+    with it, `specificity` the share of other rows that are not, `precision` the share of
+    such answers that are right, `auroc` the area under the ROC curve; NaN where there is
+    none. Of two classes, the sensitivity of one is the specificity of the other.
+    """
 
     label: Any
     rows: int
@@ -59,6 +79,11 @@ class ClassUse:
     loss: float
     cost: float
     sensors: Mapping[str, float]
+    sensitivity: float
+    specificity: float
+    precision: float
+    auroc: float
+    intervals: Mapping[str, Interval]
 
 
 @dataclass(frozen=True)
@@ -98,12 +123,28 @@ class CostReport:
         ``place``, ``leaf``, ``sensors``, ``rows``, ``share``, ``error``, ``loss``, ``cost``
         of every leaf, and of every node where rows stop since they can afford no more.
     classes : tuple of ClassUse
-        ``label``, ``rows``, ``share``, ``error``, ``loss``, ``cost``, and the share that
-        acquires each of ``sensors``, of every class that occurs.
+        ``label``, ``rows``, ``share``, ``error``, ``loss``, ``cost``, the share that
+        acquires each of ``sensors``, and ``sensitivity``, ``specificity``, ``precision``
+        and ``auroc`` against the other classes, of every class that occurs.
+    baselines : tuple of BaselineUse
+        The same rows answered by classifiers that buy the same for all, fitted on the same
+        training rows: everything, the best fixed set, nothing. ``saved`` is what the
+        policy has less, row by row.
+    auroc : float
+        Area under the ROC curve, the mean of the classes against the others; NaN if all
+        rows are of one class.
+    brier : float
+        Mean of half the squared distance of the probabilities from 0 and 1.
+    confusion : tuple of tuples of float
+        Weight of rows of each class (line) that get each answer (column), in the order of
+        `labels`.
+    labels : tuple
+        All classes.
     intervals : mapping of str to (float, float)
-        95 % bootstrap intervals of error, loss, cost and total: percentiles over rows
-        drawn anew. They say how sure the figures are for this policy, not how it would
-        vary if it were fitted again. Empty if `n_bootstrap` was 0.
+        95 % intervals: of shares (error, sensitivity) by Wilson, of means (loss, cost,
+        total, and what is saved) percentiles over 1,000 times rows drawn anew, of the
+        AUROC by DeLong. They say how sure the figures are for this policy, not how it
+        would vary if it were fitted again. Empty if `n_bootstrap` was 0.
 
     Examples
     --------
@@ -133,7 +174,12 @@ class CostReport:
     sensors: tuple[SensorUse, ...]
     leaves: tuple[PlaceUse, ...]
     classes: tuple[ClassUse, ...]
-    intervals: Mapping[str, tuple[float, float]]
+    baselines: tuple[BaselineUse, ...]
+    auroc: float
+    brier: float
+    confusion: tuple[tuple[float, ...], ...]
+    labels: tuple[Any, ...]
+    intervals: Mapping[str, Interval]
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
@@ -145,8 +191,9 @@ class CostReport:
 
         Parameters
         ----------
-        kind : {"summary", "sensors", "leaves", "classes"}, default="summary"
-            Measures with their intervals; or a line per sensor, place or class.
+        kind : {"summary", "baselines", "sensors", "leaves", "classes", "confusion"}
+            Measures with their intervals; or a line per baseline, sensor, place or class.
+            By default the summary.
         """
         if kind not in FRAMES:
             raise ParameterError(
@@ -154,23 +201,20 @@ class CostReport:
                 f"{', '.join(map(repr, FRAMES))}."
             )
         if kind == "summary":
-            lines = [_interval_line(self, measure) for measure in MEASURES]
+            lines = [_interval_line(self, m) for m in (*MEASURES, "auroc", "brier")]
             return pandas_frame(lines, "measure")
-        if kind == "classes":
-            lines = [_class_line(use) for use in self.classes]
-            return pandas_frame(lines, "label")
-        lines = [asdict(use) for use in getattr(self, kind)]
-        return pandas_frame(lines, {"sensors": "sensor", "leaves": "place"}[kind])
+        if kind == "confusion":
+            lines = [
+                {"class": label, **dict(zip(self.labels, row, strict=True))}
+                for label, row in zip(self.labels, self.confusion, strict=True)
+            ]
+            return pandas_frame(lines, "class")
+        index = {"sensors": "sensor", "leaves": "place", "classes": "label"}
+        lines = [_flat(asdict(use)) for use in getattr(self, kind)]
+        return pandas_frame(lines, index.get(kind, "name"))
 
     def __str__(self) -> str:
-        return "\n\n".join(
-            [
-                f"{self.n_rows} rows\n{_summary_text(self)}",
-                _sensors_text(self),
-                _leaves_text(self),
-                _classes_text(self),
-            ]
-        )
+        return report_text(self)
 
 
 def cost_report(
@@ -192,14 +236,23 @@ def cost_report(
     sample_weight : array-like of shape (n_rows,), default=None
         Weight 0 is the same as leaving the row out.
     n_bootstrap : int, default=1000
-        Number of times that rows are drawn anew for the intervals; 0 for none.
+        Number of times that rows are drawn anew for the intervals; 0 for no intervals.
     random_state : int, default=0
         Seed of these draws.
     """
     truth = _positions(y, table.shape[0], policy)
     weight = _weights(sample_weight, table.shape[0])
     rows = _Rows(policy, table, truth, weight)
+    rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
+    counted = rows.weight[rows.counted]
+    drawn = None
+    if n_bootstrap > 0:
+        beside = [r.measures for r in rivals if r.measures is not None]
+        values = np.hstack([rows.measures[rows.counted], *beside])
+        drawn = bootstrapped(values, counted, n_bootstrap, random_state)
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
+    belief, right = rows.belief[rows.counted], truth[rows.counted]
+    areas, area, area_interval = auroc(belief, right, counted)
     everything = float(rows.weight @ rows.everything)
     return CostReport(
         n_rows=int((weight > 0).sum()),
@@ -211,8 +264,13 @@ def cost_report(
         share_of_everything=mean["cost"] / everything if everything else 0.0,
         sensors=tuple(rows.sensor_uses()),
         leaves=tuple(rows.place_uses()),
-        classes=tuple(rows.class_uses()),
-        intervals=_intervals(rows, n_bootstrap, random_state),
+        classes=tuple(rows.class_uses(areas, with_intervals=drawn is not None)),
+        baselines=uses_of(rivals, rows.measures[rows.counted], counted, drawn),
+        auroc=area,
+        brier=brier(belief, right, counted),
+        confusion=rows.confusion(weight),
+        labels=tuple(policy.classes.tolist()),
+        intervals=_intervals(rows, drawn, area_interval),
     )
 
 
@@ -224,6 +282,8 @@ class _Rows:
     place : ndarray of shape (n_rows,)
     spend : ndarray of shape (n_rows, n_sensors)
     acquired : ndarray of bool of shape (n_rows, n_sensors)
+    belief : ndarray of shape (n_rows, n_classes)
+    answer : ndarray of shape (n_rows,)
     measures : ndarray of shape (n_rows, 4)
         Error, loss, cost and total of each row.
     """
@@ -236,7 +296,8 @@ class _Rows:
         self.weight = weight / weight.sum()
         self.counted = weight > 0
         self.place = policy.apply(table)
-        answer = policy.loss.answer(policy.predict_proba(table))
+        self.belief = policy.predict_proba(table)
+        self.answer = answer = policy.loss.answer(self.belief)
         prices = policy.reader.prices(table)
         self.spend, self.acquired = self._bills(prices)
         self.cost = self.spend.sum(axis=1)
@@ -290,14 +351,32 @@ class _Rows:
                 error,
                 loss,
                 cost,
+                self._shares(self.answer, here),
+                self._shares(self.truth, here),
             )
+
+    def _shares(
+        self, position: NDArray[np.intp], here: NDArray[np.bool_]
+    ) -> dict[Any, float]:
+        """Share of each class, or answer, among some rows; 0 without rows."""
+        names = self.policy.classes.tolist()
+        weight = np.bincount(position[here], self.weight[here], len(names))
+        shares = weight / max(float(weight.sum()), 1e-300)
+        return dict(zip(names, shares.tolist(), strict=True))
+
+    def confusion(self, weight: Array) -> tuple[tuple[float, ...], ...]:
+        """Weight of the rows of each class that get each answer."""
+        n_classes = len(self.policy.classes)
+        table = np.zeros((n_classes, n_classes))
+        np.add.at(table, (self.truth, self.answer), weight)
+        return tuple(map(tuple, table.tolist()))
 
     def _place_name(self, place: int) -> str:
         if place >= 0:
             return f"leaf {place}"
         return "start" if ~place == self.policy.tree.n_nodes else f"node {~place}"
 
-    def class_uses(self) -> Iterable[ClassUse]:
+    def class_uses(self, areas: Array, with_intervals: bool) -> Iterable[ClassUse]:
         """What happened to each class that occurs."""
         for label, name in enumerate(self.policy.classes.tolist()):
             here = (self.truth == label) & self.counted
@@ -305,6 +384,7 @@ class _Rows:
                 weight = self.weight[here]
                 share = weight @ self.acquired[here] / weight.sum()
                 error, loss, cost, _ = self.mean(here)
+                shares, between = self._recognised(label)
                 yield ClassUse(
                     name,
                     int(here.sum()),
@@ -313,7 +393,24 @@ class _Rows:
                     loss,
                     cost,
                     dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
+                    **shares,
+                    auroc=float(areas[label]),
+                    intervals=between if with_intervals else {},
                 )
+
+    def _recognised(self, label: int) -> tuple[dict[str, float], dict[str, Interval]]:
+        """Sensitivity, specificity and precision of one class, with intervals."""
+        has, said = self.truth == label, self.answer == label
+        asked = ((has, said), (~has, ~said), (said, has))
+        shares, between = {}, {}
+        for name, (among, right) in zip(SHARES, asked, strict=True):
+            weight = self.weight[among]
+            total = float(weight.sum())
+            shares[name] = (
+                float(weight @ right[among]) / total if total else float("nan")
+            )
+            between[name] = wilson(right[among], weight)
+        return shares, between
 
 
 def _positions(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]:
@@ -365,23 +462,16 @@ def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
     return dict(zip(QUANTILES, cost[order][at].tolist(), strict=True))
 
 
-def _intervals(
-    rows: _Rows, n_bootstrap: int, random_state: int
-) -> dict[str, tuple[float, float]]:
-    """Percentile intervals of the means, over rows drawn anew."""
-    if n_bootstrap < 1:
+def _intervals(rows: _Rows, drawn: Array | None, area: Interval) -> dict[str, Interval]:
+    """Intervals of all measures; without draws none."""
+    if drawn is None:
         return {}
-    rng = np.random.default_rng(random_state)
-    weight, measures = rows.weight[rows.counted], rows.measures[rows.counted]
-    n_rows = len(weight)
-    means = np.empty((n_bootstrap, len(MEASURES)))
-    for draw in range(n_bootstrap):
-        times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
-        drawn = times * weight
-        means[draw] = drawn @ measures / drawn.sum()
-    tails = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
-    low, high = np.quantile(means, tails, axis=0).tolist()
-    return dict(zip(MEASURES, zip(low, high, strict=True), strict=True))
+    between = dict(zip(MEASURES, percentiles(drawn[:, : len(MEASURES)]), strict=True))
+    wrong = rows.measures[rows.counted, 0] > 0
+    between["error"] = wilson(wrong, rows.weight[rows.counted])
+    if rows.policy.loss.matrix is None:
+        between["loss"] = between["error"]
+    return {**between, "auroc": area}
 
 
 def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:
@@ -390,69 +480,17 @@ def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:
     return {"measure": measure, "mean": mean, "low": low, "high": high}
 
 
-def _class_line(use: ClassUse) -> dict[str, Any]:
-    line = asdict(use)
-    return {**line, **{f"share {s}": v for s, v in line.pop("sensors").items()}}
-
-
-def _summary_text(report: CostReport) -> str:
-    """Measures with intervals, quantiles of the cost, and the share of everything."""
-    lines = []
-    for measure in MEASURES if report.has_loss else ("error", "cost", "total"):
-        mean = f"{getattr(report, measure):.4g}"
-        low_high = report.intervals.get(measure)
-        between = f"({low_high[0]:.4g} to {low_high[1]:.4g})" if low_high else ""
-        lines.append([measure, mean, between])
-    quantiles = ", ".join(
-        f"{cost:.4g} ({100 * share:.0f} %)" for share, cost in report.quantiles.items()
-    )
-    return (
-        f"{aligned(('per row', 'mean', '95 % interval'), lines)}\n"
-        f"total is {'loss' if report.has_loss else 'error'} + {report.cost_weight:g} × "
-        f"cost\n"
-        f"cost quantiles: {quantiles}\n"
-        f"everything would cost {report.everything:.4g}: "
-        f"{100 * report.share_of_everything:.1f} % of it was spent"
-    )
-
-
-def _sensors_text(report: CostReport) -> str:
-    lines = [
-        [use.sensor, f"{100 * use.share:.1f} %", f"{use.spend:.4g}"]
-        for use in report.sensors
-    ]
-    return aligned(("sensor", "rows", "spend"), lines)
-
-
-def _leaves_text(report: CostReport) -> str:
-    lines = [
-        [
-            use.place,
-            str(use.rows),
-            *_shown(use.error, use.loss, use.cost, has_loss=report.has_loss),
-            ", ".join(use.sensors) or "nothing",
-        ]
-        for use in report.leaves
-    ]
-    loss = ("loss",) if report.has_loss else ()
-    return aligned(("place", "rows", "error", *loss, "cost", "sensors"), lines, "left")
-
-
-def _classes_text(report: CostReport) -> str:
-    names = [use.sensor for use in report.sensors]
-    lines = [
-        [
-            str(use.label),
-            str(use.rows),
-            *_shown(use.error, use.loss, use.cost, has_loss=report.has_loss),
-            *(f"{100 * use.sensors[name]:.1f} %" for name in names),
-        ]
-        for use in report.classes
-    ]
-    loss = ("loss",) if report.has_loss else ()
-    return aligned(("class", "rows", "error", *loss, "cost", *names), lines)
-
-
-def _shown(error: float, loss: float, cost: float, has_loss: bool) -> list[str]:
-    numbers = (error, loss, cost) if has_loss else (error, cost)
-    return ["–" if np.isnan(number) else f"{number:.4g}" for number in numbers]
+def _flat(line: dict[str, Any]) -> dict[str, Any]:
+    """A line whose mappings are columns of their own; intervals are two."""
+    flat: dict[str, Any] = {}
+    for key, value in line.items():
+        if not isinstance(value, Mapping):
+            flat[key] = value
+        elif key.endswith("intervals"):
+            of = "saved " if key.startswith("saved") else ""
+            for name, (low, high) in value.items():
+                flat |= {f"{of}{name} low": low, f"{of}{name} high": high}
+        else:
+            word = {"sensors": "share", "answers": "answer", "classes": "class"}
+            flat |= {f"{word.get(key, key)} {name}": v for name, v in value.items()}
+    return flat

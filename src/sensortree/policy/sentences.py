@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sensortree.text import chance_words, frequency_words
 
 if TYPE_CHECKING:
+    from sensortree.policy.about import About
     from sensortree.policy.reasons import Change, Influence
 
 FEW = 20  # rows, below which they are counted out
@@ -48,11 +49,13 @@ def purchase_words(subject: str, number: int, change: Change) -> str:
     return f"{subject} change{ending} the answer for {change_words(change)}"
 
 
-def stop_words(
-    names: Sequence[str], change: Change | None, low: float, high: float
-) -> str:
+def cost_words(low: float, high: float, about: About) -> str:
+    """A price, or the least and the most of several."""
+    return about.money(low) if low == high else f"{low:g} to {about.money(high)}"
+
+
+def stop_words(names: Sequence[str], change: Change | None, cost: str) -> str:
     """What it would do to buy more, and what that would cost."""
-    cost = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
     if change is None:
         return f"stops here: {names_words(names)} would cost {cost}"
     return (

@@ -7,8 +7,12 @@ cannot be had, whatever the policy would like.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -34,10 +38,43 @@ if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
 
 NOTHING = np.empty((1, 0))
+LOG = logging.getLogger("sensortree.session")  # sensors and prices; values never
+
+Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
+Oracle = Callable[[str, tuple[str, ...]], Any]
+AsyncOracle = Callable[[str, tuple[str, ...]], Awaitable[Any]]
+OnError = Literal["raise", "unavailable"]
+
+
+def alone(
+    method: Callable[Concatenate[Session, Given], Answer],
+) -> Callable[Concatenate[Session, Given], Answer]:
+    """Refuse what one thread wants of a session while another is at it."""
+
+    @wraps(method)
+    def guarded(
+        session: Session, /, *args: Given.args, **named: Given.kwargs
+    ) -> Answer:
+        turn = session._turn
+        if not turn.acquire(blocking=False):
+            raise SessionError(
+                "another thread is using this session; give every thread a session of "
+                "its own, or pass this one on when the other is done with it."
+            )
+        try:
+            return method(session, *args, **named)
+        finally:
+            turn.release()
+
+    return guarded
 
 
 class Session:
     """One example being examined: asks for sensors, is told values, ends in a decision.
+
+    It belongs to one thread at a time: a call while another thread is inside one is
+    refused. Its policy may be shared.
 
     Parameters
     ----------
@@ -64,12 +101,35 @@ class Session:
     ):
         self._policy = policy
         self._key = check_key(key)
+        self._turn = RLock()
         # What was given, and what happened since, in order; all else follows from these.
         self._limit = check_limit(limit)
         self._prices = check_prices(prices, policy.sensors)
         self._log: list[Event] = []
         self._begin(check_known(known))
         self._known = dict(self._values)
+        self._log_where("begun with %s", list(self._known))
+
+    def __repr__(self) -> str:
+        return f"Session({self._where}, spent {self.spent:g})"
+
+    @property
+    def _where(self) -> str:
+        """What it wants, or where it has stopped, in words."""
+        if self._end is None:
+            return f"asks for {self._pending[0]!r}"
+        return f"stopped at {self._policy.place_name(self._end)}"
+
+    def _log_where(self, event: str, *told: Any) -> None:
+        """Log what happened and where that has led, without any values."""
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug(f"{event}; %s, spent %g", *told, self._where, self.spent)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=RLock())
 
     @property
     def spent(self) -> float:
@@ -82,6 +142,7 @@ class Session:
         """Give the next step, the same until something is told; None at the end."""
         return None if self._end is not None else self.step
 
+    @alone
     def tell(self, sensor: str, values: Any, replace: bool = False) -> None:
         """Tell the values of a sensor.
 
@@ -112,9 +173,23 @@ class Session:
         except BaseException:
             self._undo()
             raise
+        self._log_where("told %r", name)
 
-    def unavailable(self, sensor: str) -> None:
-        """Say that a sensor cannot be had; the session takes the best way without it."""
+    @alone
+    def unavailable(self, sensor: str, because: str | None = None) -> None:
+        """Say that a sensor cannot be had; the session takes the best way without it.
+
+        Parameters
+        ----------
+        sensor : str
+        because : str, default=None
+            Why; the decision repeats it.
+        """
+        if because is not None and not isinstance(because, str):
+            raise SessionError(
+                f"why a sensor is unavailable must be text, got "
+                f"{type(because).__name__}."
+            )
         name = self._name(sensor)
         if name in self._readings:
             raise SessionError(
@@ -123,14 +198,16 @@ class Session:
             )
         if name in self._allowance.unavailable:
             return
-        self._log.append(("unavailable", name))
+        self._log.append(("unavailable", name, *([because] if because else [])))
         try:
             self._allowance.unavailable.append(name)
             self._go_on()
         except BaseException:
             self._undo()
             raise
+        self._log_where("%r is unavailable", name)
 
+    @alone
     def decision(self) -> Decision:
         """Give the answer, once the policy has stopped asking."""
         policy, end = self._policy, self._end
@@ -150,12 +227,25 @@ class Session:
             end,
             self._because,
             self._rerouting_loss,
+            self._failures(),
+            tuple(policy.classes.tolist()),
         )
 
+    def _failures(self) -> dict[str, str | None]:
+        """Sensors that cannot be had, and why, where that was said."""
+        said = {
+            name: because[0] if because else None
+            for kind, name, *because in self._log
+            if kind == "unavailable"
+        }
+        return {name: said[name] for name in self._allowance.unavailable}
+
     @property
+    @alone
     def step(self) -> Step:
         """The present step, also at the end, where its action is "stop"."""
         places, evidence, why = self._policy.places, self._evidence, None
+        classes = tuple(self._policy.classes.tolist())
         if self._node is not None:
             why = Reason(
                 self._policy,
@@ -170,7 +260,7 @@ class Session:
             )
         if self._end is not None:
             proba = evidence.posterior(places[self._end])[0]
-            return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why)
+            return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why, classes)
         sensor = self._pending[0]
         standing = self._policy.tree.n_nodes if self._node is None else self._node
         return Step(
@@ -183,10 +273,62 @@ class Session:
             self._allowance.worst_case(places[self._at]),
             evidence.posterior(places[~standing])[0],
             why,
+            classes,
         )
+
+    # oracles ------------------------------------------------------------------------------
+
+    def run(self, oracle: Oracle, on_error: OnError = "raise") -> Decision:
+        """Call an oracle for what is bought and nothing else, to the decision.
+
+        Parameters
+        ----------
+        oracle : callable
+            Given a sensor's name and its columns, returns the values; None says that the
+            sensor is unavailable.
+        on_error : {"raise", "unavailable"}, default="raise"
+            What an exception of the oracle, or a reading that the sensor cannot use, does:
+            it goes up to the caller, or makes the sensor unavailable. What goes up leaves
+            the session where it stood, to be run again, and carries it as ``session``.
+
+        Returns
+        -------
+        decision : Decision
+            Its ``unavailable`` says which sensors failed, and why.
+        """
+        check_on_error(on_error)
+        while (step := self.ask()) is not None and step.sensor is not None:
+            with _heeded(self, step.sensor, on_error):
+                _take(self, step.sensor, oracle(step.sensor, step.columns))
+        return self.decision()
+
+    async def run_async(
+        self,
+        oracle: AsyncOracle,
+        on_error: OnError = "raise",
+        timeout: float | None = None,
+    ) -> Decision:
+        """Await an oracle for what is bought and nothing else, to the decision.
+
+        Parameters
+        ----------
+        oracle : callable
+            As in `run`, but what it returns is awaited.
+        on_error : {"raise", "unavailable"}, default="raise"
+        timeout : float, default=None
+            Seconds that each sensor may take; then it is cancelled, which is a
+            `TimeoutError`. It needs asyncio; other event loops have limits of their own.
+        """
+        check_on_error(on_error)
+        while (step := self.ask()) is not None and step.sensor is not None:
+            with _heeded(self, step.sensor, on_error):
+                answer = oracle(step.sensor, step.columns)
+                _take(self, step.sensor, await _within(answer, timeout))
+        return self.decision()
 
     # state --------------------------------------------------------------------------------
 
+    @alone
     def to_dict(self) -> dict[str, Any]:
         """Everything that happened, as plain values for JSON; see `Policy.resume`.
 
@@ -207,7 +349,7 @@ class Session:
             if kind == "tell":
                 self.tell(sensor, *told)
             else:
-                self.unavailable(sensor)
+                self.unavailable(sensor, *told)
 
     def _undo(self) -> None:
         """Be again what it was before the last event."""
@@ -375,32 +517,51 @@ def stand(
     return session.step
 
 
-def acquire(
-    policy: Policy,
-    oracle: Callable[[str, tuple[str, ...]], Any],
-    known: Mapping[str, Any] | None = None,
-    limit: float | None = None,
-    prices: Mapping[str, float | None] | None = None,
-) -> Decision:
-    """Call an oracle for what is bought and nothing else; see `Policy.acquire`."""
-    session = Session(policy, known, limit, prices)
-    while (step := session.ask()) is not None and step.sensor is not None:
-        _take(session, step.sensor, oracle(step.sensor, step.columns))
-    return session.decision()
+def check_on_error(on_error: str) -> None:
+    """Refuse what is no way to treat an oracle's error."""
+    if on_error not in ("raise", "unavailable"):
+        raise SessionError(
+            f"on_error must be 'raise' or 'unavailable', got {on_error!r}."
+        )
 
 
-async def acquire_async(
-    policy: Policy,
-    oracle: Callable[[str, tuple[str, ...]], Awaitable[Any]],
-    known: Mapping[str, Any] | None = None,
-    limit: float | None = None,
-    prices: Mapping[str, float | None] | None = None,
-) -> Decision:
-    """Await an oracle for what is bought and nothing else; see `Policy.acquire_async`."""
-    session = Session(policy, known, limit, prices)
-    while (step := session.ask()) is not None and step.sensor is not None:
-        _take(session, step.sensor, await oracle(step.sensor, step.columns))
-    return session.decision()
+@contextmanager
+def _heeded(session: Session, sensor: str, on_error: OnError) -> Iterator[None]:
+    """Let what an oracle raises go up with its session, or be a reason to do without.
+
+    That the session itself refuses something is always raised: the caller's mistake.
+    """
+    try:
+        yield
+    except BaseException as error:
+        ours = isinstance(error, SessionError) or not isinstance(error, Exception)
+        if on_error == "raise" or ours:
+            vars(error)["session"] = session
+            error.add_note(
+                f"While sensor {sensor!r} was asked for. What was bought before is in "
+                f"this exception's .session, which can be run again."
+            )
+            raise
+        LOG.debug("oracle of %r failed: %s", sensor, type(error).__name__)
+        said = (
+            f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        )
+        session.unavailable(sensor, because=said)
+
+
+async def _within(answer: Awaitable[Any], timeout: float | None) -> Any:
+    """What is awaited, if it comes in time."""
+    if timeout is None:
+        return await answer
+    import asyncio
+
+    try:
+        async with asyncio.timeout(timeout) as limit:
+            return await answer
+    except TimeoutError as error:
+        if not limit.expired():  # the oracle's own
+            raise
+        raise TimeoutError(f"no answer within {timeout:g} s") from error
 
 
 def _take(session: Session, sensor: str, values: Any) -> None:

@@ -17,7 +17,8 @@ KEY_BYTES = 16  # at least
 GIVE = "give what session.to_dict() returned."
 
 Values = tuple[Any, ...]
-# What happened: ("tell", sensor, values, replace) or ("unavailable", sensor).
+# What happened: ("tell", sensor, values, replace), or ("unavailable", sensor) and why, if
+# that was said.
 Event = tuple[Any, ...]
 
 
@@ -33,7 +34,8 @@ class State:
     limit : float or None
     prices : mapping of sensor to float or None
     log : tuple of events
-        ``("tell", sensor, values, replace)`` or ``("unavailable", sensor)``.
+        ``("tell", sensor, values, replace)``, or ``("unavailable", sensor)`` and why, if
+        that was said.
     """
 
     model: str
@@ -127,6 +129,8 @@ def _event(entry: Any) -> Event:
             return ("tell", sensor, values, replace)
         case ["unavailable", str(sensor)]:
             return ("unavailable", sensor)
+        case ["unavailable", str(sensor), str(because)]:
+            return ("unavailable", sensor, because)
     raise SessionError(
         f"the log of a session holds a {_kind(entry)} that is no event; {GIVE}"
     )

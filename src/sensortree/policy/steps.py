@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sensortree.policy.reasons import Reason
+from sensortree.policy.reasons import Reason, by_class
+from sensortree.text import plain
 from sensortree.types import Array
 
 Because = Literal["policy", "limit", "unavailable"]
@@ -34,6 +36,8 @@ class Step(NamedTuple):
     why : Reason or None
         The last decision: its node and score, what adds most to the score, the share of
         training rows that went the same way; None before the first.
+    classes : tuple of class labels
+        What `proba` is of, in its order.
     """
 
     action: Literal["acquire", "stop"]
@@ -45,6 +49,18 @@ class Step(NamedTuple):
     worst_case_remaining: float
     proba: Array
     why: Reason | None
+    classes: tuple[Any, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the step as plain values for JSON, as ``sensortree ask --stdin`` does.
+
+        `proba` is by the name of the class; `why` is `Reason.to_dict`, or None.
+        """
+        said = self._asdict()
+        said["proba"] = by_class(said.pop("classes"), self.proba)
+        said["why"] = None if self.why is None else self.why.to_dict()
+        written: dict[str, Any] = plain(said)
+        return written
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +85,10 @@ class Decision:
         Where a limit or an unavailable sensor forced another way: how much more the
         training examples that came to the same node lose there, on average, than where
         they went.
+    unavailable : mapping of str to str or None
+        Sensors that could not be had, and why, where that was said.
+    classes : tuple of class labels
+        What `proba` is of, in its order.
     """
 
     label: Any
@@ -79,3 +99,15 @@ class Decision:
     place: int
     stopped_because: Because
     rerouting_loss: float
+    unavailable: Mapping[str, str | None]
+    classes: tuple[Any, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the decision as plain values for JSON, as ``sensortree ask`` does.
+
+        `proba` is by the name of the class.
+        """
+        said = vars(self).copy()
+        said["proba"] = by_class(said.pop("classes"), self.proba)
+        written: dict[str, Any] = plain(said)
+        return written

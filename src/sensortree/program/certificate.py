@@ -14,7 +14,7 @@ poor bound, not a wrong one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from sensortree.program.feasible import (
     without_the_smallest,
 )
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
+from sensortree.text import plain
 
 Vector = NDArray[np.float64]
 
@@ -93,6 +94,11 @@ class Certificate:
     def converged(self) -> bool:
         """Whether the gap is at most the tolerance."""
         return bool(self.gap <= self.tol)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the certificate as plain values for JSON; None for infinity."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
 
     def __str__(self) -> str:
         state = "certified" if self.converged else "NOT certified"

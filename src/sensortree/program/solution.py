@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from sensortree.program.solvers import (
     Solver,
 )
 from sensortree.program.surrogate import Coef, DualPoint, Penalty, SurrogateProblem
+
+LOG = logging.getLogger("sensortree.solver")
 
 # What a solver whose answer could not be certified is asked for: this times the
 # tolerance, and at least this much.
@@ -135,6 +138,7 @@ def solve(
             break
     assert best is not None  # a solver returns at least one candidate
     coef, dual, certificate = best
+    LOG.debug("%s, %d iterations, %.3f s: %s", solver, iterations, seconds, certificate)
     if not certificate.converged:
         warnings.warn(
             f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ class Loss:
 
     def answer(self, posterior: Array) -> NDArray[np.intp]:
         """Answer of the least expected loss, (n_rows,); the first of equals."""
-        if self.matrix is None:
+        if self.matrix is None or self.per_mistake is not None:
             return np.asarray(posterior.argmax(axis=1))
         # One row at a time, so that rows beside it cannot change a row's last bit.
         expected = (posterior[:, None, :] @ self.matrix)[:, 0]
@@ -58,10 +60,37 @@ class Loss:
             return np.ones(n_classes)
         return np.asarray(self.matrix.sum(axis=1) / (n_classes - 1))
 
+    @cached_property
+    def per_mistake(self) -> float | None:
+        """What each wrong answer costs, if a matrix says the same of all; else None."""
+        if self.matrix is None:
+            return None
+        wrong = ~np.eye(len(self.matrix), dtype=bool)
+        cost = float(self.matrix[wrong][0])
+        same = (self.matrix == np.where(wrong, cost, 0.0)).all()
+        return cost if same and cost > 0 else None
+
     @property
     def largest(self) -> float:
         """The most that an answer can cost."""
         return 1.0 if self.matrix is None else float(self.matrix.max())
+
+
+def loss_per_mistake(cost: float, n_classes: int) -> Loss:
+    """Give the loss by which every wrong answer costs the same.
+
+    Examples
+    --------
+    >>> loss_per_mistake(500, 2).matrix
+    array([[  0., 500.],
+           [500.,   0.]])
+    """
+    if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
+        raise ParameterError(
+            f"mistake_cost must be a finite number above 0, got {cost!r}; it is what one "
+            f"wrong answer costs, in the unit of the prices."
+        )
+    return Loss(float(cost) * (1.0 - np.eye(n_classes)))
 
 
 def resolve_loss(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.leaves.boosting import BoostedTrees
+from sensortree.leaves.boosting import BoostedTrees, has_large_trees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.standardising import moments
@@ -106,8 +106,17 @@ class SubsetLosses:
 
     @property
     def masked(self) -> bool:
-        """Whether a masked booster stands in for the classifiers in all comparisons."""
+        """Whether a masked booster stands in for the classifiers in a search."""
         return isinstance(self.leaves.classifier, BoostedTrees)
+
+    @property
+    def fair(self) -> bool:
+        """Whether what stands in for the classifiers may decide between trees.
+
+        A masked booster has small trees. Leaves of many rows have larger ones, which
+        make much more of some sensors than of others.
+        """
+        return self.masked and not has_large_trees(len(self.data.y))
 
     def screen(self, subsets: Sequence[Subset]) -> Array:
         """Losses estimated cheaply, (n_rows, n_subsets).

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sensortree.sensors.sensor_set import SensorSet
+from sensortree.text import plain
 from sensortree.tree.tree import SensorTree
 
 
@@ -37,6 +38,8 @@ class StructureReport:
     moves : list of dict
         With ``improve``, the moves that were made, with the validated risk before and
         after each.
+    never_pay : list of str
+        Sensors that cost no less, at this cost weight, than any reading can be worth.
     """
 
     structure: str
@@ -49,6 +52,12 @@ class StructureReport:
     validated: dict[str, float] = field(default_factory=dict)
     pruned: int = 0
     moves: list[dict[str, Any]] = field(default_factory=list)
+    never_pay: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain values for JSON."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
 
     def __str__(self) -> str:
         lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
@@ -73,6 +82,8 @@ class StructureReport:
                 f"searched on {self.n_rows} rows: {self.n_screened} subsets screened, "
                 f"{self.n_classifiers} with their classifier; {self.stopped}"
             )
+        if self.never_pay:
+            lines.append(f"too dear to ever pay: {', '.join(self.never_pay)}")
         return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from sensortree.program.solvers.structured.newton import Newton
 from sensortree.program.solvers.structured.penalties import Penalties
 from sensortree.program.solvers.structured.rows import Rows
 from sensortree.program.surrogate import SurrogateProblem
+
+LOG = logging.getLogger("sensortree.solver")
 
 Vector = NDArray[np.float64]
 Parts = tuple[Vector, Vector, Vector]  # bounds of some rows, coupling, predictor's aim
@@ -218,6 +221,7 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 if gap + doubt / size < least:
                     best, least = path.point(), gap + doubt / size
                 progress = Progress(iteration, upper, lower)
+                LOG.debug("iteration %d: %.10g to %.10g", iteration, lower, upper)
                 stop = options.callback is not None and options.callback(progress)
                 stalled = iteration - last_progress >= PATIENCE or not np.isfinite(gap)
                 done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol

@@ -1,0 +1,126 @@
+"""What a sensor can be worth at most, and which cost more."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+from sensortree.sensors.loss import Loss
+from sensortree.sensors.market import Market, within
+from sensortree.text import listed
+
+
+def most_worth(loss: Loss, n_classes: int) -> float:
+    """The most that knowing more can save an example: V = max_p min_a p·L[:, a].
+
+    Whatever is known, classes have some probabilities p there, and who stops answers
+    with the a of the least expected loss; who knows the class loses only the least of
+    its row. So no reading saves more than the largest of these least losses, whatever
+    the data. It is 1 - 1/n_classes if every error counts 1.
+
+    Examples
+    --------
+    >>> most_worth(Loss(), 2)
+    0.5
+    >>> import numpy as np
+    >>> round(most_worth(Loss(np.array([[0.0, 60.0], [4000.0, 0.0]])), 2), 3)
+    59.113
+    """
+    alike = 1.0 if loss.matrix is None else loss.per_mistake
+    if alike is not None:
+        return alike * (1.0 - 1.0 / n_classes)
+    assert loss.matrix is not None
+    regret = loss.matrix - loss.matrix.min(axis=1, keepdims=True)
+    # maximise v over (p, v):  v ≤ p·regret[:, a] for all a,  p ≥ 0,  Σp = 1
+    found = linprog(
+        np.r_[np.zeros(n_classes), -1.0],
+        A_ub=np.hstack([-regret.T, np.ones((n_classes, 1))]),
+        b_ub=np.zeros(n_classes),
+        A_eq=np.r_[np.ones(n_classes), 0.0][None, :],
+        b_eq=[1.0],
+    )
+    return float(regret.max()) if found.fun is None else -float(found.fun)
+
+
+def least_prices(market: Market) -> dict[str, float]:
+    """The least that each sensor may cost anybody, all discounts given."""
+    prices = np.atleast_2d(market.discounted()).min(axis=0)
+    return dict(zip(market.sensors.names, prices.tolist(), strict=True))
+
+
+def never_pay(
+    market: Market, loss: Loss, n_classes: int, cost_weight: float
+) -> tuple[str, ...]:
+    """Sensors that no example should buy: they cost no less than they can be worth.
+
+    Those, too, that need such a sensor before. Who would buy one and stops instead saves
+    its least price at least, and loses no more than `most_worth`.
+    """
+    worth = most_worth(loss, n_classes)
+    too_dear = {
+        name
+        for name, price in least_prices(market).items()
+        if price > 0 and cost_weight * price >= worth
+    }
+    sensors = market.sensors
+    return tuple(n for n in sensors.names if sensors.closure(n) & too_dear)
+
+
+def price_advice(
+    market: Market,
+    loss: Loss,
+    n_classes: int,
+    cost_weight: float,
+    buys_nothing: bool = False,
+    informative: bool = True,
+) -> str | None:
+    """What to know, and to do, about sensors that are too dear; None if none is.
+
+    Parameters
+    ----------
+    market, loss, n_classes, cost_weight
+        As in `never_pay`.
+    buys_nothing : bool, default=False
+        Whether a model that was learned buys nothing, though not all is free.
+    informative : bool, default=True
+        Whether what can be bought was found to tell more than is known for nothing.
+    """
+    too_dear = never_pay(market, loss, n_classes, cost_weight)
+    counts = f"at cost_weight={cost_weight:g}"
+    if too_dear:
+        price = max(least_prices(market)[name] for name in too_dear)
+        counted = "" if loss.matrix is not None else " wrong answers"
+        counts = (
+            f"{listed(too_dear)} can never pay: {counts} a price of {price:g} counts "
+            f"{cost_weight * price:g}{counted}, and no reading saves more than "
+            f"{most_worth(loss, n_classes):.4g}"
+        )
+    if not buys_nothing:
+        return f"{counts}. {_remedy(loss)}" if too_dear else None
+    said = "the model buys nothing"
+    least = market.least_price()
+    if market.max_cost is not None and not within(least, market.max_cost):
+        return f"{said}: all cost more than max_cost={market.max_cost:g}. Raise it."
+    if not informative:
+        return (
+            f"{said}: on held-out rows, what can be bought tells no more about the target "
+            f"than is known for nothing. It takes more rows, or other sensors."
+        )
+    left = set(market.sensors.names) - market.free() - set(too_dear)
+    if left and not too_dear:
+        said += f": {counts} no sensor saves what it costs on held-out rows"
+    elif left:
+        said += f": no sensor saves what it costs on held-out rows, and {counts}"
+    else:
+        said += f": {counts}"
+    return f"{said}. {_remedy(loss)}"
+
+
+def _remedy(loss: Loss) -> str:
+    """What to do where sensors are too dear."""
+    if loss.matrix is None:
+        return (
+            "If prices are money, say what a wrong answer costs (mistake_cost=...); or "
+            "lower cost_weight."
+        )
+    return "If prices and losses are in one unit, that is right; else correct one."

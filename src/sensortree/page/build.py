@@ -1,0 +1,132 @@
+"""`to_page`: a model as one HTML file that asks, in any browser, without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from sensortree.exceptions import ModelFileError
+from sensortree.page.questions import questions
+from sensortree.page.runnable import check_runnable, only_python
+from sensortree.page.texts import check_language, with_others
+from sensortree.persistence.model import write_model
+from sensortree.persistence.text import render
+from sensortree.policy.policy import Policy
+
+SCRIPTS = ("runtime.js", "picture.js", "page.js")
+# Nothing may be fetched, sent or framed; only this script and this style are run.
+FORBID = (
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; "
+    "form-action 'none'"
+)
+
+
+def to_page(
+    model: Any,
+    *,
+    title: str | None = None,
+    language: str | None = None,
+    texts: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """Give one HTML page that asks for the sensors of a model and answers as it does.
+
+    The page holds the model and all that is needed to run it. It loads nothing, sends
+    nothing, and works from a disk. Route, answer and cost are those of Python.
+
+    Parameters
+    ----------
+    model : fitted classifier of sensortree, `Policy` or `SavedModel`
+    title : str, default=None
+        What stands at the top; by default what the model predicts, where it knows that.
+    language : str, default=None
+        "en", "de" or one of `texts`; by default the one that the browser prefers.
+    texts : mapping of language to texts, default=None
+        Other languages, each with every key of ``sensortree/page/texts.json``.
+
+    Returns
+    -------
+    html : str
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds classifiers or transformers that only Python can run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sensortree
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = sensortree.SensorTreeClassifier().fit(X, X[:, 0] > 0)
+    >>> html = sensortree.to_page(model, title="Above zero?")
+    >>> html.startswith("<!DOCTYPE html>"), "<title>Above zero?</title>" in html
+    (True, True)
+    """
+    table = with_others(texts)
+    check_language(language, table)
+    document = _document(model)
+    check_runnable(document)
+    policy = model if isinstance(model, Policy) else model.policy_
+    about = document.get("about") or {}
+    page = {
+        "fingerprint": policy.digest,
+        "title": title,
+        "target": about.get("target"),
+        "unit": about.get("unit"),
+        "language": language,
+        "texts": table,
+        "questions": questions(document),
+    }
+    script = "".join(without_comments(_part(name)) for name in SCRIPTS)
+    style = _part("page.css")
+    forbid = FORBID.format(script=_hash(script), style=_hash(style))
+    heading = title or about.get("target") or table[language or "en"]["title"]
+    return (
+        f'<!DOCTYPE html>\n<html lang="{escape(language or "en")}">\n<head>\n'
+        '<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{forbid}">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(heading)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"<noscript>{escape(table[language or 'en']['noscript'])}</noscript>\n"
+        f"{_data('model', render(document).decode())}{_data('page', json.dumps(page))}"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _document(model: Any) -> dict[str, Any]:
+    """The model file, of plain numbers and text only."""
+    try:
+        return write_model(model, None)
+    except ModelFileError as error:
+        what, foreign, _ = str(error).partition(", which a model file cannot hold")
+        raise (only_python(what) if foreign else error) from error
+
+
+def without_comments(script: str) -> str:
+    """A script without indentation, empty lines and lines that are a comment.
+
+    No text of our scripts runs over the end of a line, so that nothing else is lost.
+    """
+    lines = [line.strip() for line in script.splitlines()]
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
+
+
+def _part(name: str) -> str:
+    return files("sensortree.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(name: str, text: str) -> str:
+    """JSON in ASCII as an element; nothing in it can end the element or begin another."""
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{name}">{safe}</script>\n'
+
+
+def _hash(text: str) -> str:
+    """The name by which a content security policy allows a text."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,67 @@
+"""What the page asks for each column: a number, or one of some categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def questions(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """For each column of a model file its choices, and whether others are taken too.
+
+    `choices` is None for a number. What is missing is no choice; the page asks the
+    runtime whether it may be missing.
+    """
+    problem, transformers = document["problem"], document["reader"]["transformers"]
+    found = [_number() for _ in problem["columns"]]
+    for sensor in problem["sensors"]:
+        part = transformers.get(sensor["name"])
+        own = _asked(part, len(sensor["columns"]))
+        for column, asked in zip(sensor["columns"], own, strict=True):
+            found[column] = asked
+    return found
+
+
+def _number() -> dict[str, Any]:
+    return {"choices": None, "open": False}
+
+
+def _asked(part: dict[str, Any] | None, n_columns: int) -> list[dict[str, Any]]:
+    """What is asked for each column that a transformer is given."""
+    kind = None if part is None else part["kind"]
+    if part is None or kind not in ("one_hot", "ordinal", "pipeline", "columns"):
+        return [_number() for _ in range(n_columns)]
+    if kind == "pipeline":
+        return _first_choices(part["steps"], n_columns)
+    if kind == "columns":
+        found = [_number() for _ in range(n_columns)]
+        for entry in part["parts"]:
+            own = _asked(entry["transformer"], len(entry["columns"]))
+            for at, asked in zip(entry["columns"], own, strict=True):
+                found[at] = asked
+        return found
+    others = (
+        part["ignore_unknown"]
+        if kind == "one_hot"
+        else part["unknown_value"] is not None
+    )
+    return [
+        {"choices": _there(values), "open": bool(others)}
+        for values in part["categories"]
+    ]
+
+
+def _first_choices(steps: list[dict[str, Any]], n_columns: int) -> list[dict[str, Any]]:
+    """What a pipeline asks: its first step that has choices, behind those that fill in."""
+    for step in steps:
+        if step["kind"] not in ("passthrough", "imputer"):
+            return _asked(step, n_columns)
+        if step["kind"] == "imputer" and (
+            len(step["kept"]) < n_columns or step["indicators"]
+        ):
+            break
+    return [_number() for _ in range(n_columns)]
+
+
+def _there(values: list[Any]) -> list[Any]:
+    """Categories that are values, not their absence."""
+    return [v for v in values if v is not None and not isinstance(v, dict)]

@@ -1,0 +1,141 @@
+"""Calibrated classifiers as plain arrays: what a scorer says, put right afterwards.
+
+As everywhere in `classifiers`, a row's answer does not depend on the rows beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sensortree.policy.classifiers import Answers, probabilities
+from sensortree.types import Array
+
+# What a probability of 0 is taken for before its logarithm, as in scikit-learn.
+LEAST = 1e-12
+
+
+class Calibration(Protocol):
+    """Whatever turns outputs of a scorer into probabilities of the classes."""
+
+    def proba(self, outputs: Array, are_scores: bool) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoid:
+    """Platt's sigmoids, one for each output: 1 / (1 + exp(a t + b)).
+
+    Attributes
+    ----------
+    slope, offset : ndarray of shape (n_outputs,)
+        a and b.
+    """
+
+    slope: Array
+    offset: Array
+
+    def proba(self, outputs: Array, are_scores: bool) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        scores = -(self.slope * outputs + self.offset)
+        small = np.exp(-np.abs(scores))
+        return _together(np.where(scores >= 0, 1.0, small) / (1.0 + small))
+
+
+@dataclass(frozen=True, eq=False)
+class Isotonic:
+    """Rising steps joined by lines, for each output; beyond their ends they are level.
+
+    Attributes
+    ----------
+    at, proba_at : tuple of ndarray of shape (n_points,)
+        Outputs, rising, and the probabilities there, one pair for each output.
+    """
+
+    at: tuple[Array, ...]
+    proba_at: tuple[Array, ...]
+
+    def proba(self, outputs: Array, are_scores: bool) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        each = [
+            np.interp(output, at, likely)
+            for output, at, likely in zip(
+                outputs.T, self.at, self.proba_at, strict=True
+            )
+        ]
+        return _together(np.ascontiguousarray(np.transpose(each)))
+
+
+@dataclass(frozen=True, eq=False)
+class Temperature:
+    """All logits times one number, the inverse of the temperature.
+
+    Attributes
+    ----------
+    inverse : float
+    """
+
+    inverse: float
+
+    def proba(self, outputs: Array, are_scores: bool) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        if outputs.shape[1] == 1:
+            first = -outputs if are_scores else 1 - outputs
+            outputs = np.concatenate([first, outputs], axis=1)
+        logits = outputs if are_scores else np.log(outputs + LEAST)
+        return probabilities(np.ascontiguousarray(self.inverse * logits))
+
+
+def _together(each: Array) -> Array:
+    """Probabilities of all classes from those of one, or of each for itself."""
+    if each.shape[1] == 1:
+        return np.concatenate([1.0 - each, each], axis=1)
+    total = np.add.reduce(each, axis=1, keepdims=True)
+    uniform = np.full_like(each, 1 / each.shape[1])
+    return np.divide(each, total, out=uniform, where=total != 0)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedScorer(Answers):
+    """A scorer whose outputs are calibrated.
+
+    Attributes
+    ----------
+    scorer : plain scorer
+    reads_scores : bool
+        Whether the calibration was learned from scores, else from probabilities.
+    calibration : Sigmoid, Isotonic or Temperature
+    """
+
+    scorer: Any
+    reads_scores: bool
+    calibration: Calibration
+
+    def predict_proba(self, X: Array) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        if self.reads_scores:
+            outputs = self.scorer.scores(X)
+        else:
+            outputs = self.scorer.predict_proba(X)
+            outputs = outputs[:, 1:] if outputs.shape[1] == 2 else outputs
+        return self.calibration.proba(outputs, self.reads_scores)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanScorer(Answers):
+    """The mean of what several scorers say, one for each fold of a calibration.
+
+    Attributes
+    ----------
+    scorers : tuple of plain scorers
+    """
+
+    scorers: tuple[Any, ...]
+
+    def predict_proba(self, X: Array) -> Array:
+        """Probability of every class, (n_rows, n_classes)."""
+        said = sum(scorer.predict_proba(X) for scorer in self.scorers)
+        return np.asarray(said / len(self.scorers))

@@ -1,0 +1,122 @@
+"""How good answers are, and how sure that is: shares, ranks and means with intervals.
+
+Weights sum to 1. By Kish, weighted rows are worth as many equal ones as keep the variance
+of a mean: ``1 / sum(weight**2)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.types import Array
+
+Interval = tuple[float, float]
+MEASURES = ("error", "loss", "cost", "total")
+COVERAGE = 0.95
+DEVIATIONS = 1.959963984540054  # of a normal variable that hold 95 %
+
+
+def wilson(right: NDArray[np.bool_], weight: Array) -> Interval:
+    """Wilson's interval of a share; it is right of 0 and of 1 too. NaN without rows."""
+    total = float(weight.sum())
+    if not total:
+        return float("nan"), float("nan")
+    share = min(max(float(weight @ right) / total, 0.0), 1.0)
+    n_rows = total**2 / float(weight @ weight)
+    squared = DEVIATIONS**2 / n_rows
+    middle = (share + squared / 2) / (1 + squared)
+    spread = np.sqrt(squared * (share * (1 - share) + squared / 4)) / (1 + squared)
+    return max(0.0, float(middle - spread)), min(1.0, float(middle + spread))
+
+
+def bootstrapped(
+    values: Array, weight: Array, n_draws: int, random_state: int
+) -> Array:
+    """Means over rows that are drawn anew, with the same rows for every column.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+    weight : ndarray of shape (n_rows,)
+    n_draws, random_state : int
+
+    Returns
+    -------
+    means : ndarray of shape (n_draws, n_columns)
+    """
+    rng = np.random.default_rng(random_state)
+    n_rows = len(weight)
+    means = np.empty((n_draws, values.shape[1]))
+    for draw in range(n_draws):
+        times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+        drawn = times * weight
+        means[draw] = drawn @ values / drawn.sum()
+    return means
+
+
+def percentiles(means: Array) -> list[Interval]:
+    """Interval of each column of means."""
+    tails = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
+    low, high = np.quantile(means, tails, axis=0).tolist()
+    return list(zip(low, high, strict=True))
+
+
+def brier(belief: Array, truth: NDArray[np.intp], weight: Array) -> float:
+    """Mean of half the squared distance of probabilities from 0 and 1.
+
+    Of two classes, this is the squared distance of the probability of either.
+    """
+    wanted = np.eye(belief.shape[1])[truth]
+    return float(weight @ ((belief - wanted) ** 2).sum(axis=1) / 2)
+
+
+def auroc(
+    belief: Array, truth: NDArray[np.intp], weight: Array
+) -> tuple[Array, float, Interval]:
+    """Areas under the ROC curves, one class against the others.
+
+    Parameters
+    ----------
+    belief : ndarray of shape (n_rows, n_classes)
+    truth : ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    areas : ndarray of shape (n_classes,)
+        NaN of a class that no row, or every row, has.
+    mean : float
+        Over the classes that have one.
+    interval : (float, float)
+        Normal, by DeLong's variance: every row's share in the mean, added up.
+    """
+    found = [_area(belief[:, c], truth == c, weight) for c in range(belief.shape[1])]
+    areas = np.array([area for area, _ in found])
+    told = ~np.isnan(areas)
+    if not told.any():
+        return areas, float("nan"), (float("nan"), float("nan"))
+    mean = float(areas[told].mean())
+    parts = np.mean([part for _, part in found if part is not None], axis=0)
+    spread = DEVIATIONS * float(np.sqrt(((weight * parts) ** 2).sum()))
+    return areas, mean, (max(0.0, mean - spread), min(1.0, mean + spread))
+
+
+def _area(
+    score: Array, positive: NDArray[np.bool_], weight: Array
+) -> tuple[float, Array | None]:
+    """Share of pairs in which the positive has the larger score, and each row's part."""
+    ours, others = weight * positive, weight * ~positive
+    share = float(ours.sum())
+    if not share or not others.sum():
+        return float("nan"), None
+    _, level = np.unique(score, return_inverse=True)
+    with_ours = np.bincount(level, ours) / ours.sum()
+    with_others = np.bincount(level, others) / others.sum()
+    below = np.cumsum(with_others) - with_others / 2  # of others; half of equals
+    above = 1 - np.cumsum(with_ours) + with_ours / 2
+    area = float(with_ours @ below)
+    part = np.where(
+        positive, (below[level] - area) / share, (above[level] - area) / (1 - share)
+    )
+    return area, part

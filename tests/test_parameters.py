@@ -1,0 +1,164 @@
+"""Claims about parameters of single sensors: named as scikit-learn names nested ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sensortree import (
+    ParameterError,
+    Sensor,
+    SensorError,
+    SensorTreeClassifier,
+    SensorTreeClassifierCV,
+    StaticSubsetClassifier,
+    cost_adjusted_scorer,
+)
+
+ESTIMATORS = [SensorTreeClassifier, SensorTreeClassifierCV, StaticSubsetClassifier]
+
+
+def sensors():
+    imputer = SimpleImputer(strategy="mean")
+    return {
+        "blood": Sensor([0], cost=2.0, transformer=imputer, group="g"),
+        "urine": Sensor([1], cost=1.0, transformer=make_pipeline(SimpleImputer())),
+        "age": [2],
+    }
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_parameters_of_sensors_and_transformers_are_found_by_name(estimator):
+    found = estimator(sensors()).get_params()
+    assert found["sensors__blood__cost"] == 2.0
+    assert found["sensors__blood__transformer__strategy"] == "mean"
+    assert found["sensors__urine__transformer__simpleimputer__strategy"] == "mean"
+    assert found["sensors__age"] == [2]
+    shallow = estimator(sensors()).get_params(deep=False)
+    assert not any(name.startswith("sensors__") for name in shallow)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_what_was_got_can_be_set(estimator):
+    model = estimator(sensors())
+    deep = {k: v for k, v in model.get_params().items() if k.startswith("sensors__")}
+    again = clone(model).set_params(**deep)
+    assert repr(again.sensors) == repr(model.sensors)
+
+
+def test_setting_changes_copies_and_nothing_that_was_declared():
+    declared = sensors()
+    declared["urine"] = Sensor([1], transformer=declared["blood"].transformer)
+    model = SensorTreeClassifier(declared)
+    model.set_params(
+        sensors__blood__transformer__strategy="median", sensors__blood__cost=5.0
+    )
+    assert model.sensors["blood"].cost == 5.0
+    assert model.sensors["blood"].transformer.strategy == "median"
+    assert model.sensors["urine"].transformer.strategy == "mean"  # it was shared
+    assert declared["blood"].cost == 2.0
+    assert declared["blood"].transformer.strategy == "mean"
+    assert list(model.sensors) == list(declared)
+
+
+def test_parameters_that_need_each_other_are_set_together():
+    model = SensorTreeClassifier(sensors())
+    model.set_params(sensors__blood__discounted_cost=4.0, sensors__blood__cost=9.0)
+    assert model.sensors["blood"].surcharge == 5.0
+
+
+def test_a_transformer_is_set_before_its_parameters():
+    model = SensorTreeClassifier(sensors()).set_params(
+        sensors__blood__transformer__with_mean=False,
+        sensors__blood__transformer=StandardScaler(),
+    )
+    assert model.sensors["blood"].transformer.with_mean is False
+
+
+def test_a_whole_sensor_and_all_of_them_can_be_set():
+    model = SensorTreeClassifier().set_params(
+        sensors={"a": [0], "b": [1]}, sensors__a=Sensor([2]), sensors__a__cost=3.0
+    )
+    assert model.sensors == {"a": Sensor([2], cost=3.0), "b": [1]}
+
+
+def test_a_name_may_hold_underscores():
+    given = {"a": Sensor([0]), "a__cost": Sensor([1])}
+    model = SensorTreeClassifier(given).set_params(
+        sensors__a__cost__cost=7.0, sensors__a__group="g"
+    )
+    assert model.sensors["a__cost"].cost == 7.0
+    assert model.sensors["a"].group == "g"
+
+
+BAD = {
+    "sensors__blod__cost": (1.0, ParameterError, "names 'blod', which is not a sensor"),
+    "sensors__blood__price": (1.0, ParameterError, "'blood' has no parameter 'price'"),
+    "sensors__blood__cost": (-1.0, SensorError, "sensor 'blood': .* at least 0"),
+    "sensors__age__cost": (
+        1.0,
+        ParameterError,
+        "'age' is declared by its columns alone",
+    ),
+    "sensors__blood__transformer__stratgy": (
+        "mean",
+        ParameterError,
+        "transformer of sensor 'blood' cannot be given 'stratgy'.*Invalid parameter",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_errors_name_the_sensor_and_the_parameter(name):
+    value, error, message = BAD[name]
+    model = SensorTreeClassifier(sensors())
+    with pytest.raises(error, match=message):
+        model.set_params(**{name: value}, cost_weight=0.5)
+    assert model.cost_weight != 0.5  # nothing is set where something cannot be
+
+
+def test_a_notebook_shows_no_parameter_of_a_sensor():
+    html = SensorTreeClassifier(sensors())._repr_html_()
+    assert "cost_weight" in html
+    assert "sensors__blood" not in html
+
+
+def test_no_transformer_has_no_parameters():
+    model = SensorTreeClassifier({"blood": Sensor([0])})
+    with pytest.raises(
+        ParameterError, match=r"no transformer.*'transformer__strategy'"
+    ):
+        model.set_params(sensors__blood__transformer__strategy="mean")
+
+
+def test_without_declared_sensors_there_are_none_to_set():
+    with pytest.raises(ParameterError, match="sensors__x0__cost is of a sensor, but"):
+        SensorTreeClassifier().set_params(sensors__x0__cost=1.0)
+
+
+def test_an_unknown_parameter_is_refused_as_ever():
+    with pytest.raises(ValueError, match="Invalid parameter 'sensor' for"):
+        SensorTreeClassifier(sensors()).set_params(sensor__blood=3)
+
+
+def test_a_grid_searches_over_parameters_of_sensors():
+    rng = np.random.default_rng(0)
+    X = rng.exponential(size=(120, 3))
+    y = X[:, 0] > 1
+    X[rng.random(120) < 0.3, 0] = np.nan
+    model = SensorTreeClassifier(sensors(), structure="cascade", cv=None)
+    grid = {
+        "sensors__blood__transformer__strategy": ["mean", "median"],
+        "sensors__blood__cost": [0.0, 1e6],
+    }
+    search = GridSearchCV(model, grid, cv=2, scoring=cost_adjusted_scorer(1e-3))
+    search.fit(X, y)
+    # At a million the sensor that tells the class is not bought.
+    assert search.best_params_["sensors__blood__cost"] == 0.0
+    assert search.best_estimator_.sensors["blood"].cost == 0.0
+    assert model.sensors["blood"].cost == 2.0
