@@ -220,7 +220,7 @@ def test_init_writes_what_can_be_read_whatever_things_are_called(
     *columns, target = names
     cells = {name: ["text"] * len(classes) for name in columns}
     data = DataFile(Path(file_name), {**cells, target: classes}, range(len(classes)))
-    text = starter(data, target, np.array(classes, dtype=object), None)
+    text = starter(data, target, np.array(classes, dtype=object), {}, None)
     path = tmp_path_factory.mktemp("init") / "sensors.toml"
     with_losses = text.replace('# unit = "dollars"', 'unit = "dollars"')
     with_losses = with_losses.replace("# [loss]\n# ", "[loss]\n")

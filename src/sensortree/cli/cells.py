@@ -146,6 +146,7 @@ class NumberColumn:
     values : ndarray of shape (n_rows,)
         NaN where a cell is missing, or is no number.
     form : ColumnFormat
+    counts : dict of cell to the number of rows that have it
     n_numbers : int
         Cells that are numbers.
     n_different : int
@@ -166,6 +167,7 @@ class NumberColumn:
 
     values: NDArray[np.float64]
     form: ColumnFormat
+    counts: Mapping[Cell, int]
     n_numbers: int
     n_different: int
     strays: Mapping[str, int] = field(default_factory=dict)
@@ -287,6 +289,7 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
     return NumberColumn(
         values,
         form,
+        counts,
         sum(counts[cell] for cell in numbers),
         len(set(numbers.values())),
         strays,

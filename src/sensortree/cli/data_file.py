@@ -33,7 +33,7 @@ from sensortree.exceptions import DataError, MissingDependencyError
 from sensortree.persistence.reading import ColumnFormat
 from sensortree.text import listed
 
-LOOKED_AT = 1000  # different cells of a column that tell the file's decimal mark
+LOOKED_AT = 2000  # cells of a column that tell the file's decimal mark
 COLUMNS_SAID = 6  # in one line
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class DataFile:
         """The decimal mark that most columns show; "" if all could be plain numbers."""
         votes: Counter[str] = Counter()
         for cells in self.columns.values():
-            votes[decimal_evidence(islice(dict.fromkeys(cells), LOOKED_AT))] += 1
+            votes[decimal_evidence(dict.fromkeys(islice(cells, LOOKED_AT)))] += 1
         if votes[","] == votes["."]:
             return "," if self.layout.delimiter == ";" else ""
         return "," if votes[","] > votes["."] else "."

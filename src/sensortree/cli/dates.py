@@ -83,7 +83,7 @@ def _part_of_day(parts: dict[str, str | None]) -> float | None:
 
 def date_form(cells: Iterable[Cell]) -> str:
     """The form of the dates in a column; "" if it holds something else."""
-    different = (cell for cell in Counter(cells) if not _is_missing(cell))
+    different = (cell for cell in dict.fromkeys(cells) if not _is_missing(cell))
     looked_at = list(islice(different, LOOKED_AT))
     if not looked_at:
         return ""

@@ -8,7 +8,6 @@ and is not there when the answer is wanted.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +51,7 @@ class Doubt:
 
 def doubt(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | None:
     """What speaks against a column as a sensor; `labels` are the classes of the rows."""
-    cells = data.columns[column]
-    counts = Counter(cells)
+    cells, counts = data.columns[column], data.read(column).counts
     filled = {cell: n for cell, n in counts.items() if cell not in MISSING}
     if not filled:
         return Doubt("is empty in all rows")
@@ -61,7 +59,7 @@ def doubt(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | None:
         return None
     if len(counts) == 1:
         return Doubt(f"is {cut(next(iter(filled)))} in all rows")
-    form = date_form(cells)
+    form = date_form(counts)
     if form:
         what = "times" if form == "HH:MM" else "dates"
         return Doubt(
@@ -127,9 +125,12 @@ def _about_target(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | 
         or counts.max() > TELLS * len(codes)
     ):
         return None
-    pairs = Counter(zip(data.columns[column], codes.tolist(), strict=True))
-    cells = {cell for cell, _ in pairs}
-    if len(pairs) == len(cells) == len(classes) == len({code for _, code in pairs}):
+    cells = data.columns[column]
+    if (
+        len(data.read(column).counts)
+        == len(classes)
+        == len(set(zip(cells, codes.tolist(), strict=True)))
+    ):
         return Doubt("is the target under another name: each class has its own cell")
     told = _share_told(data, column, codes)
     if told < TELLS:

@@ -63,7 +63,7 @@ def init(
         if not found.leave_out:
             say(f"column {column!r} {found.reason}", "warning")
     sensors = dict(grouped(columns, group_by_prefix))
-    write(output, starter(table, target, labels, group_by_prefix))
+    write(output, starter(table, target, labels, doubts, group_by_prefix))
     document = {"output": str(output), "sensors": sensors, "left_out": left_out}
     text = (
         f"{output}: {len(sensors)} sensors of cost 1, {len(left_out)} columns left out; "

@@ -49,10 +49,16 @@ LEFT_OUT = """\
 
 
 def starter(
-    data: DataFile, target: str, labels: NDArray[Any], separator: str | None
+    data: DataFile,
+    target: str,
+    labels: NDArray[Any],
+    doubts: Mapping[str, Doubt],
+    separator: str | None,
 ) -> str:
-    """The text of a first sensors.toml for a data file; `labels` are its classes."""
-    doubts = doubts_of(data, target, labels)
+    """The text of a first sensors.toml for a data file.
+
+    `labels` are its classes, `doubts` what speaks against its columns.
+    """
     used = used_columns(data, target, doubts)
     classes = sorted(map(str, np.unique(labels)))
     losses = "\n".join(f"# {toml_key(label)} = 1.0" for label in classes[:20])
