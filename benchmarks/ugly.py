@@ -390,6 +390,7 @@ def commands(path: Path, target: str) -> dict[str, list[str]]:
         "predict": ["predict", model, data],
         "ask": ["ask", model],
         "explain": ["explain", model, data, "-o", page],
+        "report": ["report", model, data, "-o", str(path.with_suffix(".report.html"))],
     }
 
 

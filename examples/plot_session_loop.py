@@ -90,8 +90,8 @@ print(f"expected loss of going round: {decision.rerouting_loss:.3f}")
 # Why?
 # ----
 #
-# The way through the tree, with the score of every decision; in words by
-# ``print(explanation)``.
+# The way through the tree, with what was likely at every decision; in words by
+# ``print(explanation)``, with every score by ``print(explanation.details)``.
 
 explanation = model.explain(patient.to_frame().T)
 PathDisplay.from_explanation(explanation, unit="dollars").plot()

@@ -77,7 +77,7 @@ def text_frame(library=pd):
     return frame, np.where(y, "ill", "well")
 
 
-def _frame(library=pd):
+def _frame(library=pd, cost_weight=0.002):
     frame, y = text_frame(library)
     sensors = {
         "history": Sensor(
@@ -103,7 +103,9 @@ def _frame(library=pd):
             "crp", cost=12.0, transformer=SimpleImputer(add_indicator=True)
         ),
     }
-    model = SensorTreeClassifier(sensors, cost_weight=0.002, structure="exhaustive")
+    model = SensorTreeClassifier(
+        sensors, cost_weight=cost_weight, structure="exhaustive"
+    )
     return model.fit(frame, y), frame, None
 
 
@@ -166,6 +168,7 @@ KINDS = {
     "quadratic decisions": lambda: _binary(decision_features="quadratic"),
     "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
     "pandas": _frame,
+    "low prices": lambda: _frame(cost_weight=0.0002),
     "polars": lambda: _frame(pl),
     "money": _money,
     "price column": _price_column,

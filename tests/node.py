@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from sensortree.exceptions import SensorTreeError
+from sensortree.page.build import without_comments
 from sensortree.persistence.model import write_model
 from sensortree.persistence.text import render
 from sensortree.policy.policy import Policy
@@ -35,8 +36,10 @@ def run_job(policy: Policy, folder: Path, **job: Any) -> dict[str, Any]:
         json.dumps({"model": model, "fingerprint": policy.digest, **job}),
         encoding="utf-8",
     )
+    runtime = folder / "runtime.js"  # as it stands in a page
+    runtime.write_text(without_comments(RUNTIME.read_text(encoding="utf-8")))
     done = subprocess.run(
-        [str(NODE), str(SCRIPT), str(RUNTIME), str(path)],
+        [str(NODE), str(SCRIPT), str(runtime), str(path)],
         capture_output=True,
         text=True,
         timeout=600,

@@ -25,11 +25,7 @@ function reasons(session, { node, score, share, proba, contributions, influences
 }
 
 function answered({ values, prices }) {
-  const session = policy.session({ prices });
-  while (session._end === null) {
-    const name = session._pending[0];
-    session.tell(name, policy.sensors.get(name).columns.map((c) => values[c]));
-  }
+  const session = policy.follow(values, { prices });
   const route = session._route.map(([node, score]) => [node, score > 0]);
   return { ...session.decision(), route };
 }

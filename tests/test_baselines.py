@@ -136,3 +136,14 @@ def test_a_baseline_without_a_classifier_anywhere_is_refused():
     )
     with pytest.raises(ModelFileError, match="has no classifier, and no vertex"):
         saved_baselines.read_baselines(fields, {}, {}, 2, None)
+
+
+def test_a_baseline_answers_as_the_classifier_of_its_sensors(two_sensors):
+    """It is as exact as comparisons are; another fit is not made for it."""
+    X = two_sensors[0]
+    everything = fitted(two_sensors, cost_weight=5).policy_.baselines[0]
+    leaf = fitted(two_sensors, structure={"sensors": ["cheap", "dear"]}).policy_
+    exact = leaf.classifiers[frozenset({"cheap", "dear"})]
+    near = everything.classifier.predict_proba(X)
+    np.testing.assert_allclose(near, exact.predict_proba(X), atol=0.02)
+    assert (near.argmax(axis=1) == exact.predict(X)).mean() > 0.99

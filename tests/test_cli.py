@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -277,10 +278,45 @@ def test_compare_measures_methods_on_held_out_rows(folder):
         *("--target", "sick", "--structure", "cascade", "--cv", 2),
     )
     lines = {line["method"]: line for line in form["methods"]}
-    assert lines["every sensor"]["mean_cost"] == 7.0
-    assert lines["no sensor"]["mean_cost"] == 0.0
-    assert lines["no sensor"]["error"] > lines["every sensor"]["error"]
+    assert lines["everything"]["mean_cost"] == 7.0
+    assert lines["nothing"]["mean_cost"] == 0.0
+    assert lines["nothing"]["error"] > lines["everything"]["error"]
     assert 0 < lines["sensor tree"]["mean_cost"] <= 7.0
+
+
+@pytest.mark.parametrize("sensors", ["plain.toml", "sensors.toml"])
+@pytest.mark.parametrize("extra", [(), ("--max-cost", 3), ("--mistake-cost", 50)])
+def test_curve_and_compare_measure_the_same(folder, sensors, extra):
+    """One definition of everything and nothing, and of a method, on the same folds."""
+    given = (
+        *(folder / "data.csv", "--sensors", folder / sensors, "--target", "sick"),
+        *("--structure", "chain", "--classifier", "linear", "--cv", 4, *extra),
+    )
+    curve = document("curve", *given, "--cost-weights", "0.02,1")
+    compared = document("compare", *given, "--cost-weight", 0.02)
+    lines = {line["method"]: line for line in compared["methods"]}
+    for name in ("everything", "nothing"):
+        assert [lines[name]["mean_cost"], lines[name]["loss"]] == curve[name]
+    point = next(p for p in curve["points"] if p["cost_weight"] == 0.02)
+    line = lines["sensor tree"]
+    assert (line["mean_cost"], line["loss"]) == (point["mean_cost"], point["error"])
+
+
+def test_who_buys_nothing_knows_what_is_free(tmp_path):
+    """The sensor that says all costs nothing: to buy nothing is to be right."""
+    lines = [[i % 2, (i * 7) % 5, i % 2] for i in range(80)]
+    data = write_csv(tmp_path / "d.csv", [["known", "other", "sick"], *lines])
+    sensors = tmp_path / "s.toml"
+    sensors.write_text(
+        "target = 'sick'\n"
+        "[sensors.known]\ncolumns = ['known']\ncost = 0\n"
+        "[sensors.other]\ncolumns = ['other']\ncost = 1\n"
+    )
+    given = (data, "--sensors", sensors, "--structure", "chain")
+    assert document("curve", *given, "--cost-weights", "1")["nothing"] == [0.0, 0.0]
+    methods = document("compare", *given)["methods"]
+    (nothing,) = [line for line in methods if line["method"] == "nothing"]
+    assert (nothing["mean_cost"], nothing["error"]) == (0.0, 0.0)
 
 
 def test_compare_prints_a_table(folder):
@@ -303,6 +339,30 @@ def test_evaluate_is_the_cost_report(folder):
     assert form["n_rows"] == 120
     assert spend == pytest.approx(form["cost"])
     assert "everything would cost" in run(*arguments, "--target", "sick").stdout
+
+
+def test_a_model_knows_which_column_it_learned(folder):
+    form = document("evaluate", folder / "model.json", folder / "data.csv")
+    assert form["n_rows"] == 120
+
+
+def test_a_model_that_learned_no_named_column_asks_for_one(folder, tmp_path):
+    model, path = sensortree.load(folder / "plain.json"), tmp_path / "model.json"
+    sensortree.save(replace(model.policy_, about=sensortree.About()), path)
+    result = run("evaluate", path, folder / "data.csv", code=2)
+    assert "name the column of the right answers" in " ".join(result.stderr.split())
+
+
+def test_report_writes_one_page(folder, tmp_path):
+    output = tmp_path / "report.html"
+    arguments = ("report", folder / "model.json", folder / "data.csv", "-o", output)
+    run(*arguments, "--title", "Ward <7>")
+    page = output.read_text(encoding="utf-8")
+    assert "<h1>Ward &lt;7&gt;</h1>" in page
+    assert "120 examples of data.csv; asked is sick" in page
+    assert "dollars" in page
+    assert "--force" in run(*arguments, code=2).stderr
+    assert document(*arguments, "--force")["output"] == str(output)
 
 
 def test_predict_writes_what_the_model_says(folder, tmp_path):
@@ -560,7 +620,7 @@ def test_what_cannot_be_is_asked_for_again(folder):
 
 
 def test_a_question_mark_says_that_a_sensor_cannot_be_had(folder):
-    form = document("ask", folder / "plain.json", typed="?\n")
+    form = document("ask", folder / "plain.json", typed="?\n?\n")
     assert form["stopped_because"] == "unavailable"
     assert form["acquired"] == []
 

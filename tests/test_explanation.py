@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
@@ -18,9 +19,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from toys import BLOOD, forked_policy, per_row_prices, toy_policy
 
-from sensortree import DataError, PathDisplay, Sensor, SensorTreeClassifier
+from sensortree import (
+    ASTCClassifier,
+    CascadeClassifier,
+    DataError,
+    MyopicClassifier,
+    PathDisplay,
+    Sensor,
+    SensorTreeClassifier,
+)
 from sensortree.policy.explanation import Purchase, explain
 from sensortree.sensors.table import Table
+from sensortree.text import chance_words
 
 matplotlib.use("Agg")
 
@@ -336,6 +346,53 @@ def test_a_one_hot_group_is_one_influence_with_the_value_of_its_column():
         assert total == pytest.approx(node.score, abs=1e-9)
         sizes = [abs(i.contribution) for i in node.influences]
         assert sizes == sorted(sizes, reverse=True)
+
+
+COLUMNS = {"sepal": [0, 1], "petal": [2], "width": [3]}
+METHODS = (
+    SensorTreeClassifier(cost_weight=0.01),
+    SensorTreeClassifier(cost_weight=0.05, loss=[[0, 1, 9], [1, 0, 9], [30, 30, 0]]),
+    SensorTreeClassifier(cost_weight=0.002, max_cost=4.0),
+    SensorTreeClassifier(cost_weight=0.01, structure="exhaustive"),
+    MyopicClassifier(),
+    CascadeClassifier(),
+    ASTCClassifier(),
+)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: str(m)[:60])
+def test_what_every_method_says_of_a_row_is_so(method):
+    X, y = load_iris(return_X_y=True)
+    y = load_iris().target_names[y]
+    model = clone(method).set_params(
+        sensors=COLUMNS, costs={"sepal": 1, "petal": 2, "width": 4}
+    )
+    policy = model.fit(X, y).policy_
+    answers, proba = model.predict(X), model.predict_proba(X)
+    for row in range(0, 150, 6):
+        told = model.explain(X[row])
+        chance = chance_words(proba[row].max())
+        if policy.loss.matrix is None:
+            assert str(told).startswith(f"{answers[row]} (probability {chance});")
+        else:
+            assert str(told).startswith(f"{answers[row]} (probability ")
+        session = policy.session()
+        for fork, lines in zip(told.forks, told.steps[1:], strict=False):
+            assert lines[0].startswith(f"knows {', '.join(fork.known)}: so far ")
+            assert f"so far {fork.answer} (" in lines[0]
+            (taken,) = [b for b in fork.branches if b.taken] or [None]
+            if taken is not None and taken.change is not None:
+                assert taken.change.rows == pytest.approx(
+                    taken.share * sum(b.change.rows for b in fork.branches if b.change)
+                )
+                assert 0 <= taken.change.changed <= taken.change.rows
+        while (step := session.ask()) is not None:
+            if step.why is not None:
+                assert str(step.why).startswith("so far ")
+            session.tell(step.sensor, X[row][COLUMNS[step.sensor]].tolist())
+        last = session.step.why
+        if told.forks and last is not None and not last.bought:
+            assert last.text.partition("; ")[2] in str(told)
 
 
 def smokers():

@@ -18,8 +18,9 @@ from sensortree import (
     Sensor,
     SensorTreeClassifier,
 )
+from sensortree.policy.about import About
 from sensortree.policy.baselines import Baseline
-from sensortree.policy.measures import auroc, wilson
+from sensortree.policy.measures import MANY, auroc, mean_intervals, wilson
 from sensortree.policy.report import cost_report
 from sensortree.sensors.table import Table
 
@@ -205,6 +206,38 @@ def test_wrong_answers_weights_and_lengths_are_named():
         cost_report(policy, table, Y, [1])
     with pytest.raises(DataError, match="no rows"):
         cost_report(policy, Table(X[:0]), [])
+
+
+def test_of_many_rows_the_interval_of_a_mean_is_normal_and_as_the_one_of_draws():
+    values = np.random.default_rng(0).exponential(size=(MANY, 1))
+    more = np.vstack([values, values[:1]])
+    ((low, high),) = mean_intervals(values, np.full(MANY, 1 / MANY), 1000, 0)
+    ((least, most),) = mean_intervals(more, np.full(MANY + 1, 1 / (MANY + 1)), 1000, 0)
+    assert (least, most) == pytest.approx((low, high), abs=0.1 * (high - low))
+    assert most - least == pytest.approx(
+        2 * 1.96 * values.std() / np.sqrt(MANY), rel=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"cost_weight": 0.01}, 100),
+        ({"loss": [[0, 500], [500, 0]]}, 500),
+        ({"loss": [[0, 500], [500, 0]], "cost_weight": 2.0}, 250),
+        ({"loss": [[0, 4], [6, 0]]}, None),
+        ({"cost_weight": 0.0}, None),
+    ],
+)
+def test_a_wrong_answer_counts_as_money_if_all_are_wrong_alike(parameters, expected):
+    report = cost_report(toy_policy(**parameters), Table(X), Y)
+    assert report.mistake_cost == expected
+
+
+def test_the_unit_of_the_money_is_told():
+    policy = replace(toy_policy(cost_weight=0.01), about=About("EUR"))
+    text = str(cost_report(policy, Table(X), Y))
+    assert text.startswith("4 rows; costs in EUR; a wrong answer counts as 100 EUR\n")
 
 
 # how good the answers are -----------------------------------------------------------------

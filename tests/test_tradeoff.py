@@ -290,7 +290,7 @@ def test_other_estimators_and_losses_have_curves_too(problem):
     model.set_params(loss={"no": 10.0, "yes": 50.0}, max_cost=5.0)
     curve = tradeoff_curve(model, X, y, [100.0, 1.0], 4)
     assert curve.measure == "loss"
-    assert curve.everything is None  # beyond max_cost
+    assert curve.everything[0] == 10.0  # whatever max_cost: decisions must beat it
     assert curve.error.max() > 1
 
 
@@ -433,7 +433,9 @@ def test_a_verbose_curve_tells_each_point_and_what_is_left(problem, capsys):
     tradeoff_curve(model.set_params(verbose=True), X, y, [0.1, 0.02, 0.001], cv=4)
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 5  # and buying nothing, and everything
-    assert all("a point: mean cost" in line for line in told)
+    assert all("a point: mean cost" in line for line in told[:3])
+    assert "buying nothing: mean cost 0," in told[3]
+    assert "buying everything: mean cost 10," in told[4]
     assert "(step 1 of at most 5, " in told[0]
     assert "left" not in told[-1]
 
@@ -442,7 +444,9 @@ def test_callbacks_hear_of_each_point_and_can_end_the_automatic_grid(problem):
     model, X, y = problem
     listener = Listener()
     whole = tradeoff_curve(model.set_callbacks(listener), X, y, cv=4)
-    assert listener.steps == ["a point"] * (len(whole) + 1) + ["fit", "torn down"]
+    ends = ["buying nothing", "buying everything"]
+    points = ["a point"] * len(whole)
+    assert listener.steps == [*points, *ends, "fit", "torn down"]
     assert len(listener.steps) - 2 <= listener.at_most
     hasty = Listener(stop_after=8)
     assert len(tradeoff_curve(model.set_callbacks(hasty), X, y, cv=4)) == 8
@@ -455,5 +459,5 @@ def test_callbacks_hear_of_the_points_that_a_budget_is_picked_from(problem):
         model.sensors, costs=model.costs, cost_weights=[0.1, 0.001], budget=2.0, cv=4
     )
     picked.set_callbacks(listener).fit(X, y)
-    told = ["a point"] * 4
+    told = [*["a point"] * 2, "buying nothing", "buying everything"]
     assert listener.steps == [*told, "fit on all rows", "fit", "torn down"]

@@ -132,6 +132,7 @@ def test_a_curve_of_priced_mistakes_counts_money():
     curve = tradeoff_curve(model, X, y, [10.0, 1.0])
     assert curve.measure == "loss"
     assert curve.nothing[1] > 50  # of 500 for each mistake
+    assert f"buying nothing: cost 0, loss {curve.nothing[1]:.4g}\n" in str(curve)
 
 
 def test_a_file_keeps_what_a_mistake_costs(tmp_path):

@@ -198,7 +198,19 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'sensortree' has no attribute {name!r}")
-    value = getattr(import_module(f"sensortree.{_HOME.get(name, 'exceptions')}"), name)
+    try:
+        home = import_module(f"sensortree.{_HOME.get(name, 'exceptions')}")
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("sensortree"):
+            raise
+        from sensortree.exceptions import MissingDependencyError
+
+        raise MissingDependencyError(
+            f"{name} needs {error.name}, which is not installed; run "
+            f"pip install sensortree with all that it asks for. What only asks a model "
+            f"that was saved needs sensortree.load."
+        ) from error
+    value = getattr(home, name)
     globals()[name] = value
     return value
 

@@ -73,6 +73,7 @@ for command in (
     learning.curve,
     learning.compare,
     using.evaluate,
+    using.report,
     using.predict,
     using.explain,
     asking.ask,

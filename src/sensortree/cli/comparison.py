@@ -5,44 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
-
 from sensortree.cli.console import Work
 from sensortree.cli.problem import Problem
+from sensortree.curves.held_out import HeldOutFolds, Measured
 from sensortree.exceptions import SensorTreeError
-from sensortree.sensors.loss import resolve_loss
+from sensortree.policy.baselines import EVERYTHING, NOTHING
+from sensortree.progress import TextProgress
 from sensortree.text import aligned
-from sensortree.types import Array
-
-EVERYTHING, NOTHING = "every sensor", "no sensor"
 
 
 def compared(
     methods: Mapping[str, type],
     settings: Mapping[str, Any],
     problem: Problem,
+    cost_weight: float,
     n_folds: int,
     work: Work,
 ) -> list[dict[str, Any]]:
-    """Error, cost and risk of each method, and of buying everything and nothing."""
-    estimators = {
-        label: _with_settings(method, settings) for label, method in methods.items()
-    }
-    everything = {**settings, "structure": {"sensors": sorted(problem.sensors)}}
-    estimators[EVERYTHING] = _with_settings(methods["sensor tree"], everything)
+    """Error, cost and risk of each method, and of buying everything and nothing.
+
+    All as a curve measures them, on its folds. What is bought for everybody is answered
+    by leaf classifiers of the first method.
+    """
     lines: list[dict[str, Any]] = []
-    for label, estimator in estimators.items():
+    ends: dict[str, Measured | None] = {}
+    for label, method in methods.items():
+        estimator = _with_settings(method, settings)
+        quiet = TextProgress(verbose=False)
         try:
-            rows = _held_out(label, estimator, problem, n_folds, work)
+            folds = HeldOutFolds(
+                estimator, problem.X, problem.y, n_folds, None, None, quiet
+            )
+            measured = folds.measure(cost_weight)
+            if not ends:
+                for name in (EVERYTHING, NOTHING):
+                    ends[name] = folds.measure_baseline(name)
+                    work.advance(name)
         except SensorTreeError as error:
             lines.append({"method": label, "refused": str(error)})
             continue
-        lines.append({"method": label, **_means(rows, settings["cost_weight"])})
-    rows = _majority(problem, n_folds)
-    lines.append({"method": NOTHING, **_means(rows, settings["cost_weight"])})
+        finally:
+            work.advance(label)
+        lines.append(_line(label, measured, cost_weight, len(problem.y)))
+    lines += [_line(n, end, cost_weight, len(problem.y)) for n, end in ends.items()]
     return lines
 
 
@@ -53,55 +58,17 @@ def _with_settings(method: type, settings: Mapping[str, Any]) -> Any:
     return estimator.set_params(**{k: v for k, v in settings.items() if k in known})
 
 
-def _held_out(
-    label: str, estimator: Any, problem: Problem, n_folds: int, work: Work
-) -> Array:
-    """Error, loss and cost of each row by a model that has not seen it, (n_rows, 3)."""
-    rows = np.empty((len(problem.y), 3))
-    for train, test in _folds(problem, n_folds):
-        model = clone(estimator).fit(problem.X[train], problem.y[train])
-        said, truth = model.predict(problem.X[test]), problem.y[test]
-        rows[test, 0] = said != truth
-        rows[test, 1] = _loss(problem, truth, said)
-        rows[test, 2] = model.acquisition_cost(problem.X[test])
-        work.advance(label)
-    return rows
-
-
-def _majority(problem: Problem, n_folds: int) -> Array:
-    """The same for the one answer of the least loss, with nothing bought."""
-    rows = np.zeros((len(problem.y), 3))
-    for train, test in _folds(problem, n_folds):
-        truth, seen = problem.y[test], problem.y[train]
-        losses = {
-            label: _loss(problem, seen, np.full(len(seen), label)).mean()
-            for label in np.unique(seen).tolist()
-        }
-        best = np.full(len(test), min(losses, key=lambda label: losses[label]))
-        rows[test, 0] = best != truth
-        rows[test, 1] = _loss(problem, truth, best)
-    return rows
-
-
-def _folds(problem: Problem, n_folds: int) -> Any:
-    least = np.unique(problem.y, return_counts=True)[1].min()
-    folds = StratifiedKFold(
-        min(n_folds, max(2, int(least))), shuffle=True, random_state=0
-    )
-    return folds.split(problem.X, problem.y)
-
-
-def _loss(problem: Problem, truth: NDArray[Any], said: NDArray[Any]) -> Array:
-    classes = np.unique(problem.y)
-    loss = resolve_loss(problem.loss, classes)
-    return loss.of(np.searchsorted(classes, truth), np.searchsorted(classes, said))
-
-
-def _means(rows: Array, cost_weight: float) -> dict[str, float]:
+def _line(
+    label: str, measured: Measured | None, cost_weight: float, n_rows: int
+) -> dict[str, Any]:
     """Means over rows, and the standard errors of two of them."""
-    error, loss, cost = rows.mean(axis=0).tolist()
-    noise = (rows.std(axis=0) / np.sqrt(len(rows))).tolist()
+    if measured is None:
+        said = "not all sensors may be bought together, by 'after' or 'one_of'."
+        return {"method": label, "refused": said}
+    error, loss, cost = measured.mean().tolist()
+    noise = measured.standard_error(n_rows).tolist()
     return {
+        "method": label,
         "error": error,
         "error_se": noise[0],
         "loss": loss,

@@ -180,14 +180,15 @@ def compare(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout, classifier)
     chosen = {
-        **problem.settings(cost_weight, max_cost, mistake_cost),
+        **problem.settings(None, max_cost, mistake_cost),
         "classifier": classifier.value,
         "structure": structure.value,
     }
+    weight = problem.settings(cost_weight, max_cost, mistake_cost)["cost_weight"]
     methods = {label: getattr(sensortree, name) for label, name in METHODS.items()}
-    with working("compare", cv * (len(methods) + 1)) as work:
-        lines = compared(methods, chosen, problem, cv, work)
-    document = {"cost_weight": chosen["cost_weight"], "cv": cv, "methods": lines}
+    with working("compare", len(methods) + 2) as work:
+        lines = compared(methods, chosen, problem, weight, cv, work)
+    document = {"cost_weight": weight, "cv": cv, "methods": lines}
     emit("compare", document, comparison_text(document, problem.file.unit), as_json)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from sensortree.cli.cells import MISSING, cut, spelling_key
@@ -189,10 +190,18 @@ class Labels(NamedTuple):
     classes: NDArray[Any]
     n_empty: int
     unknown: dict[int, str]
+    target: str
 
 
-def labels_for(model: SavedModel, data: DataFile, target: str) -> Labels:
-    """Find the right answers of a table."""
+def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
+    """Find the right answers of a table, by default in the column that was learned."""
+    target = target or model.about_.target
+    if not target:
+        raise typer.BadParameter(
+            "the model does not say what it learned to predict; name the column of the "
+            "right answers.",
+            param_hint="--target",
+        )
     classes = {str(label): label for label in model.classes_.tolist()}
     find = class_finder(classes)
     rows, labels, unknown, n_empty = [], [], {}, 0
@@ -214,7 +223,7 @@ def labels_for(model: SavedModel, data: DataFile, target: str) -> Labels:
             f"of the model, nor is that of any other row; its classes are "
             f"{listed(classes)}."
         )
-    return Labels(np.array(rows), np.array(labels), n_empty, unknown)
+    return Labels(np.array(rows), np.array(labels), n_empty, unknown, target)
 
 
 def problems_of(model: SavedModel, data: DataFile, table: ModelTable) -> dict[int, str]:

@@ -79,6 +79,15 @@ Truth = Annotated[
         help="Column of the right answers.",
     ),
 ]
+Learned = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="COLUMN",
+        show_default=False,
+        help="Column of the right answers; by default the one that the model learned.",
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(

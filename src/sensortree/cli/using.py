@@ -1,4 +1,4 @@
-"""`evaluate`, `predict`, `explain`, `inspect`, `plot` and `verify`: what a model says."""
+"""`evaluate`, `report`, `predict`, `explain`, `inspect`, `plot`, `verify`: ask a model."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sensortree.exceptions import DataError
 
 if TYPE_CHECKING:
     from sensortree.cli.data_file import DataFile
+    from sensortree.persistence.saved import SavedModel
 
 INCOMPLETE = 3  # exit code: done, but for rows that cannot be used
 PROBLEMS_SAID = 5  # on stderr; the table has them all
@@ -26,7 +27,7 @@ PROBLEMS_SAID = 5  # on stderr; the table has them all
 def evaluate(
     model: options.Model,
     data: options.Data,
-    target: options.Truth,
+    target: options.Learned = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
@@ -34,35 +35,77 @@ def evaluate(
     as_json: options.Json = False,
 ) -> None:
     """Report what a model spends on a table, and what it gets right."""
-    import numpy as np
-
     from sensortree.cli.data_file import read_data
     from sensortree.cli.layout import Layout
-    from sensortree.cli.models import (
-        labels_for,
-        open_model,
-        problems_of,
-        rows_as_lines,
-        table_for,
-    )
+    from sensortree.cli.models import open_model, rows_as_lines
 
     policy = open_model(model)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    read, labels = table_for(policy, table), labels_for(policy, table, target)
-    problems = {**labels.unknown, **problems_of(policy, table, read)}
-    usable = ~np.isin(labels.rows, list(problems))
-    _tell(table, (*table.notes, *read.notes), problems)
-    if labels.n_empty:
-        say(f"{labels.n_empty} rows are left out: their {target} is empty.")
-    if not usable.any():
-        raise DataError(f"{data}: no row is left to evaluate.")
-    rows = labels.rows[usable]
+    X, y, problems = _answered(policy, table, target)
     with working("evaluate"), rows_as_lines(table):
-        report = policy.report(read.X[rows], labels.classes[usable])
-    document = {**report.to_dict(), "rows_left_out": len(table) - len(rows)}
+        report = policy.report(X, y)
+    document = {**report.to_dict(), "rows_left_out": len(table) - len(y)}
     emit("evaluate", document, str(report), as_json)
     if problems:
         raise typer.Exit(INCOMPLETE)
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    target: options.Learned = None,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="HTML", help="Where to write the page."),
+    ] = Path("report.html"),
+    title: Annotated[
+        str,
+        typer.Option(
+            "--title", metavar="TEXT", show_default=False, help="Heading of the page."
+        ),
+    ] = "",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write one page: what a model asks whom, and what that saves."""
+    from sensortree.cli.data_file import read_data
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import open_model, rows_as_lines
+
+    check_free(output, force)
+    policy = open_model(model)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    X, y, problems = _answered(policy, table, target)
+    with working("report"), rows_as_lines(table):
+        page = policy.report_page(X, y, data=data.name, title=title)
+    write(output, page)
+    document = {"output": str(output), "rows_left_out": len(table) - len(y)}
+    emit("report", document, f"{output} written.", as_json)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _answered(
+    model: SavedModel, table: DataFile, target: str | None
+) -> tuple[Any, Any, dict[int, str]]:
+    """Rows with a right answer that can be used, their answers; and why not others."""
+    import numpy as np
+
+    from sensortree.cli.models import labels_for, problems_of, table_for
+
+    read, labels = table_for(model, table), labels_for(model, table, target)
+    problems = {**labels.unknown, **problems_of(model, table, read)}
+    _tell(table, (*table.notes, *read.notes), problems)
+    if labels.n_empty:
+        say(f"{labels.n_empty} rows are left out: their {labels.target} is empty.")
+    usable = ~np.isin(labels.rows, list(problems))
+    if not usable.any():
+        raise DataError(f"{table.path}: no row is left that can be used.")
+    return read.X[labels.rows[usable]], labels.classes[usable], problems
 
 
 def _tell(table: DataFile, notes: Iterable[str], problems: Mapping[int, str]) -> None:

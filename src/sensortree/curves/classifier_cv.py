@@ -79,7 +79,7 @@ class SensorTreeClassifierCV(
         The folds, for the curve and for judging leaf classifiers.
     costs, mistake_cost, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, \
             root_sensors, classifier, calibration, savings, errors, decision_features, \
-            refine, solver, tol, l2, l1, fallback, n_jobs, verbose, unit
+            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
         is picked, and the fit on all rows is finished.
@@ -96,7 +96,8 @@ class SensorTreeClassifierCV(
     fit_report_ : FitReport
         As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
     tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
-            fallback_leaf_, sensors_, classes_, policy_, n_features_in_, feature_names_in_
+            outage_report_, fallback_leaf_, sensors_, classes_, policy_, n_features_in_, \
+            feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
 
     Examples
@@ -145,6 +146,7 @@ class SensorTreeClassifierCV(
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
         unit: str = "",
@@ -175,6 +177,7 @@ class SensorTreeClassifierCV(
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.unit = unit
@@ -296,7 +299,7 @@ class SensorTreeClassifierCV(
             grid, more = (
                 (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
             )
-            return grid + 1 + n_budgets * (more + 1)
+            return grid + 2 + n_budgets * (more + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets

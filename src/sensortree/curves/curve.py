@@ -13,9 +13,11 @@ from sklearn.base import clone
 
 from sensortree.curves.choice import Choice, choose
 from sensortree.curves.held_out import HeldOutFolds
+from sensortree.display import TradeoffDisplay
 from sensortree.estimators.base import BaseSensorTreeClassifier
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import DataError, ParameterError
+from sensortree.policy.baselines import EVERYTHING, NOTHING
 from sensortree.sensors.table import pandas_frame
 from sensortree.text import aligned
 from sensortree.types import Array
@@ -53,8 +55,9 @@ class TradeoffCurve:
     measure : {"error", "loss"}
         What `error` counts.
     nothing, everything : (mean cost, error) or None
-        Of models that buy no more than they must, and of one that buys all sensors for
-        everybody; None if not measured, or not allowed.
+        Of leaf classifiers that know what is free, and of those that know all sensors,
+        for everybody, as in reports: fitted and measured on the same folds as the curve.
+        None if not measured, or if not all may be bought together.
     unit : str
         What costs are counted in; "" if nobody said.
 
@@ -216,7 +219,8 @@ class TradeoffCurve:
         ----------
         error : float
         first, everything : float, default=None
-            Cost of the first sensor, and of all; those of the curve by default.
+            Cost of the first sensor, and of all; by default those of `nothing` and of
+            `everything`.
         mix : bool, default=True
             As in `cost_at_error`.
         """
@@ -252,6 +256,32 @@ class TradeoffCurve:
         """
         return choose(self, budget, max_error)
 
+    def plot(
+        self, ax: Any = None, *, chosen: Choice | None = None, unit: str = ""
+    ) -> TradeoffDisplay:
+        """Draw the curve, with buying nothing and buying everything if it knows them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        chosen : Choice, default=None
+            A point to ring, such as ``curve.choose(budget=5)``.
+        unit : str, default=""
+            What a cost is counted in.
+
+        Returns
+        -------
+        display : TradeoffDisplay
+        """
+        display = TradeoffDisplay.from_curve(self, chosen=chosen, unit=unit)
+        return display.plot(ax)
+
+    def _repr_html_(self) -> str:
+        from sensortree.display.notebook import curve_in_notebook
+
+        return curve_in_notebook(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the curve as plain numbers, strings and lists; None for NaN."""
         return {
@@ -278,18 +308,19 @@ class TradeoffCurve:
         return {name: float(getattr(self, name)[i]) for name in names}
 
     def __str__(self) -> str:
+        digits = ".4f" if self.measure == "error" else ".4g"
         lines = [
             [
                 f"{self.cost_weight[i]:.3g}",
                 _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
-                _with_se(self.error[i], self.error_se[i], ".4f"),
+                _with_se(self.error[i], self.error_se[i], digits),
             ]
             for i in range(len(self))
         ]
         cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
         said = [aligned(("cost weight", cost, self.measure), lines)]
         said += [
-            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:.4f}"
+            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{digits}}"
             for name, end in (
                 ("nothing", self.nothing),
                 ("everything", self.everything),
@@ -387,10 +418,11 @@ def _told_curve(
     prices: Any,
 ) -> TradeoffCurve:
     """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
-    most = POINTS if weights is None else len(weights) + 1  # buying nothing is one more
+    most = POINTS if weights is None else len(weights)
     verbose = model._settings().verbose
     max_time = model._settings().max_time
-    progress = Progress(model, verbose, most + 1, max_time)  # buying everything
+    # Buying nothing, and buying everything.
+    progress = Progress(model, verbose, most + 2, max_time)
     folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
     if progress.stopped:
@@ -462,9 +494,9 @@ def measured_curve(
         folds.measure(weight)
     found = [(weight, folds.measure(weight)) for weight in weights]
     measured = [(weight, m) for weight, m in found if m is not None]
-    highest, _ = folds.automatic_ends()
-    nothing = folds.measure(highest) if ends else None
-    everything = folds.measure_everything() if ends else None
+    in_time = ends and not folds.progress.stopped
+    nothing = folds.measure_baseline(NOTHING) if ends else None
+    everything = folds.measure_baseline(EVERYTHING) if in_time else None
     return TradeoffCurve.from_folds(
         [weight if traced_by_weight else np.nan for weight, _ in measured],
         [m.error for _, m in measured],

@@ -15,11 +15,15 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sensortree.estimators.static import decide_nothing
 from sensortree.estimators.validation import read_rows
-from sensortree.exceptions import DataError, TreeError
+from sensortree.exceptions import DataError
+from sensortree.learning.baselines import both_ends
+from sensortree.learning.candidates import Chosen
+from sensortree.learning.fit import fit_policy
 from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.learning.settings import Settings
@@ -38,6 +42,7 @@ from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
 from sensortree.progress import TextProgress
 from sensortree.sensors.table import Table
+from sensortree.structure.report import report_of_built
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Rows
 
@@ -197,12 +202,41 @@ class SampleClassifiers(LeafClassifiers):
         self.posteriors.update({s: self.leaves.posteriors[s][self.rows] for s in new})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
-    """Mean loss (or error) and mean cost on the held-out rows of each fold, (n_folds,)."""
+    """What was measured on the held-out rows of each fold.
 
-    error: Array
-    cost: Array
+    Attributes
+    ----------
+    means, squares : ndarray of shape (n_folds, 3)
+        Means over rows of error, loss and cost, and of their squares.
+    weight : ndarray of shape (n_folds,)
+        What each fold counts.
+    """
+
+    means: Array
+    squares: Array
+    weight: Array
+
+    @property
+    def error(self) -> Array:
+        """Mean loss (without a loss, the share of errors) of each fold, (n_folds,)."""
+        return np.asarray(self.means[:, 1])
+
+    @property
+    def cost(self) -> Array:
+        """Mean cost of each fold, (n_folds,)."""
+        return np.asarray(self.means[:, 2])
+
+    def mean(self) -> Array:
+        """Means of error, loss and cost over all rows, (3,)."""
+        return np.asarray(np.average(self.means, axis=0, weights=self.weight))
+
+    def standard_error(self, n_rows: int) -> Array:
+        """Standard errors of these means, over so many rows, (3,)."""
+        squares = np.average(self.squares, axis=0, weights=self.weight)
+        spread = np.maximum(squares - self.mean() ** 2, 0.0)
+        return np.asarray(np.sqrt(spread / n_rows))
 
 
 class HeldOutFolds:
@@ -259,7 +293,7 @@ class HeldOutFolds:
         self._shared: SharedClassifiers | None = None
         self._folds = list(self._open())
         self._measured: dict[float, Measured] = {}
-        self._everything: Measured | None = None
+        self._baselines: dict[str, Measured] = {}
 
     def _rows(self, fold: int, held: bool) -> Rows:
         return np.flatnonzero((self.data.fold == fold) == held)
@@ -360,16 +394,16 @@ class HeldOutFolds:
         """Fit a copy of the estimator with another cost weight on all rows."""
         return model._fit_prepared(self.all_rows, self._reader)
 
-    def measure(self, value: float, **parameters: Any) -> Measured | None:
+    def measure(self, value: float) -> Measured | None:
         """Fit without each fold in turn; mean loss and cost on the fold.
 
         None if the time was over before; the first is measured whatever the time. The
         value is a cost weight, or of the parameter that traces the method.
         """
-        if not parameters and value in self._measured:
+        if value in self._measured:
             return self._measured[value]
-        found: list[list[float]] = []
-        settings = {self.estimator._traced_by: value, **parameters}
+        found = []
+        settings = {self.estimator._traced_by: value}
         folds = zip(self._folds, self.tests, strict=True)
         for (reader, prepared), (X, prices, part) in folds:
             if self._measured and self.progress.stopped:
@@ -377,50 +411,56 @@ class HeldOutFolds:
             model = clone(self.estimator).set_params(**settings)
             model._check_parameters()
             model._fit_prepared(prepared, reader)
-            answer = model.predict(X, prices)
-            cost = model.acquisition_cost(X, prices)
-            loss = self._loss(answer, part)
-            found.append(
-                [float(np.average(v, weights=part.weight)) for v in (loss, cost)]
-            )
+            found.append(_judged(model, X, prices, part))
         if self._measured and self.progress.stopped:
             return None  # the last tree may have been cut short
-        measured = Measured(*np.array(found).T)
-        if not parameters:
-            self._measured[value] = measured
+        measured = self._told("a point", found)
+        self._measured[value] = measured
+        return measured
+
+    def _told(self, what: str, found: list[tuple[Array, Array]]) -> Measured:
+        """Put together what was measured on the folds, and say so."""
+        means, squares = (np.array(part) for part in zip(*found, strict=True))
+        measured = Measured(means, squares, self.weight)
         cost, error = self.means(measured)
-        self.progress.step("a point", f"mean cost {cost:.4g}, error {error:.4f}")
+        self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
 
     def means(self, measured: Measured) -> tuple[float, float]:
         """Mean cost and error over folds."""
-        means = (
-            np.average(v, weights=self.weight) for v in (measured.cost, measured.error)
-        )
-        cost, error = means
-        return float(cost), float(error)
+        _, loss, cost = measured.mean().tolist()
+        return cost, loss
 
-    def measure_everything(self) -> Measured | None:
-        """Mean loss and cost if everybody buys all sensors; None if nobody may.
+    def measure_baseline(self, name: str) -> Measured | None:
+        """What it is worth to buy the same for everybody: everything, or nothing.
 
-        None, too, of a method that takes no tree, and if the time was over before.
+        Leaf classifiers are those of the method, fitted without each fold in turn. None
+        where not all sensors may be bought together, and of a method without leaf
+        classifiers. The time is not looked at.
+
+        Parameters
+        ----------
+        name : {"everything", "nothing"}
+            As reports and model files have them; see `learning.baselines.both_ends`.
         """
-        if "structure" not in self.estimator.get_params():
+        subset = both_ends(self.data.market(None)).get(name)
+        if subset is None or "classifier" not in self.estimator.get_params():
             return None
-        tree = SensorTree(Leaf(frozenset(self.data.sensors.names)))
-        try:
-            if self._everything is None:
-                self._everything = self.measure(
-                    0.0, structure=tree, root_sensors="auto"
+        if name not in self._baselines:
+            settings = replace(self.settings, cost_weight=0.0, max_cost=None)
+            tree = SensorTree(Leaf(subset))
+            chosen = Chosen(tree, report_of_built(name, tree, self.data.sensors))
+            found = []
+            folds = zip(self._folds, self.tests, strict=True)
+            for (reader, prepared), (X, prices, part) in folds:
+                model = clone(self.estimator)
+                fitted = fit_policy(
+                    prepared, settings, decide_nothing, lambda *_: chosen
                 )
-        except TreeError:
-            return None
-        return self._everything
-
-    def _loss(self, answer: NDArray[Any], part: TrainingRows) -> Array:
-        """Loss of answers, (n_rows,); an answer is one of the classes of all rows."""
-        codes = np.searchsorted(part.classes, answer)
-        return part.loss.of(part.y, codes)
+                model._show_read(fitted, reader)
+                found.append(_judged(model, X, prices, part))
+            self._baselines[name] = self._told(f"buying {name}", found)
+        return self._baselines[name]
 
     def automatic_ends(self) -> tuple[float, float]:
         """Cost weights beyond which nothing is bought, and all that saves any error.
@@ -440,6 +480,20 @@ class HeldOutFolds:
             float(most / positive.min()),
             float(most / (len(self.data.distinct()[0]) * everything)),
         )
+
+
+def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
+    """Means of error, loss and cost of a model on some rows, and of their squares."""
+    answer = np.searchsorted(part.classes, model.predict(X, prices))
+    values = np.stack(
+        [
+            answer != part.y,
+            part.loss.of(part.y, answer),
+            model.acquisition_cost(X, prices),
+        ]
+    )
+    means = np.average(values, axis=1, weights=part.weight)
+    return means, np.average(values**2, axis=1, weights=part.weight)
 
 
 def _taken(values: Any, rows: Rows) -> Any:

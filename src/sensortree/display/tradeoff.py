@@ -194,6 +194,18 @@ class TradeoffDisplay:
             unit=unit,
         )
 
+    def to_svg(self) -> str:
+        """Draw the curves as the text of an SVG picture, without matplotlib.
+
+        Returns
+        -------
+        svg : str
+            Its letters have the colour of the page's text; annotations are left out.
+        """
+        from sensortree.display.curve_svg import curve_svg
+
+        return curve_svg(self)
+
     def plot(self, ax: Any = None) -> TradeoffDisplay:
         """Draw the curves.
 

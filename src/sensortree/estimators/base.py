@@ -240,11 +240,15 @@ class BaseSensorTreeClassifier(
 
     def _fit_prepared(self, prepared: Prepared, reader: Any) -> Any:
         """Fit on rows that another estimator has read for this one."""
+        self._show_read(self._learned(prepared), reader)
+        return self
+
+    def _show_read(self, fitted: Fitted, reader: Any) -> None:
+        """Set what was learned from rows that another estimator has read."""
         for name in SEEN:
             if hasattr(reader, name):
                 setattr(self, name, getattr(reader, name))
-        self._show(self._learned(prepared))
-        return self
+        self._show(fitted)
 
     def _show(self, fitted: Fitted) -> None:
         """Set what was learned: the only place where a fit sets attributes."""

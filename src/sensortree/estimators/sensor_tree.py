@@ -13,6 +13,7 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
+from sensortree.learning.detours import OutageReport
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -168,6 +169,13 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         worse, by more than a standard error, on rows that decisions were not learned
         from: of what is equally good, the cheapest is taken. A tree of your own keeps its
         leaves. False keeps the decisions as they are, as published.
+    outages : "auto" or bool, default="auto"
+        Learn detours for examples that a sensor which cannot be had would hold up: trees
+        without it, of which each is taken if its risk on held-out rows is lower than that
+        of the best leaf left. `outage_report_` says what each outage costs. "auto" does so
+        while it adds little, for the sensors that are missed most: where leaves take long
+        it learns smaller detours, or none for some. True learns all of them, in up to
+        about twice the time of the fit. Without `cv` there are none.
     n_jobs : int, default=None
         Number of leaf classifiers fitted at a time, as in joblib, and of threads of the
         structured solver. The result does not depend on it.
@@ -194,6 +202,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         compared and pruned.
     fit_report_ : FitReport
         Where the time of the fit went; print it. It is not saved with the model.
+    outage_report_ : OutageReport or None
+        What the outage of each sensor costs, without a detour and on it; print it. None
+        with ``outages=False``. It is not saved with the model; the detours are.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     training_cost_ : float
@@ -234,6 +245,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     certificate_: Certificate
     decision_report_: DecisionReport
     fit_report_: FitReport
+    outage_report_: OutageReport | None
     fallback_leaf_: int | None
     training_cost_: float
 
@@ -245,6 +257,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "l1": [Interval(Real, 0, None, closed="left")],
         "fallback": ["boolean"],
+        "outages": [StrOptions({"auto"}), "boolean"],
     }
 
     def __init__(
@@ -274,6 +287,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
         unit: str = "",
@@ -302,6 +316,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.unit = unit
@@ -334,6 +349,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "l2": 0.0,
             "l1": 0.0,
             "fallback": False,
+            "outages": False,
         }
         return cls(sensors, **{**published, **parameters})
 

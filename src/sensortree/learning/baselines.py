@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
+from sensortree.leaves.engine import Solution
 from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
+from sensortree.sensors.market import Market
 
 
-def fit_baselines(leaves: LeafClassifiers, settings: Settings) -> tuple[Baseline, ...]:
-    """Fit the classifiers that a policy is compared with, on all training rows."""
-    subsets = baseline_subsets(leaves, settings)
-    fitted = leaves.fit(subsets.values())
+def fit_baselines(
+    leaves: LeafClassifiers,
+    settings: Settings,
+    classifiers: Mapping[frozenset[str], Any],
+) -> tuple[Baseline, ...]:
+    """Give the classifiers that a policy is compared with, fitted on all training rows.
+
+    `classifiers` are those of the policy itself.
+    """
     return tuple(
-        Baseline(name, subset, compile_classifier(fitted[subset]))
-        for name, subset in subsets.items()
+        Baseline(name, subset, classifiers.get(subset) or _near(leaves, subset))
+        for name, subset in baseline_subsets(leaves, settings).items()
     )
+
+
+def _near(leaves: LeafClassifiers, subset: frozenset[str]) -> Any:
+    """A subset's classifier as judging left it, if it did; that is enough to compare."""
+    start = leaves.starts.get(subset)
+    if isinstance(start, Solution):
+        return start.scorer
+    return compile_classifier(leaves.fit([subset])[subset])
 
 
 def baseline_subsets(
     leaves: LeafClassifiers, settings: Settings
 ) -> dict[str, frozenset[str]]:
-    """Sensors of every baseline; "everything" only if all may be bought together.
+    """Sensors of every baseline."""
+    ends = both_ends(leaves.data.market(None))
+    nothing = ends.pop(NOTHING)
+    return {**ends, FIXED: best_fixed_set(leaves, settings), NOTHING: nothing}
 
-    "Nothing" knows what is free.
+
+def both_ends(market: Market) -> dict[str, frozenset[str]]:
+    """What "everything" and "nothing" know, wherever a policy is compared with them.
+
+    "Everything" is all sensors, if they may be bought together; "nothing" what is free.
     """
-    market = leaves.data.market(None)
     everything = frozenset(market.sensors.names)
     subsets = {EVERYTHING: everything} if market.allows(everything) else {}
-    return {
-        **subsets,
-        FIXED: best_fixed_set(leaves, settings),
-        NOTHING: market.free(),
-    }
+    return {**subsets, NOTHING: market.free()}
 
 
 def best_fixed_set(leaves: LeafClassifiers, settings: Settings) -> frozenset[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
+from sensortree.learning.detours import learn_detours
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
@@ -113,8 +114,15 @@ def fit_policy(
         policy = assemble(leaves, posed, learned, settings)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         report = replace(report, never_pay=list(too_dear))
+    outages = None
+    if settings.outages and prepared.neighbours is None:
+        with watch.stage("detours"):
+            leaf = posed.problem.tree.route(posed.problem.margins(learned.coef))
+            detours, outages = learn_detours(prepared, policy, leaf, settings, rehearse)
+            policy = replace(policy, detours=detours)
     evidence = {
         **learned.evidence,
+        "outage_report": outages,
         "training_cost": training_cost(leaves, posed, learned),
         "leaf_report": prepared.leaf_report,
         "fit_report": mark.report(watch, len(policy.classifiers)),
@@ -199,17 +207,18 @@ def assemble(
         weight,
     )
     fitted = leaves.fit(needed)
+    classifiers = {subset: compile_classifier(fitted[subset]) for subset in fitted}
     return Policy(
         data.reader,
         tree,
         tuple(map(DecisionFunction, posed.features, learned.coef)),
-        {subset: compile_classifier(fitted[subset]) for subset in fitted},
+        classifiers,
         data.classes,
         flow,
         data.loss,
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
-        baselines=fit_baselines(leaves, settings),
+        baselines=fit_baselines(leaves, settings, classifiers),
     )
 
 

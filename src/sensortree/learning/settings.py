@@ -35,6 +35,8 @@ class Settings:
         Which tree.
     errors, decision_features
         What decisions are learned from, and what they see.
+    outages
+        Whether detours are learned around sensors that cannot be had.
     n_jobs, verbose
         How.
     unit
@@ -59,6 +61,7 @@ class Settings:
     root_sensors: Any = "auto"
     errors: str = "observed"
     decision_features: Any = "raw"
+    outages: bool | str = False
     n_jobs: int | None = None
     verbose: bool = False
     unit: str = ""

@@ -69,7 +69,7 @@ def to_page(
     """
     table = with_others(texts)
     check_language(language, table)
-    document = _document(model)
+    document = {**_document(model), "baselines": None}  # no answer depends on them
     check_runnable(document)
     policy = model if isinstance(model, Policy) else model.policy_
     about = document.get("about") or {}

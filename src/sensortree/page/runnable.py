@@ -11,10 +11,10 @@ from sensortree.exceptions import ModelFileError
 SECTIONS = frozenset(
     {
         *("library_version", "problem", "reader", "tree", "decisions", "classifiers"),
-        *("own_classifiers", "flow", "evidence", "about"),
+        *("own_classifiers", "flow", "evidence", "about", "baselines"),
     }
 )
-CLASSIFIERS = frozenset({"constant", "logistic", "boosted"})
+CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
 TRANSFORMERS = frozenset(
     {
         *("passthrough", "imputer", "standardiser", "range", "one_hot", "ordinal"),

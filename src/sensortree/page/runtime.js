@@ -239,13 +239,12 @@
       const total = sum(likely);
       return likely.map((l) => l / total);
     }
-    const small = Math.exp(-Math.abs(scores[0]));
-    const second = (scores[0] >= 0 ? 1 : small) / (1 + small);
+    const second = sigmoid(scores[0]);
     return [1 - second, second];
   }
 
-  const CLASSIFIERS = {
-    constant: (part) => () => part.proba,
+  // Scores before they become probabilities, one for two classes.
+  const SCORES = {
     logistic: (part) => (readings) => {
       const linear = readings.map((x, i) => (x - part.center[i]) / part.scale[i]);
       const terms = part.degree === 1 ? linear : linear.concat(products(linear));
@@ -253,7 +252,7 @@
       const scores = new Array(n).fill(0);
       for (let t = 0; t < terms.length; t++)
         for (let k = 0; k < n; k++) scores[k] += terms[t] * part.coef[t * n + k];
-      return probabilities(scores.map((s, k) => s + part.intercept[k]));
+      return scores.map((s, k) => s + part.intercept[k]);
     },
     boosted(part) {
       const numbers = plainAll(part.number);
@@ -270,7 +269,73 @@
           }
           scores[tree % n] += numbers[at];
         });
-        return probabilities(scores);
+        return scores;
+      };
+    },
+  };
+
+  const sigmoid = (score) => {
+    const small = Math.exp(-Math.abs(score));
+    return (score >= 0 ? 1 : small) / (1 + small);
+  };
+
+  // The height of rising steps, joined by lines, at a place; level beyond the ends.
+  function between(x, at, heights) {
+    const j = at.findIndex((end) => end > x) - 1;
+    if (j === -1) return heights[0];
+    if (j < -1) return heights[heights.length - 1];
+    return ((heights[j + 1] - heights[j]) / (at[j + 1] - at[j])) * (x - at[j]) + heights[j];
+  }
+
+  // Probabilities of all classes from that of one, or of each for itself.
+  function summing(each) {
+    if (each.length === 1) return [1 - each[0], each[0]];
+    const total = sum(each);
+    return each.map((p) => (total ? p / total : 1 / each.length));
+  }
+
+  // Numbers of each output, and what a classifier says, become probabilities.
+  const CALIBRATIONS = {
+    sigmoid: (numbers) => (outputs) =>
+      summing(outputs.map((x, i) => sigmoid(-(numbers[i][0] * x + numbers[i][1])))),
+    isotonic: (numbers) => (outputs) =>
+      summing(
+        outputs.map((x, i) => {
+          const half = numbers[i].length / 2;
+          return between(x, numbers[i].slice(0, half), numbers[i].slice(half));
+        })
+      ),
+    temperature: ([[inverse]], areScores) => (outputs) => {
+      const [x] = outputs;
+      const both = outputs.length > 1 ? outputs : [areScores ? -x : 1 - x, x];
+      return probabilities(both.map((o) => inverse * (areScores ? o : Math.log(o + ROUNDING))));
+    },
+  };
+
+  const CLASSIFIERS = {
+    constant: (part) => () => part.proba,
+    logistic(part) {
+      const scores = SCORES.logistic(part);
+      return (readings) => probabilities(scores(readings));
+    },
+    boosted(part) {
+      const scores = SCORES.boosted(part);
+      return (readings) => probabilities(scores(readings));
+    },
+    calibrated(part) {
+      const { classifier: inner, outputs, reads_scores: scores, method } = part;
+      const says = (scores ? SCORES : CLASSIFIERS)[inner.kind](inner);
+      const calibrate = CALIBRATIONS[method](outputs.map(plainAll), scores);
+      return (readings) => {
+        const said = says(readings);
+        return calibrate(!scores && said.length === 2 ? said.slice(1) : said);
+      };
+    },
+    mean(part) {
+      const each = part.classifiers.map((inner) => CLASSIFIERS[inner.kind](inner));
+      return (readings) => {
+        const said = each.map((says) => says(readings));
+        return said[0].map((_, k) => said.reduce((total, p) => total + p[k], 0) / said.length);
       };
     },
   };
@@ -562,14 +627,14 @@
       return session;
     }
 
-    // One example of which everything is at hand: values of all columns, in their order.
-    answer(row, given = {}) {
+    // The session of an example of which everything is at hand, in the order of the columns.
+    follow(row, given = {}) {
       const session = this.session(given);
       while (session._end === null) {
         const name = session._pending[0];
         session.tell(name, this.sensors.get(name).columns.map((c) => row[c]));
       }
-      return session.decision();
+      return session;
     }
 
     // What a place's decision features are called and are about.
@@ -755,12 +820,13 @@
       this._restart();
     }
 
-    unavailable(name) {
+    // `because` says why, if anybody knows.
+    unavailable(name, because = null) {
       this.policy.sensors.get(name);
       if (this._readings.has(name))
         refuse(`sensor ${quoted(name)} has been told; what is known cannot be unavailable.`);
       if (this.lost.includes(name)) return;
-      this.log.push(["unavailable", name]);
+      this.log.push(because ? ["unavailable", name, because] : ["unavailable", name]);
       this.lost.push(name);
       this._goOn();
     }
@@ -822,7 +888,15 @@
         place,
         stopped_because: because,
         rerouting_loss: this._reroutingLoss,
+        unavailable: this._failures(),
       };
+    }
+
+    // Sensors that cannot be had, and why, where that was said.
+    _failures() {
+      const said = this.log.filter(([kind]) => kind === "unavailable");
+      const because = new Map(said.map(([, name, why = null]) => [name, why]));
+      return Object.fromEntries(this.lost.map((name) => [name, because.get(name)]));
     }
 
     // The decisions on the way, each with what spoke for it; the last is step().why.

@@ -13,6 +13,7 @@ from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.baselines import read_baselines, write_baselines
 from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.decisions import read_decisions, write_decisions
+from sensortree.persistence.detours import known_in, read_detours, write_detours
 from sensortree.persistence.fields import Fields, check_text, from_plain, plain
 from sensortree.persistence.problem import (
     read_classes,
@@ -34,7 +35,7 @@ from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.sensor_set import SensorSet, default_names
 from sensortree.sensors.transforms import PLAIN
-from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.tree.tree import SensorTree
 
 MAX_COLUMNS = 100_000
 # Libraries of frames that transformers of others may have been fitted on.
@@ -50,7 +51,15 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             f"sensortree, its policy_, or what sensortree.load returned."
         )
     sensors, reader = policy.sensors, policy.reader
-    return {
+
+    def classifier_of(subset: frozenset[str], scorer: Any) -> dict[str, Any]:
+        what = f"the classifier of {_said(subset)}"
+        return {
+            "sensors": sorted(map(sensors.index, subset)),
+            "classifier": write_classifier(scorer, what, foreign),
+        }
+
+    document = {
         "library_version": __version__,
         "about": write_about(policy.about),
         "problem": {
@@ -76,12 +85,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
         "tree": write_tree(policy.tree, sensors),
         "decisions": write_decisions(policy.decisions, foreign),
         "classifiers": [
-            {
-                "sensors": sorted(map(sensors.index, subset)),
-                "classifier": write_classifier(
-                    scorer, f"the classifier of {_said(subset)}", foreign
-                ),
-            }
+            classifier_of(subset, scorer)
             for subset, scorer in policy.classifiers.items()
         ],
         "own_classifiers": [
@@ -101,6 +105,11 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
         },
         **_write_reading(model),
     }
+    if policy.detours is not None:
+        document["detours"] = write_detours(
+            policy.detours, sensors, foreign, classifier_of
+        )
+    return document
 
 
 def _write_reading(model: Any) -> dict[str, Any]:
@@ -137,7 +146,14 @@ def read_model(
     tree = read_tree(fields.child("tree"), sensors)
     reader = _read_reader(fields.child("reader"), sensors, trusted)
     width_of = dict(zip(sensors.names, reader.widths, strict=True))
-    classifiers = _read_classifiers(fields, tree, width_of, len(classes), trusted)
+    needed = {frozenset[str](), *known_in(tree)}
+
+    def read_classifiers(
+        fields: Fields, needed: set[frozenset[str]]
+    ) -> dict[frozenset[str], Any]:
+        return _read_classifiers(fields, needed, width_of, len(classes), trusted)
+
+    classifiers = read_classifiers(fields, needed)
     policy = Policy(
         reader,
         tree,
@@ -155,6 +171,17 @@ def read_model(
         problem.number("cost_weight", least=0.0),
         _read_max_cost(problem),
         _read_own_classifiers(fields, tree, width_of, len(classes), trusted),
+        read_detours(
+            fields.child("detours"),
+            sensors,
+            width_of,
+            len(classes),
+            trusted,
+            needed,
+            read_classifiers,
+        )
+        if fields.has("detours")
+        else None,
         baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
         about=read_about(fields),
     )
@@ -214,15 +241,12 @@ def _read_reader(
 
 def _read_classifiers(
     fields: Fields,
-    tree: SensorTree,
+    needed: set[frozenset[str]],
     width_of: dict[str, int],
     n_classes: int,
     trusted: Sequence[str] | None,
 ) -> dict[frozenset[str], Any]:
-    """One classifier for what each vertex knows, and one for knowing nothing."""
-    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
-    nothing: frozenset[str] = frozenset()
-    needed = {nothing, *(vertex.sensors for vertex in vertices)}
+    """One classifier for each set of sensors that needs one."""
     names, found = tuple(width_of), {}
     for entry in fields.children("classifiers"):
         subset = frozenset(names[at] for at in entry.positions("sensors", len(names)))

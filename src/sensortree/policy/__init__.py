@@ -12,10 +12,13 @@
     branches      `PassedFork`: the ways that it took, and those that it did not take
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
     calibration   leaf classifiers whose probabilities were put right
+    detours       trees that are followed where a sensor cannot be had
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it
+    meanings      which column a decision feature is about;  sentences  all in plain words
     baselines     what it is compared with
     report        what a policy spent;  compared  beside its baselines
+    rules         who takes a way, in one condition;  page  all for the page of a report
     measures      shares, ranks and means with intervals;  report_text  all as text
     about         what a model is about: unit, target, date, held-out score
     interface     the questions that every fitted or loaded model answers

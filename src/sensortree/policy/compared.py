@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sensortree.exceptions import DataError
 from sensortree.policy.baselines import Baseline
 from sensortree.policy.classifiers import posterior
-from sensortree.policy.measures import MEASURES, Interval, percentiles, wilson
+from sensortree.policy.measures import MEASURES, Interval, wilson
 from sensortree.policy.policy import Policy
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Rows
@@ -132,8 +132,14 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
+def columns_of(rivals: Sequence[Rival], own: Array) -> list[Array]:
+    """What needs an interval: measures of each rival that answers, less the policy's."""
+    answering = [rival.measures for rival in rivals if rival.measures is not None]
+    return [part for measures in answering for part in (measures, measures - own)]
+
+
 def uses_of(
-    rivals: Sequence[Rival], own: Array, weight: Array, drawn: Array | None
+    rivals: Sequence[Rival], own: Array, weight: Array, intervals: Iterator[Interval]
 ) -> tuple[BaselineUse, ...]:
     """Means of the baselines, and by how much the policy has less.
 
@@ -143,32 +149,25 @@ def uses_of(
     own : ndarray of shape (n_rows, 4)
         Error, loss, cost and total of the policy.
     weight : ndarray of shape (n_rows,)
-    drawn : ndarray of shape (n_draws, 4 + 4 * n_answering) or None
-        Means over rows drawn anew, of the policy and then of each rival that answers.
+    intervals : iterator of (float, float)
+        Of the columns that `columns_of` gives, or none.
     """
-    uses, at, n = [], 0, len(MEASURES)
-    for rival in rivals:
-        means = None
-        if rival.measures is not None:
-            at += n
-            means = None if drawn is None else drawn[:, at : at + n]
-        before = None if drawn is None else drawn[:, :n]
-        uses.append(_use(rival, weight @ own, weight, means, before))
-    return tuple(uses)
+    return tuple(_use(rival, weight @ own, weight, intervals) for rival in rivals)
 
 
 def _use(
-    rival: Rival, own: Array, weight: Array, means: Array | None, before: Array | None
+    rival: Rival, own: Array, weight: Array, intervals: Iterator[Interval]
 ) -> BaselineUse:
-    """Means of one baseline; `means` and `before` are its draws, and the policy's."""
+    """Means of one baseline, and its intervals."""
     mean = np.full(len(MEASURES), np.nan)
-    intervals, between = {}, {}
+    between: dict[str, Interval] = {}
+    less: dict[str, Interval] = {}
     if rival.measures is not None:
         mean = weight @ rival.measures
-    if rival.measures is not None and means is not None and before is not None:
-        intervals = dict(zip(MEASURES, percentiles(means), strict=True))
-        intervals["error"] = wilson(rival.measures[:, 0] > 0, weight)
-        between = dict(zip(MEASURES, percentiles(means - before), strict=True))
+        between = dict(zip(MEASURES, intervals, strict=False))
+        less = dict(zip(MEASURES, intervals, strict=False))
+        if between:
+            between["error"] = wilson(rival.measures[:, 0] > 0, weight)
     error, loss, cost, total = map(float, mean)
     return BaselineUse(
         rival.name,
@@ -177,8 +176,8 @@ def _use(
         loss,
         cost,
         total,
-        intervals,
-        dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
         between,
+        dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
+        less,
         rival.note,
     )

@@ -296,14 +296,16 @@ class Explanation:
             if taken.change is None:
                 return [buys]
             subject = "it" if number == 1 else "they"
-            return [f"{buys}: {purchase_words(subject, number, taken.change)}"]
+            follows = taken.place < 0  # a node
+            changes = purchase_words(subject, number, taken.change, follows)
+            return [f"{buys}: {changes}"]
         others = [branch for branch in fork.branches if branch.bought]
         if not others:
             return ["stops here"]
         useful = max(others, key=_changed)  # the first of equals
         names = [purchase.sensor for purchase in useful.bought]
         cost = cost_words(*useful.cost, self.policy.about)
-        return [stop_words(names, useful.would_change, cost)]
+        return [stop_words(names, useful.would_change, cost, useful.place < 0)]
 
     def to_html(self, title: str = "Why this way") -> str:
         """Give the explanation as an HTML page of its own, with the way drawn.

@@ -130,9 +130,47 @@ class PolicyAnswers:
         Returns
         -------
         report : CostReport
-            Print it, or take its attributes, ``to_dict()`` or ``to_frame()``.
+            Print it, or take its attributes, ``to_dict()`` or ``to_frame()``;
+            `report_page` gives it as a page.
         """
         return cost_report(self._policy, self._table(X, prices), y, sample_weight)
+
+    def report_page(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+        *,
+        data: str = "",
+        title: str = "",
+    ) -> str:
+        """Give the report as one HTML page, for people who decide.
+
+        What is asked of whom, in words; what that saves beside everything, the best fixed
+        set and nothing; how sure that is; the tree; where it comes from.
+
+        Parameters
+        ----------
+        X, y, sample_weight, prices
+            As in `report`.
+        data : str, default=""
+            Name of the rows, for the page.
+        title : str, default=""
+            Heading of the page; by default it says what is predicted.
+
+        Returns
+        -------
+        html : str
+            It loads nothing from elsewhere, and runs no script; it can be read on a phone
+            and printed.
+        """
+        from sensortree.policy.page import page_of
+
+        table = self._table(X, prices)
+        report = cost_report(self._policy, table, y, sample_weight)
+        proof = getattr(self, "certificate_", None)
+        return page_of(self._policy, table, report, proof, data, title).to_html()
 
     def explain(self, x: Any, prices: ArrayLike | None = None) -> Explanation:
         """Why one row buys what it buys and nothing else, and is answered as it is.

@@ -14,6 +14,7 @@ from sensortree.types import Array
 Interval = tuple[float, float]
 MEASURES = ("error", "loss", "cost", "total")
 COVERAGE = 0.95
+MANY = 10_000  # rows from which a mean is as good as normal
 DEVIATIONS = 1.959963984540054  # of a normal variable that hold 95 %
 
 
@@ -30,21 +31,33 @@ def wilson(right: NDArray[np.bool_], weight: Array) -> Interval:
     return max(0.0, float(middle - spread)), min(1.0, float(middle + spread))
 
 
-def bootstrapped(
+def mean_intervals(
     values: Array, weight: Array, n_draws: int, random_state: int
-) -> Array:
-    """Means over rows that are drawn anew, with the same rows for every column.
+) -> list[Interval]:
+    """Interval of the mean of each column.
+
+    Percentiles of means over rows that are drawn anew, the same for every column; of many
+    rows the normal interval, which is then the same.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_columns)
     weight : ndarray of shape (n_rows,)
     n_draws, random_state : int
-
-    Returns
-    -------
-    means : ndarray of shape (n_draws, n_columns)
     """
+    if len(weight) > MANY:
+        mean = weight @ values
+        errors = np.sqrt((weight**2) @ (values - mean) ** 2)
+        low, high = mean - DEVIATIONS * errors, mean + DEVIATIONS * errors
+    else:
+        tails = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
+        means = _drawn(values, weight, n_draws, random_state)
+        low, high = np.quantile(means, tails, axis=0)
+    return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Array:
+    """Means over rows that are drawn anew, (n_draws, n_columns)."""
     rng = np.random.default_rng(random_state)
     n_rows = len(weight)
     means = np.empty((n_draws, values.shape[1]))
@@ -53,13 +66,6 @@ def bootstrapped(
         drawn = times * weight
         means[draw] = drawn @ values / drawn.sum()
     return means
-
-
-def percentiles(means: Array) -> list[Interval]:
-    """Interval of each column of means."""
-    tails = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
-    low, high = np.quantile(means, tails, axis=0).tolist()
-    return list(zip(low, high, strict=True))
 
 
 def brier(belief: Array, truth: NDArray[np.intp], weight: Array) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from sensortree.policy.about import About
 from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import Walk
 from sensortree.policy.decisions import DecisionFunction
+from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
 from sensortree.policy.session import (
@@ -61,6 +62,8 @@ class Policy:
     own_classifiers : mapping of place to classifier
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
+    detours : Detours or None
+        Where examples go that a sensor which cannot be had holds up.
     baselines : tuple of Baseline or None
         What a report compares the policy with; None of a method that has none.
     about : About
@@ -80,6 +83,7 @@ class Policy:
     cost_weight: float = 1.0
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
+    detours: Detours | None = field(default=None, metadata={"digest": "if set"})
     about: About = field(default_factory=About, metadata={"digest": "never"})
     baselines: tuple[Baseline, ...] | None = field(
         default=None, metadata={"digest": "never"}
@@ -156,6 +160,25 @@ class Policy:
     @cached_property
     def _prices(self) -> dict[tuple[Path, frozenset[str]], float]:
         return {}
+
+    @cached_property
+    def around(self) -> dict[str, Policy]:
+        """Policy that is followed from where each sensor is missed, if there is one."""
+        if self.detours is None:
+            return {}
+        known = {**self.classifiers, **self.detours.classifiers}
+        return {
+            sensor: replace(
+                self,
+                tree=detour.tree,
+                decisions=detour.decisions,
+                classifiers=known,
+                flow=detour.flow,
+                own_classifiers={},
+                detours=None,
+            )
+            for sensor, detour in self.detours.around.items()
+        }
 
     # rows ---------------------------------------------------------------------------------
 

@@ -89,12 +89,13 @@ class Reason:
         evidence: Evidence,
         values: Values,
         end: int,
+        towards: frozenset[str],
         obstacle: str,
         known: frozenset[str],
         prices: Array | None,
     ):
         self._policy, self._evidence, self._values = policy, evidence, values
-        self._end, self._obstacle = end, obstacle
+        self._end, self._towards, self._obstacle = end, towards, obstacle
         self._known, self._prices = known, prices
         self._columns = evidence.columns(policy.places[~node])
         self.node, self.score = node, score
@@ -132,8 +133,7 @@ class Reason:
     @property
     def bought(self) -> tuple[str, ...]:
         """Sensors that the decision led to, in declared order; none where it stops."""
-        places = self._policy.places
-        bought = places[self._end].sensors - places[~self.node].sensors
+        bought = self._towards - self._policy.places[~self.node].sensors
         return self._policy.sensors.in_order(bought)
 
     @property
@@ -149,18 +149,18 @@ class Reason:
             said, change = names_words(names), self.change
             if change is None:
                 return f"{belief}; {said} next"
-            return f"{belief}; {purchase_words(said, len(names), change)}"
+            follows = way.end >= 0  # a node
+            changes = purchase_words(said, len(names), change, follows)
+            return f"{belief}; {changes}"
         other = most_useful(policy, self.node)
         if other is None:
             return f"{belief}; stops here"
         more = policy.places[~other.end].sensors - here.sensors
-        names, leaves = (
-            policy.sensors.in_order(more),
-            leaves_behind(policy.tree, other.end),
-        )
-        costs = [self._price(leaf) for leaf in leaves]
+        names = policy.sensors.in_order(more)
+        costs = [self._price(k) for k in leaves_behind(policy.tree, other.end)]
         cost = cost_words(min(costs), max(costs), policy.about)
-        return f"{belief}; {stop_words(names, would_change(policy, other), cost)}"
+        change, follows = would_change(policy, other), other.end >= 0
+        return f"{belief}; {stop_words(names, change, cost, follows)}"
 
     @property
     def details(self) -> str:

@@ -20,7 +20,7 @@ OFTEN = 8  # of more classes, the confusions that are listed
 def report_text(report: CostReport) -> str:
     """All parts of a report, in the order in which they are asked for."""
     parts = [
-        f"{report.n_rows} rows\n{_summary_text(report)}",
+        f"{report.n_rows} rows{_counted_in(report)}\n{_summary_text(report)}",
         _baselines_text(report),
         _sensors_text(report),
         _leaves_text(report),
@@ -29,6 +29,15 @@ def report_text(report: CostReport) -> str:
         _confusion_text(report),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _counted_in(report: CostReport) -> str:
+    """Unit of the money, and what a wrong answer stands for."""
+    unit = f" {report.unit}" if report.unit else ""
+    said = f"; costs in{unit}" if unit else ""
+    if report.mistake_cost is not None:
+        said += f"; a wrong answer counts as {report.mistake_cost:,.6g}{unit}"
+    return said
 
 
 def _summary_text(report: CostReport) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sensortree.policy.reasons import Change, Influence
 
 FEW = 20  # rows, below which they are counted out
+FOLLOWING = "with what may follow"
 NAMED = 3  # sensors that are named one by one
 FOR, AGAINST, SMALL = 3, 2, 0.2  # influences that are told, and what is too small
 
@@ -43,10 +44,14 @@ def names_words(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
-def purchase_words(subject: str, number: int, change: Change) -> str:
-    """What a purchase of so many sensors does to the answer."""
+def purchase_words(subject: str, number: int, change: Change, may_follow: bool) -> str:
+    """What a purchase of so many sensors does to the answer in the end.
+
+    With `may_follow`, more may be bought after it.
+    """
     ending = "s" if number == 1 else ""
-    return f"{subject} change{ending} the answer for {change_words(change)}"
+    who = f"{subject}, {FOLLOWING}," if may_follow else subject
+    return f"{who} change{ending} the answer for {change_words(change)}"
 
 
 def cost_words(low: float, high: float, about: About) -> str:
@@ -54,14 +59,18 @@ def cost_words(low: float, high: float, about: About) -> str:
     return about.money(low) if low == high else f"{low:g} to {about.money(high)}"
 
 
-def stop_words(names: Sequence[str], change: Change | None, cost: str) -> str:
-    """What it would do to buy more, and what that would cost."""
+def stop_words(
+    names: Sequence[str], change: Change | None, cost: str, may_follow: bool
+) -> str:
+    """What it would do to buy more, and what that would cost.
+
+    With `may_follow`, more may be bought after it.
+    """
+    who = names_words(names) + (f", {FOLLOWING}," if may_follow else "")
     if change is None:
-        return f"stops here: {names_words(names)} would cost {cost}"
-    return (
-        f"stops here: {names_words(names)} would change the answer for "
-        f"{change_words(change)}, and cost {cost}"
-    )
+        return f"stops here: {who} would cost {cost}"
+    changes = f"{who} would change the answer for {change_words(change)}"
+    return f"stops here: {changes}, and cost {cost}"
 
 
 def obstacle_words(obstacle: str, names: Sequence[str]) -> str:

@@ -118,7 +118,9 @@ class Session:
         """What it wants, or where it has stopped, in words."""
         if self._end is None:
             return f"asks for {self._pending[0]!r}"
-        return f"stopped at {self._policy.place_name(self._end)}"
+        where = self._allowance.route.place_name(self._end)
+        around = f" of the detour around {self._around!r}" if self._around else ""
+        return f"stopped at {where}{around}"
 
     def _log_where(self, event: str, *told: Any) -> None:
         """Log what happened and where that has led, without any values."""
@@ -210,7 +212,7 @@ class Session:
     @alone
     def decision(self) -> Decision:
         """Give the answer, once the policy has stopped asking."""
-        policy, end = self._policy, self._end
+        policy, end = self._allowance.route, self._end
         if end is None:
             raise SessionError(
                 f"the policy still asks for {self._pending[0]!r}; tell its values, or "
@@ -229,6 +231,7 @@ class Session:
             self._rerouting_loss,
             self._failures(),
             tuple(policy.classes.tolist()),
+            self._around,
         )
 
     def _failures(self) -> dict[str, str | None]:
@@ -244,17 +247,22 @@ class Session:
     @alone
     def step(self) -> Step:
         """The present step, also at the end, where its action is "stop"."""
-        places, evidence, why = self._policy.places, self._evidence, None
+        places, evidence, why = self._allowance.route.places, self._evidence, None
         classes = tuple(self._policy.classes.tolist())
-        if self._node is not None:
+        standing = self._policy.places[~self._policy.tree.n_nodes]
+        if self._last is not None:
+            route, node = self._last
+            standing = route.places[~node]
+            end = self._at if self._end is None else self._end
             why = Reason(
-                self._policy,
-                self._node,
+                route,
+                node,
                 self._score,
                 evidence,
                 dict(self._values),
-                self._at if self._end is None else self._end,
-                self._because,
+                end if route is self._allowance.route else ~node,
+                places[end].sensors,
+                self._obstacle,
                 self._allowance.known,
                 self._allowance.prices,
             )
@@ -262,7 +270,6 @@ class Session:
             proba = evidence.posterior(places[self._end])[0]
             return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why, classes)
         sensor = self._pending[0]
-        standing = self._policy.tree.n_nodes if self._node is None else self._node
         return Step(
             "acquire",
             sensor,
@@ -271,7 +278,7 @@ class Session:
             self._allowance.price_of(sensor),
             self._allowance.spent,
             self._allowance.worst_case(places[self._at]),
-            evidence.posterior(places[~standing])[0],
+            evidence.posterior(standing)[0],
             why,
             classes,
         )
@@ -383,20 +390,24 @@ class Session:
     def _restart(self) -> None:
         """Go from the root again, with what is known now."""
         self._evidence = Evidence(self._readings, self._seen)
+        self._allowance.route = self._policy
+        self._allowance.open = dict(self._policy.around)
         self._at = self._policy.root  # the place that it is going to
-        self._node: int | None = None  # the last that it has decided at
+        self._last: tuple[Policy, int] | None = None  # where it has decided last
         self._score = 0.0
         self._end: int | None = None  # the place where it stops
         self._pending: tuple[str, ...] = ()
         self._because: Because = "policy"
+        self._obstacle: Because = "policy"  # since the last decision
         self._rerouting_loss = 0.0
         self._go_on()
 
     def _go_on(self) -> None:
         """Walk on until a sensor is wanted or the end is reached."""
-        policy, readings = self._policy, self._readings
-        places, reaches = policy.places, self._allowance.reaches
+        readings, reaches = self._readings, self._allowance.reaches
         while self._end is None:
+            route = self._allowance.route
+            places = route.places
             place = places[self._at]
             missing = [name for name in place.names if name not in readings]
             if missing and not reaches(place):
@@ -413,7 +424,7 @@ class Session:
             if place.decision is None:
                 self._end = self._at
                 return
-            self._node = ~self._at
+            self._last, self._obstacle = (route, ~self._at), "policy"
             self._score = float(self._evidence.score(place)[0])
             child = place.positive if self._score > 0 else place.negative
             if reaches(places[child]):
@@ -422,13 +433,26 @@ class Session:
                 self._reroute(places[child])
 
     def _reroute(self, wanted: Place) -> None:
-        """From the last node, take the best reachable leaf below it, or stop there."""
-        flow, node = self._policy.flow, self._node
-        self._because = self._allowance.obstacle(wanted)
-        if node is None:
+        """Take a detour if one is open; else the best that is left of the last node."""
+        allowance = self._allowance
+        obstacle = allowance.obstacle(wanted)
+        self._obstacle = obstacle
+        self._because = obstacle if self._around is None else "unavailable"
+        around = allowance.detour(wanted) if obstacle == "unavailable" else None
+        if around is not None:
+            allowance.route = allowance.open.pop(around)
+            self._at = allowance.route.root
+            self._rerouting_loss = self._loss_of_detour()
+        elif self._last is not None:
+            self._take_what_is_left(*self._last)
+        else:
+            allowance.route = self._policy
             self._end, self._pending = ~self._policy.tree.n_nodes, ()
             self._rerouting_loss = 0.0
-            return
+
+    def _take_what_is_left(self, route: Policy, node: int) -> None:
+        """From a node, take the best reachable leaf below it, or stop there."""
+        flow, self._allowance.route = route.flow, route
         best = self._allowance.best_place(node)
         if best < 0:
             self._end, self._pending = best, ()
@@ -436,7 +460,22 @@ class Session:
         else:
             self._at = best
             loss = flow.leaf_loss[node, best]
-        self._rerouting_loss = float(loss - flow.kept_loss[node])
+        more = float(loss - flow.kept_loss[node])
+        self._rerouting_loss = self._loss_of_detour() + more
+
+    @property
+    def _around(self) -> str | None:
+        """The sensor on whose detour it is."""
+        ways, route = self._policy.around.items(), self._allowance.route
+        return next((sensor for sensor, way in ways if way is route), None)
+
+    def _loss_of_detour(self) -> float:
+        """How much more is lost on the detour that it is on; 0 if it is on none."""
+        detours, around = self._policy.detours, self._around
+        if detours is None or around is None:
+            return 0.0
+        detour = detours.around[around]
+        return float(detour.flow.total_loss - detour.usual_loss)
 
     # values -------------------------------------------------------------------------------
 

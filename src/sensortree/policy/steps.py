@@ -84,11 +84,13 @@ class Decision:
     rerouting_loss : float
         Where a limit or an unavailable sensor forced another way: how much more the
         training examples that came to the same node lose there, on average, than where
-        they went.
+        they went. On a detour: how much more those that it was learned from lose on it.
     unavailable : mapping of str to str or None
         Sensors that could not be had, and why, where that was said.
     classes : tuple of class labels
         What `proba` is of, in its order.
+    around : str or None
+        The unavailable sensor on whose detour it ended; `place` is one of the detour.
     """
 
     label: Any
@@ -101,6 +103,7 @@ class Decision:
     rerouting_loss: float
     unavailable: Mapping[str, str | None]
     classes: tuple[Any, ...]
+    around: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the decision as plain values for JSON, as ``sensortree ask`` does.

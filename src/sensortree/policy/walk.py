@@ -7,7 +7,9 @@ here, so that one rule has one answer. Places are numbered: a leaf by its number
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -246,6 +248,10 @@ class Allowance:
 
     Attributes
     ----------
+    route : Policy
+        What it follows now: the policy, or a detour.
+    open : dict of sensor to Policy
+        Detours that it has not been sent on yet.
     prices : ndarray of shape (1, n_sensors) or None
     known : frozenset of str
         Sensors that cost nothing more.
@@ -255,7 +261,8 @@ class Allowance:
     """
 
     def __init__(self, policy: Policy, limit: float | None, prices: Array | None):
-        self._policy = policy
+        self.route = policy
+        self.open = dict(policy.around)
         self._limit = limit
         self.prices = None if prices is None else prices[None, :]
         self.known: frozenset[str] = frozenset()
@@ -265,8 +272,8 @@ class Allowance:
     def price(self, path: Path) -> float:
         """Price of what is still lacking on a way."""
         if self.prices is None:
-            return self._policy.price(path, self.known)
-        return sum_of_bill(path, self._policy.sensors, self.prices, self.known)
+            return self.route.price(path, self.known)
+        return sum_of_bill(path, self.route.sensors, self.prices, self.known)
 
     def price_of(self, sensor: str) -> float:
         """Price of a sensor now."""
@@ -274,11 +281,11 @@ class Allowance:
 
     def way(self, place: int) -> float:
         """Price of what is still lacking on the way to a place."""
-        return self.price(self._policy.places[place].path)
+        return self.price(self.route.places[place].path)
 
     def lacking(self, place: Place) -> tuple[str, ...]:
         """What is still lacking on the way to a place, in the order of buying."""
-        return tuple(path_bill(place.path, self._policy.sensors, known=self.known))
+        return tuple(path_bill(place.path, self.route.sensors, known=self.known))
 
     def pay(self, sensor: str) -> None:
         """Pay for a sensor at its price now."""
@@ -292,8 +299,8 @@ class Allowance:
 
     def reaches_end(self, place: int) -> bool:
         """Whether all that is lacking at a place can be had, and paid for."""
-        lacking = self._policy.places[place].sensors - self.known
-        return lacking.isdisjoint(self.unavailable) and self._pays_for(place)
+        known = self.route.places[place].sensors
+        return self._can_be_had(known) and self._pays_for(place)
 
     def obstacle(self, place: Place) -> Obstacle:
         """What keeps it from a place that it cannot reach.
@@ -307,11 +314,59 @@ class Allowance:
         below = place.leaves_below
         if self.unavailable or self._limit is not None:
             below = tuple(leaf for leaf in below if self.reaches_end(leaf))
-        return max(map(self.way, below or (place.number,)))
+        ways = [*map(self.way, below), *self._ways_round(place)]
+        return max(ways or [self.way(place.number)])
+
+    def detour(self, wanted: Place) -> str | None:
+        """Sensor that it is led around if a place is out of reach for lack of one.
+
+        Of those that cannot be had one that the place needs comes first, then the one
+        that is declared first; None if no detour is open to it.
+        """
+        names = self.route.sensors.in_order(self.unavailable)
+        ends = [self.route.places[end].sensors for end in self._ends(wanted)]
+        ranked = sorted(names, key=lambda name: not all(name in end for end in ends))
+        for name in ranked:
+            if name in self.open and self._enters(self.open[name]):
+                return name
+        return None
+
+    def _enters(self, route: Policy) -> bool:
+        """Whether what the root of a detour knows can be had, and paid for."""
+        before, self.route = self.route, route
+        try:
+            return self.reaches_end(route.root)
+        finally:
+            self.route = before
+
+    def _ways_round(self, place: Place) -> Iterator[float]:
+        """Most that may be paid on detours from a place, if some can be taken."""
+        routes = [self.open[name] for name in self.unavailable if name in self.open]
+        for end in place.leaves_below if routes else ():
+            if self.reaches_end(end):
+                continue
+            path = self.route.places[end].path
+            had = tuple(takewhile(self._can_be_had, path))
+            ways: list[Path] = [
+                leaf.path
+                for leaf in routes[0].places[: routes[0].tree.n_leaves]
+                if self._can_be_had(leaf.sensors)
+            ]
+            if len(routes) > 1:  # one may lead to the other
+                bought = frozenset().union(*(route.tree.sensors for route in routes))
+                ways = [(bought - frozenset(self.unavailable),)]
+            for way in ways:
+                price = self.price((*had, *way))
+                left = np.inf if self._limit is None else self._limit - self.spent
+                yield min(price, max(left, 0.0))
+
+    def _can_be_had(self, sensors: frozenset[str]) -> bool:
+        """Whether no sensor that is lacking is unavailable."""
+        return (sensors - self.known).isdisjoint(self.unavailable)
 
     def best_place(self, node: int) -> int:
         """Where it is served best if it cannot go on from a node as decided."""
-        policy = self._policy
+        policy = self.route
         leaves = range(policy.tree.n_leaves)
         below = policy.places[~node].leaves_below
         reachable = [leaf in below and self.reaches_end(leaf) for leaf in leaves]
@@ -324,7 +379,7 @@ class Allowance:
 
         What the root knows is bought whenever it can be, as nothing is known before.
         """
-        root = place.number == self._policy.root
+        root = place.number == self.route.root
         return (place.number,) if root else place.leaves_below
 
     def _pays_for(self, place: int) -> bool:

@@ -6,6 +6,7 @@ Searches speak of sensors by number, so that ties go to the lowest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -44,10 +45,19 @@ class SubsetLosses:
         self.data = leaves.data
         self.names = self.data.sensors.names
         self.market = self.data.market(max_cost)
+        self._gone: frozenset[str] = frozenset()
         self._screen: LeastSquaresScreen | MaskedScreen | None = None
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
+
+    def without(self, gone: frozenset[str]) -> SubsetLosses:
+        """The same where some sensors are not to be had; what was worked out is shared."""
+        if self._screen is None:
+            self.scores(frozenset())
+        other = copy(self)
+        other._gone = gone
+        return other
 
     def named(self, subset: Iterable[int]) -> frozenset[str]:
         """Names of sensors given by their numbers."""
@@ -70,6 +80,8 @@ class SubsetLosses:
 
     def extend(self, subset: Subset, sensor: int) -> Subset | None:
         """What is known after buying one more sensor; None if it may not be bought."""
+        if self.names[sensor] in self._gone:
+            return None
         if self.market.unbound:
             return subset | {sensor}
         extended = self.market.extension(self.named(subset), self.names[sensor])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,10 @@ class StructureSearch:
     progress: TextProgress
     goes_on: Callable[[SensorTree], bool] = lambda tree: True
     share: float = 0.0
+
+    def without(self, gone: frozenset[str]) -> StructureSearch:
+        """The same search where some sensors are not to be had."""
+        return replace(self, subsets=self.subsets.without(gone))
 
     def most_leaves(self, name: str) -> int:
         """Leaves that a search may have; fewer where each takes long to learn."""

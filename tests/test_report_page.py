@@ -1,0 +1,329 @@
+"""Claims about the page of a report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from toys import toy_policy
+
+from sensortree import SensorTreeClassifier, load, save
+from sensortree.display.beside import Point, beside
+from sensortree.display.figures import between, figure, money, share
+from sensortree.display.markup import html
+from sensortree.policy.about import About, HeldOut
+from sensortree.policy.baselines import Baseline
+from sensortree.policy.page import page_of
+from sensortree.policy.report import cost_report
+from sensortree.policy.rules import plain_rules
+from sensortree.sensors.table import Table
+
+SCRIPT = "<script>alert(1)</script>"
+X = np.column_stack([np.linspace(-2, 2, 101)[np.arange(101) != 50], np.zeros(100)])
+Y = np.where(X[:, 0] > 0, "yes", "no")
+
+
+def compared(policy):
+    subsets = {"everything": "ab", "best fixed set": "a", "nothing": ""}
+    baselines = [
+        Baseline(name, frozenset(known), policy.classifiers[frozenset(known)])
+        for name, known in subsets.items()
+    ]
+    return replace(policy, baselines=tuple(baselines))
+
+
+def page(policy=None, X=X, y=Y, data="", title="", certificate=None):
+    policy = compared(toy_policy()) if policy is None else policy
+    table = Table(X)
+    report = cost_report(policy, table, y)
+    return page_of(policy, table, report, certificate, data, title).to_html()
+
+
+def words_of(text):
+    """The words of a page without its marks and its pictures' style."""
+    text = re.sub(r"<style>.*?</style>", "", text, flags=re.S)
+    return " ".join(re.sub(r"<[^>]*>", " ", text).replace("\u00a0", " ").split())
+
+
+class Balance(HTMLParser):
+    """Remembers which tags are open, and complains about one that closes another."""
+
+    EMPTY = ("meta", "circle", "line", "rect", "path", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+# what stands there ------------------------------------------------------------------------
+
+
+def test_a_page_says_in_words_what_is_asked_of_whom():
+    words = words_of(page())
+    assert "Everyone: a (1)" in words
+    assert "50.0 % of all stop. Answered no; right for 100.0 % of 50." in words
+    assert "50.0 % of all buy b (3). Answered yes; right for 100.0 % of 50." in words
+    assert "Roughly when A is below" in words
+
+
+def test_a_page_has_the_figures_of_the_report():
+    words = words_of(page(replace(compared(toy_policy()), cost_weight=0.1)))
+    # half pays 1, half 4; all answers are right; everything costs 4 and errs in half
+    assert "100.0 % right answers; 95 % interval 96.3 to 100.0 %" in words
+    assert "2.50 spent on an example on average; everything would cost 4" in words
+    assert "1.50 saved on an example against buying everything" in words
+    assert "50.0 percentage points fewer wrong answers" in words
+    assert "Together is price plus 10 for a wrong answer." in words
+
+
+def test_a_page_says_what_the_model_is_about():
+    held_out = HeldOut(0.2, 0.01, 0.15, 0.01, 0.15, 0.01, 2.0, 0.1, 90)
+    about = About("EUR", "sick", "ward.csv", "2026-01-31T12:00:00Z", 90, held_out)
+    policy = replace(compared(toy_policy()), about=about)
+    proof = {"lower": 1.25, "upper": 1.5}
+    words = words_of(page(policy, data="new.csv", certificate=proof))
+    assert "sick: what is asked, and what that is worth" in words
+    assert "100 examples of new.csv; asked is sick; written on 20" in words
+    assert (
+        "learned from 90 rows of ward.csv learned on 2026-01-31 prices in EUR" in words
+    )
+    assert "had not seen: error 0.150 ± 0.010, mean cost 2 ± 0.1 EUR." in words
+    assert "proven to lie between 1.25 and 1.5" in words
+    assert "buy b (3 EUR)" in words
+
+
+def test_the_title_can_be_given():
+    assert "<h1>Ward 7</h1>" in page(title="Ward 7")
+
+
+def test_a_model_that_buys_nothing_says_so(two_sensors):
+    rows, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=9).fit(rows, y)
+    words = words_of(model.report_page(rows, y))
+    assert "Everyone: nothing is bought" in words
+    assert "Nothing is bought for anybody" in words
+    assert "There are no decisions: everyone gets nothing." in words
+    also = "Against the best fixed set, which is also buying nothing : it buys the same"
+    assert also in words
+
+
+def test_a_model_without_baselines_says_what_to_do():
+    assert "Fit it again with this version." in words_of(page(toy_policy()))
+
+
+def test_a_baseline_that_cannot_be_known_is_told():
+    rows = X.copy()
+    rows[0, 1] = np.nan  # which the policy never reads
+    words = words_of(page(X=rows))
+    assert "everything: not known, since not all of these rows can be read" in words
+    assert "Against the best fixed set" in words
+    assert "Against buying everything" not in words
+
+
+def test_rows_of_one_class_have_a_page():
+    words = words_of(page(y=np.full(100, "no")))
+    assert "AUROC;" not in words
+    assert "nan" not in words
+
+
+def test_rows_that_could_pay_for_no_leaf_are_told():
+    words = words_of(page(compared(toy_policy(max_cost=2.0))))
+    assert "50.0 % of the examples could pay for no leaf" in words
+
+
+def test_a_loss_in_money_is_added_to_the_price():
+    policy = compared(toy_policy(loss=[[0, 4], [6, 0]]))
+    words = words_of(page(policy))
+    assert "Together is price plus loss." in words
+
+
+def test_of_many_classes_only_the_frequent_mistakes_are_listed():
+    rng = np.random.default_rng(0)
+    y = rng.integers(14, size=280)
+    rows = np.column_stack([y + rng.normal(0, 0.7, 280), rng.normal(size=280)])
+    model = SensorTreeClassifier(cost_weight=0.001).fit(rows, y)
+    words = words_of(model.report_page(rows, y))
+    assert "What is mistaken most often" in words
+    assert "get each answer (column)" not in words
+
+
+def test_of_many_sensors_those_never_bought_are_counted():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(120, 40))
+    model = SensorTreeClassifier(cost_weight=0.05, structure="chain")
+    model.fit(rows, rows[:, 0] > 0)
+    n_bought = int(model.acquired(rows).any(axis=0).sum())
+    assert f"{40 - n_bought} others" in words_of(
+        model.report_page(rows, rows[:, 0] > 0)
+    )
+
+
+def test_a_loaded_model_gives_the_same_page(two_sensors, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    rows, y, sensors, costs = two_sensors
+    model = SensorTreeClassifier(sensors, costs=costs, cost_weight=0.01).fit(rows, y)
+    save(model, tmp_path / "model.json")
+    assert load(tmp_path / "model.json").report_page(rows, y) == model.report_page(
+        rows, y
+    )
+
+
+# what it is made of -----------------------------------------------------------------------
+
+
+def malicious():
+    """A model in which every name is a script."""
+    policy = compared(toy_policy())
+    sensors = replace(
+        policy.sensors,
+        names=(f"a{SCRIPT}", f"b{SCRIPT}"),
+        column_names=(f"A{SCRIPT}", f"B{SCRIPT}"),
+    )
+    named = {"a": f"a{SCRIPT}", "b": f"b{SCRIPT}"}
+
+    def renamed(subset):
+        return frozenset(named[name] for name in subset)
+
+    from sensortree import Leaf, Node, SensorTree
+
+    tree = SensorTree(Node(renamed("a"), Leaf(renamed("a")), Leaf(renamed("ab"))))
+    return replace(
+        policy,
+        reader=replace(policy.reader, sensors=sensors),
+        tree=tree,
+        classifiers={renamed(s): c for s, c in policy.classifiers.items()},
+        classes=np.array([f"no{SCRIPT}", f"yes{SCRIPT}"]),
+        baselines=tuple(
+            replace(b, sensors=renamed(b.sensors)) for b in policy.baselines
+        ),
+        about=About(SCRIPT, SCRIPT, SCRIPT),
+    )
+
+
+def test_whatever_comes_from_data_is_escaped():
+    y = np.where(X[:, 0] > 0, f"yes{SCRIPT}", f"no{SCRIPT}")
+    rows = X.copy()
+    rows[0, 1] = np.nan  # so that a note names a sensor too
+    text = page(malicious(), rows, y, data=SCRIPT, title=f'"{SCRIPT}')
+    assert "<script" not in text
+    assert text.count("&lt;script&gt;") > 20
+
+
+def test_a_page_loads_nothing_and_runs_nothing():
+    text = page()
+    links = re.findall(r"\w+://[^\s\"'<]*", text)
+    assert set(links) <= {"http://www.w3.org/2000/svg"}  # the name of a language
+    for mark in ("<script", " src=", "@import", "url(", "<link", " onload"):
+        assert mark not in text
+
+
+def test_a_page_follows_the_theme_and_can_be_printed():
+    text = page()
+    assert "@media (prefers-color-scheme:dark)" in text
+    assert "@media print" in text
+    assert '<meta name="viewport"' in text
+
+
+def test_tables_and_pictures_can_be_heard():
+    text = page()
+    tables = re.findall(r"<table[^>]*>", text)
+    assert tables
+    assert all("aria-label=" in tag for tag in tables)
+    assert all("scope=" in tag for tag in re.findall(r"<th\b[^>]*>", text))
+    pictures = re.findall(r"<svg[^>]*>", text)
+    assert len(pictures) == 2
+    assert all('role="img"' in tag and "aria-label=" in tag for tag in pictures)
+
+
+def test_every_tag_is_closed():
+    judge = Balance()
+    judge.feed(page())
+    assert judge.open == []
+
+
+# figures ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("amount", "written"),
+    [
+        (3, "3"),
+        (67.686, "67.69"),
+        (-5.6, "−5.60"),
+        (0.0123, "0.012"),
+        (12345.6, "12,346"),
+    ],
+)
+def test_money_is_written_as_on_a_bill(amount, written):
+    assert money(amount) == written
+
+
+def test_an_interval_names_its_unit_once_and_says_nothing_if_it_is_a_point():
+    assert between(0.194, 0.344, share) == "19.4 to 34.4\u00a0%"
+    assert figure(3.0, (3.0, 3.0 + 1e-12), money) == "3"
+    assert "2 to 4" in html(figure(3.0, (2.0, 4.0), money))
+
+
+# the picture ------------------------------------------------------------------------------
+
+
+def test_policies_at_one_place_are_one_point_with_all_names():
+    ours = Point("this policy", 0, 0.5, 0.4, 0.6, chosen=True)
+    picture = beside([replace(ours, name="nothing", chosen=False), ours], "EUR")
+    assert picture.count("<circle") == 1
+    assert ">this policy, nothing</text>" in picture
+    assert "mean cost per example (EUR)" in picture
+
+
+def test_names_in_the_picture_do_not_lie_on_each_other():
+    points = [Point(f"policy {i}", 3, 0.1 + i / 1000, 0.1, 0.2) for i in range(4)]
+    picture = beside(points, "")
+    heights = [
+        float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>policy \d</text>', picture)
+    ]
+    assert np.diff(sorted(heights)).min() > 12
+
+
+# rules ------------------------------------------------------------------------------------
+
+
+def test_a_rule_tells_who_takes_a_way():
+    stop, buy = plain_rules(toy_policy(), Table(X))  # a > 0 buys b
+    assert (stop.fork, stop.end, buy.end) == (0, ~0, ~1)
+    assert (stop.words, stop.agrees) == ("A is below 0", 1)
+    assert (buy.words, buy.rows) == ("A is at least 0", 100)
+
+
+def test_too_few_rows_have_no_rule():
+    assert plain_rules(toy_policy(), Table(X[40:55])) == ()
+    _, buy = plain_rules(toy_policy(), Table(X[:60]))  # ten of sixty buy
+    assert buy.words is None
+    assert np.isnan(buy.agrees)
+
+
+def test_a_category_can_be_a_rule():
+    """Who smokes is asked more."""
+    rng = np.random.default_rng(0)
+    smokes = rng.integers(2, size=400)
+    test = rng.normal(size=400)
+    y = np.where(smokes == 1, test > 0, False)
+    rows = np.column_stack([smokes, test])
+    model = SensorTreeClassifier(costs={"x0": 0, "x1": 1}, cost_weight=0.05).fit(
+        rows, y
+    )
+    (rule,) = [r for r in plain_rules(model.policy_, Table(rows)) if r.end == ~1]
+    assert rule.agrees == 1
+    assert "is at least" in rule.words
