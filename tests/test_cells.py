@@ -21,7 +21,8 @@ from sensortree.cli.doubts import doubt
 from sensortree.cli.layout import Layout
 from sensortree.cli.problem import pose
 from sensortree.cli.sensors_file import read_sensors_file
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, ModelFileError
+from sensortree.persistence.model import read_model
 from sensortree.persistence.reading import ColumnFormat
 
 
@@ -169,6 +170,7 @@ def test_the_most_frequent_spelling_is_the_one():
         (["20240229"], "YYYYMMDD"),
         (["29 Feb 2024", "1-Mar-24"], "DD Mon YYYY"),
         (["Feb 29, 2024 1:30 PM"], "Mon DD, YYYY"),
+        (["2024/02/29 1:30:05 PM GMT+1"], "YYYY/MM/DD"),
         (["12:30", "9:05"], "HH:MM"),
         (["2023-02-29"], ""),
         (["1.5", "2.5"], ""),
@@ -246,6 +248,20 @@ def test_a_column_that_nearly_tells_the_answer_stays_with_a_warning():
     assert "100.0% of the rows on its own" in found.reason
 
 
+def test_a_number_that_stands_for_nothing_is_doubted_and_can_be_said_to(tmp_path):
+    ages = [str(30 + i % 40) for i in range(95)] + ["999"] * 5
+    found = doubt_about(ages, "age")
+    assert not found.leave_out
+    assert 'age = { missing = ["999"] } under [reading]' in found.reason
+    assert doubt_about([*ages[:95], *["71"] * 5], "age") is None
+    path = tmp_path / "s.toml"
+    path.write_text(
+        '[reading]\nage = { missing = ["999"] }\n[sensors.age]\ncolumns = "age"\ncost = 1'
+    )
+    known = read_sensors_file(path).known["age"]
+    assert np.isnan(numbers(*ages, known=known)[95:]).all()
+
+
 # files ------------------------------------------------------------------------------------
 
 
@@ -298,6 +314,11 @@ def test_titles_and_remarks_are_no_rows(tmp_path):
     assert data.columns["sep"] == ["1", "5"]
     assert data.lines == [4, 5]
     assert any("lines 1, 6 are a title or a remark" in note for note in data.notes)
+
+
+def test_a_row_of_several_lines_goes_by_the_first(tmp_path):
+    data = table(tmp_path, b'a,b\n"x\ny",1\n\nz,2\n')
+    assert data.lines == [2, 5]
 
 
 def test_what_excel_writes_for_itself_is_no_row(tmp_path):
@@ -368,6 +389,17 @@ def test_a_model_knows_how_its_table_was_written(clinic):
         "dose": ColumnFormat(unit="mg", missing=("spilt",)),
         "day": ColumnFormat(date="DD.MM.YYYY"),
     }
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("decimal", ";"), ("thousands", 3), ("unit", None), ("missing", [1]), ("say", 1)],
+)
+def test_a_model_file_that_reads_in_no_known_way_is_refused(clinic, key, value):
+    document = json.loads((clinic / "m.json").read_text())
+    document["reading"][0][key] = value
+    with pytest.raises(ModelFileError, match=rf"reading\[0\]\.{key}"):
+        read_model(document)
 
 
 def test_one_row_is_read_as_the_table_was(clinic, tmp_path):

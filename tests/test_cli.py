@@ -838,6 +838,9 @@ def test_rows_without_a_known_class_are_not_evaluated(folder, tmp_path):
     arguments = ("evaluate", folder / "plain.json", data, "--target", "sick")
     form = document(*arguments)
     assert (form["n_rows"], form["rows_left_out"]) == (19, 1)
+    lines[3][3] = "high"  # of a row that is not asked about
+    write_csv(tmp_path / "data.csv", [HEAD, *lines])
+    assert document(*arguments) == form
     lines[7][7] = "maybe"
     write_csv(tmp_path / "data.csv", [HEAD, *lines])
     result = run(*arguments, code=3)

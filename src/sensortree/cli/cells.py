@@ -48,7 +48,19 @@ NOTHING = frozenset(
         ),
         *("none", "nd", "n/d", "n.d.", "unk", "unknown", "missing", "not done"),
         *("not available", "not known", "no data", "k.a.", "k.a", "unbekannt"),
-        *("#value!", "#div/0!", "#ref!", "#num!", "#name?", "-", "--", "---", "–", "—"),
+        *(
+            "#value!",
+            "#div/0!",
+            "#ref!",
+            "#num!",
+            "#name?",
+            "\\n",
+            "-",
+            "--",
+            "---",
+            "–",
+            "—",
+        ),
         *(".", "..", "...", "?", "??", "???"),
     )
 )
@@ -244,17 +256,16 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
     strays: dict[str, int] = {}
     for cell, count in counts.items():
         value = as_number(cell)
-        if value is not None and (not said or _is_whole(cell)):
+        if _as_text(cell) in known.missing:
+            words[_as_text(cell)] = count
+        elif value is not None and (not said or _is_whole(cell)):
             table[cell] = value
-            continue
-        assert isinstance(cell, str)
-        parts = take_apart(cell)
-        if cell in known.missing or cell.casefold() in NOTHING:
-            words[cell] = count
-        elif parts is None:
-            strays[cell] = count
+        elif (text := _as_text(cell)).casefold() in NOTHING:
+            words[text] = count
+        elif (parts := take_apart(text)) is None:
+            strays[text] = count
         else:
-            special[cell] = parts
+            special[text] = parts
     plain = wanted.decimal_of_file != "," and known == PLAIN_FORMAT and not said
     if special or not plain:
         special |= _written_plainly(table)
@@ -349,6 +360,10 @@ def unit_key(unit: str) -> str:
     """A unit without what does not matter: capitals, a full stop, a plural."""
     key = unit.casefold().replace("μ", "µ").rstrip(".").replace(" ", "")
     return key[:-1] if len(key) > 3 and key.endswith("s") else key
+
+
+def _as_text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else number_text(cell)
 
 
 def _is_whole(cell: Cell) -> bool:

@@ -103,12 +103,13 @@ def _read_text(file: TextIO, path: Path, layout: Layout, notes: list[str]) -> Cs
     numbers: list[int] = []
     remarks: list[int] = []
     reader = csv.reader(chain(sample, lines), delimiter=layout.delimiter, strict=True)
+    number, after = skipped + 1, skipped + 1
     try:
         for row in reader:
+            number, after = after, reader.line_num + skipped + 1
             cells = [cell.strip() for cell in row]
             if not any(cells):
                 continue  # a blank line
-            number = reader.line_num + skipped
             if width > NARROW and _is_remark(cells, width, above=not rows):
                 remarks.append(number)
                 continue

@@ -23,7 +23,10 @@ _YEAR, _MONTH, _DAY = r"(?P<y>\d{4})", r"(?P<m>\d{1,2})", r"(?P<d>\d{1,2})"
 _SHORT = r"(?P<y>\d{4}|\d{2})"
 _NAMED = r"(?P<m>[A-Za-z]{3})[a-z]*\.?"
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(:(?P<second>\d{2})([.,]\d+)?)?"
-_ZONE = r"\s*(?P<half>[AaPp][Mm])?\s*(Z|UTC|[+-]\d{2}:?\d{2})?"
+_ZONE = (
+    r"\s*(?P<half>[AaPp][Mm])?"
+    r"\s*(Z|[A-Z]{3,4}([+-]\d{1,2}(:?\d{2})?)?|[+-]\d{2}(:?\d{2})?)?"
+)
 # The first that reads most cells is taken.
 FORMS = {
     "YYYY-MM-DD": rf"{_YEAR}-{_MONTH}-{_DAY}",

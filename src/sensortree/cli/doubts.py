@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from sensortree.cli.cells import MISSING, cut
 from sensortree.cli.data_file import DataFile
 from sensortree.cli.dates import date_form
+from sensortree.cli.sensors_file import toml_key
 
 ROWS_TO_JUDGE = 20  # with fewer, cells may differ, or be alike, by chance
 MOSTLY = 0.9  # share of different cells from which text names its row
 OFTEN = 0.5  # the same, if the name of the column says so, or for longer text
 WORDS, LETTERS = 4, 40  # mean of a cell from which text is prose
 ROWS_OF_A_LEVEL = 2  # on average; categories with fewer are names
+STAND_INS = (-1, 9, 99, 999, 9999, 99999, -9, -99, -999, -9999, -99999)
 TELLS = 0.99  # share of rows whose class a column tells on its own
 A_NAME = re.compile(
     r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key|nr|no|num|number|mrn|ssn|index|idx|row|"
@@ -75,7 +77,7 @@ def doubt(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | None:
         reason = _about_numbers(data, column, n_filled, n_different)
     if reason:
         return Doubt(reason)
-    return _about_target(data, column, labels)
+    return _about_target(data, column, labels) or _about_stand_ins(data, column)
 
 
 def _about_text(column: str, filled: dict[Any, int], n_filled: int) -> str:
@@ -108,6 +110,28 @@ def _about_numbers(data: DataFile, column: str, n_filled: int, n_different: int)
     if counts_rows or (_is_name(column) and n_different >= OFTEN * n_filled):
         return f"is an identifier ({n_different} different integers in {n_filled} rows)"
     return ""
+
+
+def _about_stand_ins(data: DataFile, column: str) -> Doubt | None:
+    """Whether a number such as 999 stands for nothing: far from all others, and often."""
+    if data.is_text(column):
+        return None
+    values = data.read(column).values
+    values = values[~np.isnan(values)]
+    for number in STAND_INS:
+        others = values[values != number]
+        count = len(values) - len(others)
+        if count < 2 or len(np.unique(others)) < 2:
+            continue
+        least, most = others.min(), others.max()
+        if number < least - (most - least) or number > most + (most - least):
+            return Doubt(
+                f"is {number:g} in {count} rows, far from all others ({least:g} to "
+                f"{most:g}); if that means missing, write {toml_key(column)} = "
+                f'{{ missing = ["{number:g}"] }} under [reading]',
+                leave_out=False,
+            )
+    return None
 
 
 def _is_name(column: str) -> bool:

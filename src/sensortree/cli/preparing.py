@@ -100,8 +100,8 @@ def check(
         say(line, "warning")
     if found["copies"]:
         say(
-            f"{found['copies']} rows are copies of others, in all columns; if they are no "
-            f"examples of their own, take them out.",
+            f"rows that are copies of others, in all columns: {found['copies']}. If they "
+            f"are no examples of their own, take them out.",
             "warning",
         )
     if found["unused_columns"]:

@@ -12,6 +12,7 @@
 
     [reading]                       # columns that are written in another way
     leukocytes = { decimal = ".", thousands = "," }
+    age = { missing = ["999"] }     # words, or numbers, that stand for nothing
 
     [loss]                          # in place of mistake_cost, where classes differ
     0 = 60
@@ -35,7 +36,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -192,8 +193,9 @@ def _reading(section: _Section) -> dict[str, ColumnFormat]:
     forms = {}
     for column in section.values:
         own = section.table(column)
-        own.know(("decimal", "thousands"))
-        forms[column] = _form(own) or PLAIN_FORMAT
+        own.know(("decimal", "thousands", "missing"))
+        missing = own.names("missing") if "missing" in own.values else ()
+        forms[column] = replace(_form(own) or PLAIN_FORMAT, missing=missing)
     return forms
 
 

@@ -98,7 +98,9 @@ def _answered(
     from sensortree.cli.models import labels_for, problems_of, table_for
 
     read, labels = table_for(model, table), labels_for(model, table, target)
-    problems = {**labels.unknown, **problems_of(model, table, read)}
+    found = problems_of(model, table, read)
+    asked = {*labels.rows.tolist(), *labels.unknown}
+    problems = {**labels.unknown, **{r: why for r, why in found.items() if r in asked}}
     _tell(table, (*table.notes, *read.notes), problems)
     if labels.n_empty:
         say(f"{labels.n_empty} rows are left out: their {labels.target} is empty.")
@@ -251,7 +253,8 @@ def explain(
             min=1,
             show_default=False,
             help="Line of the file, as messages and `predict` number it: 2 is the first "
-            "below the header. In a Parquet file, the row from 1. By default the first.",
+            "below the header. In a Parquet file, the row from 1. By default the first "
+            "that can be used.",
         ),
     ] = None,
     output: Annotated[
@@ -287,7 +290,11 @@ def explain(
         check_free(output, force)
     policy = open_model(model)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    line = table.lines[0] if line is None else line
+    read = table_for(policy, table)
+    problems = problems_of(policy, table, read)
+    if line is None:
+        usable = (at for i, at in enumerate(table.lines) if i not in problems)
+        line = next(usable, table.lines[0])
     if line not in table.lines:
         raise typer.BadParameter(
             f"there is no row in {table.unit} {line}; rows are from {table.lines[0]} to "
@@ -295,8 +302,6 @@ def explain(
             param_hint="--line",
         )
     row = table.lines.index(line)
-    read = table_for(policy, table)
-    problems = problems_of(policy, table, read)
     if row in problems:
         raise DataError(f"{table.place(row)}: {problems[row]}.")
     _tell(table, (*table.notes, *read.notes), {})
