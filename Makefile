@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format docs links reproduce wheel constraints clean
+.PHONY: help demo test slow browser check format docs links reproduce wheel constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ test: $(VENV)/all.stamp  ## the default tests (a few minutes on two cores)
 
 slow: $(VENV)/all.stamp  ## the long tests
 	$(BIN)/python -m pytest -m slow
+
+browser: $(VENV)/all.stamp  ## the page in Chromium, its script under Node; installs them as root
+	.ci/browser
+	$(BIN)/python -m pytest tests/test_javascript.py tests/test_page.py tests/test_browser.py
 
 check: $(VENV)/all.stamp  ## formatting, lint, types, import contracts
 	$(BIN)/ruff format --check .

@@ -3,7 +3,7 @@ Boosted leaves
 ==============
 
 A leaf can be any classifier. Boosted trees need no scaling, and take missing readings and
-thresholds as they come; logistic regression needs an imputer and a basis.
+thresholds as they come; for logistic regression gaps are filled and marked.
 """
 
 # %%
@@ -15,9 +15,8 @@ thresholds as they come; logistic regression needs an imputer and a basis.
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.impute import SimpleImputer
 
-from sensortree import Sensor, SensorTreeClassifier, TradeoffDisplay, tradeoff_curve
+from sensortree import SensorTreeClassifier, TradeoffDisplay, tradeoff_curve
 
 
 def make_machines(n, seed):
@@ -36,22 +35,16 @@ columns = {"temperature": [0, 1], "vibration": [2, 3], "oil": [4, 5]}
 costs = {"temperature": 1, "vibration": 3, "oil": 10}
 
 # %%
-# The same tree with two kinds of leaves. The default, logistic regression on squares and
-# products, takes no NaN: its sensors get an imputer. ``classifier="boosted"`` is short
-# for scikit-learn's boosted trees as they are; fewer trees here, to be quick.
+# The same tree with two kinds of leaves. Logistic regression on squares and products takes
+# no NaN: a missing reading becomes the median, and a column says so.
+# ``classifier="boosted"`` is short for scikit-learn's boosted trees as they are; fewer
+# trees here, to be quick.
 
 boosted = HistGradientBoostingClassifier(max_iter=30, learning_rate=0.2)
 models = {
     "boosted leaves": SensorTreeClassifier(columns, costs=costs, classifier=boosted),
     "logistic leaves": SensorTreeClassifier(
-        {
-            name: Sensor(
-                columns[name],
-                cost=costs[name],
-                transformer=SimpleImputer(add_indicator=True),
-            )
-            for name in columns
-        },
+        columns, costs=costs, classifier="logistic2"
     ),
 }
 

@@ -16,11 +16,19 @@ wrong answer costs is in dollars too: then nothing has to be traded off by hand.
 # *Cost-Sensitive Classification*, JAIR 2 (1995). Data and prices are real. That a missed
 # patient costs 8,000 dollars and a false alarm 2,000 is made up.
 
+import warnings
+
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sensortree import Sensor, SensorTreeClassifier, StaticSubsetClassifier, TreeDisplay
+from sensortree import (
+    Sensor,
+    SensorTreeClassifier,
+    StaticSubsetClassifier,
+    TreeDisplay,
+    UnseenWarning,
+)
 from sensortree.demo import load_patients
 
 X, ill = load_patients()
@@ -59,8 +67,11 @@ settings = {
 # The tree
 # --------
 #
-# With thirteen sensors the tree is learned. The discount is in the prices on its edges.
+# With thirteen sensors the tree is learned. The discount is in the prices on its edges. One
+# of the other patients has a code of thal that no training patient has; a model warns of
+# that, unless it is told not to.
 
+warnings.simplefilter("ignore", UnseenWarning)
 model = SensorTreeClassifier(**settings, n_leaves=5).fit(X_train, ill_train)
 display = TreeDisplay.from_estimator(model, X_test, ill_test, unit="dollars").plot()
 

@@ -14,9 +14,14 @@ The rules:
 * An example goes to a vertex only if some leaf there or below can still be reached: no
   sensor on the way is unavailable, and what was spent and what is lacking do not add up, on
   paper, to more than the cap. What is known at the root it buys whenever it can.
-* Where it cannot go as decided, it takes the leaf below the node of the least training
-  risk that can be reached, the first of equals, by that leaf's own way; or it stops at the
-  node if that is better, or before the root if it has come to no node.
+* Where it cannot go as decided for lack of a sensor, and could pay, it takes the detour
+  around one, if there is one that it has not taken yet and whose root can be had and paid
+  for: of the sensors that cannot be had one that every leaf there needs, else another, the
+  first declared of them. From the detour's root it goes on as in the tree.
+* Where it cannot go as decided and takes no detour, it takes the leaf below the node of the
+  least training risk that can be reached, the first of equals, by that leaf's own way; or
+  it stops at the node if that is better, or before the root if it has come to no node. The
+  node is the last that it has decided at, be it of the tree or of a detour.
 * A correction, or an unavailable sensor that was had after all, sends the example from the
   root again. What was paid stays paid.
 """
@@ -26,11 +31,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 EQUAL = Decimal("1e-12")  # risks nearer to each other are equal
+
+
+# What a detour shares with the policy.
+SHARED = ("classes", "cost_weight", "max_cost", "sensors")
 
 
 def money(amount: Any) -> Decimal:
@@ -174,6 +184,16 @@ class Facts:
         self.loss = loss
         # Which prices the decision functions were given as columns.
         self.seen = [list(offers)[int(j)] for j in policy.sensors.varying]
+        self.detours: dict[str, Facts] = {}
+        self.usual_loss = self.flow.total_loss
+        detours = getattr(policy, "detours", None)
+        for name, detour in detours.around.items() if detours else ():
+            form = SimpleNamespace(**{k: getattr(policy, k) for k in SHARED})
+            form.tree, form.decisions = detour.tree, detour.decisions
+            form.flow = detour.flow
+            form.classifiers = {**policy.classifiers, **detours.classifiers}
+            self.detours[name] = Facts(form, offers, loss)
+            self.detours[name].usual_loss = detour.usual_loss
 
     def posterior(self, sensors: frozenset[str], readings: Any) -> Any:
         """Class probabilities with some sensors, (n_classes,)."""
@@ -218,8 +238,10 @@ class Examined:
         self._start()
 
     def _start(self) -> None:
-        self.at = self.facts.root
+        self.route, self.taken = self.facts, list[str]()
+        self.at = self.route.root
         self.last: Spot | None = None
+        self.last_route = self.facts
         self.place: int | None = None
         self.because = {"policy"}
         self.rerouting_loss = 0.0
@@ -268,7 +290,7 @@ class Examined:
             if not self.at.children:
                 self.place = self.at.number
                 return
-            self.last = self.at
+            self.last, self.last_route = self.at, self.route
             chosen = self.at.children[self._score(self.at) > 0]
             if self._may_go_to(chosen):
                 self.at = chosen
@@ -276,7 +298,7 @@ class Examined:
                 self._reroute(chosen)
 
     def _may_go_to(self, spot: Spot) -> bool:
-        if self.last is None and self._within_reach(spot):
+        if spot is self.route.root and self._within_reach(spot):
             return True
         return any(map(self._within_reach, spot.leaves))
 
@@ -293,11 +315,22 @@ class Examined:
 
     def _reroute(self, wanted: Spot) -> None:
         causes = self._causes(wanted)
+        if self.route is not self.facts:
+            causes = {"unavailable"}
         self.because = causes if self.because == {"policy"} else self.because | causes
+        around = self._detour(wanted)
+        if around is not None:
+            self.taken.append(around)
+            self.route = self.facts.detours[around]
+            self.at = self.route.root
+            self.rerouting_loss = self._loss_of_detour()
+            return
+        self.route = self.last_route
         if self.last is None:
             self.place = ~self.facts.n_nodes
+            self.rerouting_loss = 0.0
             return
-        node, flow = self.last.number, self.facts.flow
+        node, flow = self.last.number, self.route.flow
         stop = Decimal(float(flow.stop_loss[node]))
         best, least = None, stop
         for leaf in self.last.leaves:
@@ -314,11 +347,33 @@ class Examined:
         else:
             self.at = best
             loss = flow.leaf_loss[node, best.number]
-        self.rerouting_loss = float(loss - flow.kept_loss[node])
+        more = float(loss - flow.kept_loss[node])
+        self.rerouting_loss = self._loss_of_detour() + more
+
+    def _loss_of_detour(self) -> float:
+        """What the detour that it is on loses beside the usual way."""
+        if self.route is self.facts:
+            return 0.0
+        return float(self.route.flow.total_loss - self.route.usual_loss)
+
+    def _detour(self, wanted: Spot) -> str | None:
+        """The sensor that it is led around."""
+        root = wanted is self.route.root
+        spots = (wanted,) if root else wanted.leaves
+        if not any(self._within_reach(s, stock_matters=False) for s in spots):
+            return None
+        gone = [n for n in self.facts.offers if n in self.unavailable]
+        needed = [n for n in gone if all(n in s.sensors for s in spots)]
+        for name in [*needed, *(n for n in gone if n not in needed)]:
+            new = name in self.facts.detours and name not in self.taken
+            if new and self._within_reach(self.facts.detours[name].root):
+                return name
+        return None
 
     def _causes(self, wanted: Spot) -> set[str]:
         """What alone kept the example from a vertex; either, if it takes both."""
-        spots = wanted.leaves if self.last is not None else (*wanted.leaves, wanted)
+        root = wanted is self.route.root
+        spots = (*wanted.leaves, wanted) if root else wanted.leaves
         found = set()
         if any(self._within_reach(s, stock_matters=False) for s in spots):
             found.add("unavailable")
@@ -338,19 +393,20 @@ class Examined:
 
     def _score(self, spot: Spot) -> float:
         readings = self._readings(spot.sensors)
-        said = self.facts.posterior(spot.sensors, readings)[None, :]
+        said = self.route.posterior(spot.sensors, readings)[None, :]
         prices = np.array([[float(self.till.full[n]) for n in self.facts.seen]])
-        decide = self.facts.decisions[spot.number]
+        decide = self.route.decisions[spot.number]
         return float(decide(readings, said, prices)[0])
 
     @property
     def proba(self) -> Any:
         """Class probabilities where the example stands."""
         if self.place is not None and self.place >= 0:
-            sensors = self.at.sensors
+            sensors, route = self.at.sensors, self.route
         else:
             sensors = frozenset() if self.last is None else self.last.sensors
-        return self.facts.posterior(sensors, self._readings(sensors))
+            route = self.last_route
+        return route.posterior(sensors, self._readings(sensors))
 
     @property
     def label(self) -> Any:

@@ -26,8 +26,7 @@ function reasons(session, { node, score, share, proba, contributions, influences
 
 function answered({ values, prices }) {
   const session = policy.follow(values, { prices });
-  const route = session._route.map(([node, score]) => [node, score > 0]);
-  return { ...session.decision(), route };
+  return { ...session.decision(), route: session.passed };
 }
 
 function followed({ given, events }) {

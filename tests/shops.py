@@ -13,7 +13,11 @@ import pandas as pd
 from referee import Calculator, Examined, Facts, Offer, finish, money
 from sklearn.linear_model import LogisticRegression
 
-from sensortree import Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTree, SensorTreeClassifier
+from sensortree.policy.classifiers import ConstantScorer
+from sensortree.policy.decisions import PARTS, DecisionFeatures, DecisionFunction
+from sensortree.policy.detours import Detour, Detours
+from sensortree.policy.flow import Flow
 
 TRAINING_ROWS, ROWS = 40, 10
 
@@ -272,9 +276,56 @@ def shaken(rng: np.random.Generator, shop: Shop, loss: Any) -> Shop:
         ways = [till.lacking(leaf.path, ()) for leaf in open_till.facts.root.leaves]
         cap = max(cap, float(min(till.bill(way, ()) for way in ways)))
     policy = replace(policy, max_cost=cap)
+    if rng.random() < 0.5:
+        policy = replace(policy, detours=random_detours(rng, policy, shop.offers))
     model = copy.copy(shop.model)
     model.policy_ = policy
     return replace(shop, model=model, facts=Facts(policy, shop.offers, loss))
+
+
+def random_detours(
+    rng: np.random.Generator, policy: Any, offers: Mapping[str, Offer]
+) -> Detours:
+    """Trees at random around some sensors, with classifiers that answer at random."""
+    around, classifiers = {}, {}
+    n_classes = len(policy.classes)
+    width_of = dict(zip(policy.sensors.names, policy.reader.widths, strict=True))
+    for name in offers:
+        if rng.random() < 0.3:
+            continue
+        left = {
+            n: offer
+            for n, offer in offers.items()
+            if name not in policy.sensors.closure(n)
+        }
+        tree = SensorTree.from_dict(random_tree(rng, left))
+        decisions = []
+        for node in tree.nodes:
+            width = sum(width_of[n] for n in node.sensors)
+            width += n_classes + (2 if n_classes > 2 else 1)
+            width += len(policy.sensors.varying)
+            features = DecisionFeatures(
+                PARTS["posterior+raw"],
+                np.zeros(width),
+                np.ones(width),
+                np.zeros(width, dtype=bool),
+            )
+            decisions.append(DecisionFunction(features, rng.normal(size=width + 1)))
+        shape = tree.n_nodes, tree.n_leaves
+        flow = Flow(
+            np.ones(tree.n_nodes),
+            np.ones((tree.n_leaves, n_classes)),
+            rng.integers(0, 6, shape) / 10,
+            rng.integers(0, 9, tree.n_nodes) / 10,
+            rng.integers(0, 6, tree.n_nodes) / 10,
+            0.5,
+        )
+        around[name] = Detour(tree, tuple(decisions), flow, 0.25)
+        for vertex in (*tree.leaves, *tree.nodes):
+            if vertex.sensors not in {**policy.classifiers, **classifiers}:
+                said = ConstantScorer(rng.dirichlet(np.ones(n_classes)))
+                classifiers[vertex.sensors] = said
+    return Detours(around, classifiers)
 
 
 def random_cap(rng: np.random.Generator, shop: Shop, how_often: float) -> float | None:

@@ -190,10 +190,13 @@ BAD = {
     "too few": ("sepal", [1.0], DataError, "told 1 values, but reads 2 columns"),
     "unknown column": ("sepal", {"x0": 1, "x9": 2}, DataError, "column 'x9', which"),
     "missing column": ("sepal", {"x0": 1}, DataError, "nothing for column 'x1'"),
-    "text": ("sepal", ["a", "b"], DataError, "values that are not numbers"),
-    "NaN": ("sepal", [np.nan, 1], DataError, "NaN in row 0 of sensor 'sepal'"),
-    "None": ("sepal", [None, 1], DataError, "NaN in row 0 of sensor 'sepal'"),
-    "infinity": ("sepal", [np.inf, 1], DataError, "infinity in row 0"),
+    "text": (
+        "sepal",
+        ["a", "b"],
+        DataError,
+        "'a' of sensor 'sepal', column 'x0', is not",
+    ),
+    "infinity": ("sepal", [np.inf, 1], DataError, "infinity of sensor 'sepal'"),
 }
 
 

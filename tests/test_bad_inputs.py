@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 
 from sensortree import (
     DataError,
@@ -267,18 +269,20 @@ CASES = {
     "negative cost weight": (
         fit(TWO, cost_weight=-0.1),
         ParameterError,
-        "The 'cost_weight' parameter of SensorTreeClassifier must be a float in the range "
-        "[0.0, inf). Got -0.1 instead.",
+        "The 'cost_weight' parameter of SensorTreeClassifier must be a str among "
+        "{'auto'} or a float in the range [0.0, inf). Got -0.1 instead.",
     ),
     "NaN cost weight": (
         fit(TWO, cost_weight=float("nan")),
         ParameterError,
-        "The 'cost_weight' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'cost_weight' parameter of SensorTreeClassifier must be a str among "
+        "{'auto'} or a float in the range",
     ),
     "infinite cost weight": (
         fit(TWO, cost_weight=float("inf")),
         ParameterError,
-        "The 'cost_weight' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'cost_weight' parameter of SensorTreeClassifier must be a str among "
+        "{'auto'} or a float in the range",
     ),
     "unknown structure": (
         fit(TWO, structure="forest"),
@@ -370,11 +374,15 @@ CASES = {
         ValueError,
         "Expected 2D array, got 1D array instead",
     ),
-    "NaN that the leaf classifier cannot take": (
-        fit({"a": [0], "b": [1, 2]}, with_value(np.nan), classifier="logistic2"),
+    "NaN that a transformer gives and the leaf classifier cannot take": (
+        fit(
+            {"a": [0], "b": Sensor([1, 2], transformer=StandardScaler())},
+            with_value(np.nan),
+            classifier="logistic2",
+        ),
         DataError,
-        "NaN in row 3 of sensor 'b', column 'x1'; give the sensor a transformer, such as "
-        "SimpleImputer(), or use a classifier that accepts NaN, such as "
+        "NaN in row 3 of sensor 'b', column 'x1'; leave out its transformer, since gaps "
+        "are then filled, or use a classifier that accepts NaN, such as "
         "HistGradientBoostingClassifier().",
     ),
     "infinity": (
@@ -389,16 +397,46 @@ CASES = {
         "sensor 'b' holds nothing but NaN; leave it out, since there is nothing to learn "
         "from it.",
     ),
-    "text without a transformer (pandas)": (
-        fit(TWO, FRAME.assign(age="old")),
+    "dates": (
+        fit(TWO, FRAME.assign(age=pd.Timestamp("2026-05-01"))),
         DataError,
-        "column 'age' of sensor 'a' holds String rather than numbers; give the sensor a "
-        "transformer: Sensor([...], transformer=OneHotEncoder()).",
+        "column 'age' of sensor 'a' holds dates; turn it into a number that means "
+        "something, such as the days since an event: (X['date'] - X['birth']).dt.days in "
+        "pandas, or leave it out.",
     ),
-    "text without a transformer (polars)": (
-        fit(TWO, pl.DataFrame(X, schema=list(FRAME)).with_columns(age=pl.lit("old"))),
+    "dates (polars)": (
+        fit(
+            TWO,
+            pl.DataFrame(X, schema=list(FRAME)).with_columns(age=date(2026, 5, 1)),
+        ),
         DataError,
-        "column 'age' of sensor 'a' holds String rather than numbers",
+        "column 'age' of sensor 'a' holds dates",
+    ),
+    "dates among objects": (
+        fit(TWO, FRAME.assign(age=pd.Series([date(2026, 5, 1)] * 40, dtype=object))),
+        DataError,
+        "column 'age' of sensor 'a' holds dates",
+    ),
+    "lists in cells": (
+        fit(TWO, FRAME.assign(age=[[1, 2]] * 40)),
+        DataError,
+        "column 'age' of sensor 'a' holds a list; a column holds numbers or text. Leave "
+        "it out, or give its sensor a transformer.",
+    ),
+    "text that is different in every row": (
+        fit(TWO, FRAME.assign(age=[f"patient {i}" for i in range(40)])),
+        DataError,
+        "column 'age' of sensor 'a' holds 40 different texts in 40 rows; there is nothing "
+        "to learn from what hardly ever comes again. Leave it out, or turn it into what "
+        "matters of it.",
+    ),
+    "numbers of which one is text": (
+        fit(TWO, FRAME.assign(age=[f"{v:.3f}" for v in X[1:, 0]] + ["n/a"])),
+        DataError,
+        "column 'age' of sensor 'a' holds text, but 39 of its 40 different values are "
+        "numbers; 'n/a' is not. Make it numbers, pandas.to_numeric(X[...], "
+        "errors='coerce'), or, if they are names, a category: "
+        "X[...].astype('category').",
     ),
     "negative sample weight": (
         fit(TWO, sample_weight=-np.ones(40)),
@@ -426,10 +464,17 @@ CASES = {
         ValueError,
         "The feature names should match those that were passed during fit.",
     ),
-    "NaN in a sensor that is acquired": (
-        lambda: fitted().predict(FRAME.assign(age=np.nan)),
+    "text in a column of numbers": (
+        lambda: fitted().predict(FRAME.assign(age="old")),
         DataError,
-        "NaN in row 0 of sensor 'a', column 'age'",
+        "'old' in row 0 of sensor 'a', column 'age', is not a number, as all were in "
+        "training; correct it, or give NaN if it is missing.",
+    ),
+    "NaN where training never missed a value, if strict": (
+        lambda: fitted().set_strict().predict(FRAME.assign(age=np.nan)),
+        DataError,
+        "values that training never saw: no value in row 0, column 'age' of sensor 'a', "
+        "which training never missed",
     ),
     # the program
     "child before its parent": (

@@ -39,7 +39,6 @@ def browser():
     path = find_chromium()
     assert path is not None
     with Chromium(path) as chromium:
-        chromium.call("Browser.grantPermissions", permissions=["clipboardReadWrite"])
         yield chromium
 
 
@@ -93,7 +92,7 @@ def choose(page: Chromium, at: int, words: str) -> None:
     )
 
 
-# answers ------------------------------------------------------------------------------------
+# answers ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -118,13 +117,12 @@ def check_rows(page: Chromium, model: Any, X: Any, prices: Any) -> None:
     found = page.run(
         f"{rows}.map(({{values, prices}}) => {{"
         "const session = sensortree.policy.follow(values, {prices});"
-        "const route = session._route.map(([node, score]) => [node, score > 0]);"
-        "return {...session.decision(), route}; })"
+        "return {...session.decision(), route: session.passed}; })"
     )
     assert differences(found, python_rows(model, X, prices)) == []
 
 
-# a person -----------------------------------------------------------------------------------
+# a person ---------------------------------------------------------------------------------
 
 
 def test_a_person_with_a_keyboard_comes_to_the_answer(page):
@@ -184,7 +182,7 @@ def test_back_correct_unavailable_stop_and_restart_do_what_they_say(page):
     session.unavailable(sensor)
     assert heading(browser) == said(session)
     assert f"{sensor}: not available" in text(browser)
-    browser.click_button(f"Ask for {sensor} again")
+    browser.click_button(f"Ask again for {sensor}")
     assert heading(browser) == second
 
     browser.click_button("Stop here")
@@ -224,21 +222,26 @@ def finish(browser: Chromium, answers: dict[str, list[Any]]) -> None:
 ANSWERS = {"history": [52, "f"], "pain": ["some"], "blood": [0.7]}
 
 
-def test_what_is_copied_is_pythons_decision_and_can_be_resumed_there(page):
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "forbidden"])
+def test_what_is_copied_is_pythons_decision_and_can_be_resumed_there(allowed, page):
+    """Where the clipboard may not be written, the text stands below, to be copied."""
     model = clinic()
     browser = page(model)
+    kinds = ["clipboardReadWrite", "clipboardSanitizedWrite"] if allowed else []
+    browser.call("Browser.grantPermissions", permissions=kinds)
     finish(browser, ANSWERS)
     browser.click_button("Copy as JSON")
     browser.wait("document.querySelector('[role=status]:not(.unseen)').textContent")
-    copied = json.loads(browser.run("navigator.clipboard.readText()"))
+    if allowed:
+        text = browser.run("navigator.clipboard.readText()")
+    else:
+        text = browser.run("document.querySelector('textarea').value")
+    copied = json.loads(text)
     session = model.policy_.resume(copied["session"])
-    decision = session.decision()
-    assert copied["decision"]["label"] == decision.label
-    assert copied["decision"]["spent"] == decision.spent
-    assert copied["decision"]["acquired"] == list(decision.acquired)
-    assert list(copied["decision"]["proba"].values()) == pytest.approx(
-        decision.proba.tolist(), abs=1e-12
-    )
+    decision = session.decision().to_dict()
+    proba = decision.pop("proba")
+    assert copied["decision"].pop("proba") == pytest.approx(proba, abs=1e-12)
+    assert copied["decision"] == decision
 
 
 def test_the_answer_says_what_was_spent_why_and_shows_the_way(page):
@@ -260,7 +263,7 @@ def test_the_answer_says_what_was_spent_why_and_shows_the_way(page):
 
 
 def test_prices_that_differ_are_asked_for_first(page):
-    model, X, _ = models.fitted("price column")
+    model, _, _ = models.fitted("price column")
     browser = page(model)
     assert heading(browser) == "Prices of this example"
     browser.type("-1")
@@ -315,11 +318,10 @@ def test_numbers_are_read_as_the_language_writes_them(page):
 def test_a_category_that_training_did_not_see_can_be_written(page):
     model = clinic()
     browser = page(model)
-    browser.type("60")
+    browser.type("30")
     choose(browser, 1, "m")
     browser.click_button("Go on")
-    while heading(browser).partition(": ")[2] != "pain":
-        browser.click_button("Not available")
+    assert heading(browser) == "Question 2: pain"
     choose(browser, 0, "something else")
     browser.click_button("Go on")
     assert "Write what it is." in text(browser)
@@ -363,7 +365,8 @@ def test_a_large_tree_is_folded_where_the_way_does_not_go(page):
     browser = page(model)
     browser.look(*SIZES["phone"], dark=False)
     finish(browser, {name: [0.5] for name in "abcd"})
-    assert browser.run("document.querySelectorAll('svg.tree text').length") <= 12
+    lines = browser.run("document.querySelectorAll('svg.tree text').length")
+    assert lines < model.tree_.n_leaves
     assert " ends" in browser.run("document.querySelector('svg.tree').textContent")
     assert browser.run("document.documentElement.scrollWidth") == 390
 
@@ -382,7 +385,7 @@ def test_of_many_answers_the_likeliest_are_named(page):
     assert shown[-1].startswith(f"{len(model.classes_) - 6} more answers")
 
 
-# looks --------------------------------------------------------------------------------------
+# looks ------------------------------------------------------------------------------------
 
 
 def screens(page: Any) -> Any:

@@ -436,5 +436,5 @@ def test_a_sensors_file_says_how_numbers_are_written(tmp_path):
     for text, least in ((sensors.read_text(), 1.105), (otherwise, 1105)):
         sensors.write_text(text)
         file = read_sensors_file(sensors)
-        problem = pose(read_data(data), file, None, allow_missing=False)
+        problem = pose(read_data(data), file, None)
         assert problem.X.min() == least

@@ -450,7 +450,7 @@ def test_what_changed_is_the_share_among_training_rows_that_went_the_same_way():
     bought = model.acquired(frame)[:, 1]
     assert 0 < bought.sum() < 400
     intake = policy.places[~0].classifier
-    reading = policy.reader.read(Table(frame), 0, np.arange(400))
+    reading = policy.reader.read(Table(frame), 0, np.arange(400))[0]
     before = policy.classes[intake.predict(reading)]
     changed = (before != model.predict(frame))[bought].mean()
     row = int(np.flatnonzero(bought)[0])

@@ -160,8 +160,8 @@ def test_every_kind_of_a_model_file_runs_in_javascript():
 def test_a_section_that_the_runtime_does_not_know_is_refused():
     document = write_model(models.fitted("money")[0], None)
     check_runnable(document)
-    with pytest.raises(ModelFileError, match="section 'detours'"):
-        check_runnable({**document, "detours": {}})
+    with pytest.raises(ModelFileError, match="section 'shortcuts'"):
+        check_runnable({**document, "shortcuts": {}})
 
 
 # words ------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def test_columns_are_checked_by_number_and_by_name():
         loaded.predict(X[["q", "p", "r", "s", "price"]])
     with pytest.raises(DataError, match="two-dimensional"):
         loaded.predict(X.to_numpy()[0])
-    with pytest.raises(DataError, match="column 1 of X must hold numbers"):
+    with pytest.raises(DataError, match="'text' in row 0 of sensor 'a', col"):
         loaded.predict(X.assign(q="text"))
 
 

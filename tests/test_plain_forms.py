@@ -137,6 +137,7 @@ def test_a_decision_as_a_dict():
         "stopped_because": "unavailable",
         "rerouting_loss": pytest.approx(0.1),
         "unavailable": {"b": "out of order"},
+        "around": None,
     }
 
 

@@ -105,6 +105,14 @@ def test_a_page_says_what_the_model_is_about():
     assert "buy b (3 EUR)" in words
 
 
+def test_examples_that_the_model_was_learned_from_are_warned_of():
+    policy = replace(compared(toy_policy()), about=About(data="ward.csv"))
+    warning = "expect less of new examples"
+    assert warning in page(policy, data="ward.csv")
+    assert warning not in page(policy, data="new.csv")
+    assert warning not in page(policy)
+
+
 def test_the_title_can_be_given():
     assert "<h1>Ward 7</h1>" in page(title="Ward 7")
 

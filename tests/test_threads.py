@@ -45,8 +45,8 @@ def values(model, X, row, columns):
     return np.asarray(block, dtype=object).ravel().tolist()
 
 
-def asked(model, X, prices, row):
-    """The decision about a row that is told sensor by sensor."""
+def asked(model, X, prices, row, without=None):
+    """The decision about a row that is told sensor by sensor, but for one of them."""
     sensors, own = model.sensors_, {}
     for at in sensors.varying:
         column = sensors.terms[at].price_column
@@ -56,6 +56,8 @@ def asked(model, X, prices, row):
         own[sensors.names[at]] = float(price)
 
     def oracle(sensor, columns):
+        if sensor == without:
+            return None
         return values(model, X, row, sensors.columns[sensors.index(sensor)])
 
     return model.policy_.acquire(oracle, prices=own).to_dict()
@@ -71,7 +73,8 @@ def answers(model, X, prices):
     for row in range(12):
         own = None if prices is None else prices[row]
         told.append(model.explain(X[row : row + 1], own).to_dict())
-        told.append(asked(model, X, prices, row))
+        missed = (None, *model.sensors_.names)
+        told += [asked(model, X, prices, row, without) for without in missed]
     return told
 
 
@@ -84,6 +87,19 @@ def test_threads_are_answered_as_if_they_were_alone(kind, tmp_path, switching):
     together = in_threads(lambda number: answers(fresh, X, prices))
     for one in together:
         assert one == alone
+
+
+def test_threads_that_work_out_detours_at_once_hold_the_same_ones(monkeypatch):
+    # Every thread works them out before any is done; a session compares by identity.
+    gate, policy = Barrier(N_THREADS), toy_policy()
+
+    def slowly(self):
+        gate.wait(10)
+        return {"b": replace(self)}
+
+    monkeypatch.setattr(type(policy), "_detour_policies", slowly)
+    found = in_threads(lambda number: policy.around["b"])
+    assert all(each is found[0] for each in found)
 
 
 # sessions ---------------------------------------------------------------------------------

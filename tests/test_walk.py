@@ -59,10 +59,10 @@ def test_within_is_at_most():
 class CountingReader(SensorReader):
     """A reader that keeps the names of what it read."""
 
-    seen: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
     def read(self, table, sensor, rows):
-        self.seen.append(self.sensors.names[sensor])
+        self.names.append(self.sensors.names[sensor])
         return super().read(table, sensor, rows)
 
 
@@ -71,4 +71,4 @@ def test_explaining_walks_once():
     old = policy.reader
     reader = CountingReader(old.sensors, old.transformers, old.widths, old.allow_nan)
     explain(replace(policy, reader=reader), Table(ROW))
-    assert reader.seen == ["a", "b"]
+    assert reader.names == ["a", "b"]

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         SessionError,
         SolverError,
         TreeError,
+        UnseenWarning,
         WideBasisWarning,
     )
     from sensortree.learning.timing import FitReport
@@ -133,6 +134,7 @@ __all__ = [
     "TradeoffDisplay",
     "TreeDisplay",
     "TreeError",
+    "UnseenWarning",
     "WideBasisWarning",
     "__version__",
     "acquisition_cost_scorer",

@@ -16,6 +16,7 @@
     CertificateWarning           (UserWarning)   the gap is larger than asked for
     FewRowsWarning               (UserWarning)   too few rows of a class to hold any out
     BudgetWarning                (UserWarning)   no point of a curve meets a budget or error
+    UnseenWarning                (UserWarning)   values that training never saw
     PriceWarning                 (UserWarning)   sensors can never pay, or nothing is bought
 
 Each is also the built-in exception in brackets, so ``except ValueError`` keeps working.
@@ -80,3 +81,7 @@ class PriceWarning(UserWarning):
 
 class BudgetWarning(UserWarning):
     """No point of a trade-off curve meets the budget or the error asked for."""
+
+
+class UnseenWarning(UserWarning):
+    """Values that training never saw: a new text, a number far away, a first gap."""

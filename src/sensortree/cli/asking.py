@@ -22,6 +22,7 @@ ADVICE = (
     "leave."
 )
 
+
 NEEDED = 'this model needs {}; type it, or "?" if the sensor cannot be had.'
 
 
@@ -58,12 +59,13 @@ def ask(
             help="Price of a sensor for this example, where prices differ; repeatable.",
         ),
     ] = None,
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Ask for one sensor after the other until the model decides."""
     from sensortree.cli.models import open_model
 
-    loaded = open_model(model)
+    loaded = open_model(model, strict)
     session = loaded.policy_.session(limit=limit, prices=_prices(price, loaded))
     if stdin:
         _converse(session)
@@ -103,7 +105,8 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
         session.tell(step.sensor, values)
     except DataError as error:
         lacking = [c for c, v in zip(step.columns, values, strict=True) if v != v]
-        said = f"{error}" if not lacking else NEEDED.format(", ".join(lacking))
+        old = model.policy_.reader.seen is None  # it cannot fill what is missing
+        said = NEEDED.format(", ".join(lacking)) if lacking and old else f"{error}"
         typer.echo(f"  {said}", err=True)
 
 
@@ -123,10 +126,6 @@ def _value(
             value = read_typed(model, column, typed)
         if value is None:
             typer.echo(f"  {typed!r} is not a number.", err=True)
-        elif categories is not None and value == value and value not in categories:
-            known = ", ".join(map(str, categories[:12]))
-            more = ", ..." if len(categories) > 12 else ""
-            typer.echo(f"  {typed!r} is not known; it may be {known}{more}", err=True)
         else:
             return value
 

@@ -76,7 +76,7 @@ def fit(
         )
     check_free(output, force)
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, classifier)
+    problem = _pose(data, sensors, target, layout)
     chosen = {
         **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
@@ -138,7 +138,7 @@ def curve(
     if plot is not None:
         check_free(plot, force, "--plot")
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, classifier)
+    problem = _pose(data, sensors, target, layout)
     estimator = SensorTreeClassifier(
         **problem.settings(None, max_cost, mistake_cost),
         classifier=classifier.value,
@@ -178,7 +178,7 @@ def compare(
     from sensortree.cli.layout import Layout
 
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, classifier)
+    problem = _pose(data, sensors, target, layout)
     chosen = {
         **problem.settings(None, max_cost, mistake_cost),
         "classifier": classifier.value,
@@ -206,7 +206,6 @@ def _pose(
     sensors: Path,
     target: str | None,
     layout: Layout,
-    classifier: options.Classifier,
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.data_file import read_data
@@ -215,8 +214,7 @@ def _pose(
 
     file = read_sensors_file(sensors)
     table = read_data(data, layout)
-    boosted = classifier is options.Classifier.boosted
-    problem = pose(table, file, target, allow_missing=boosted)
+    problem = pose(table, file, target)
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:
         say(note)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +22,18 @@ from sensortree.persistence import load
 from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
 from sensortree.persistence.saved import SavedModel
 from sensortree.policy.masked import MaskedPolicy
-from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide
+from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
 from sensortree.text import listed
 from sensortree.tree.tree import Leaf, Node
 
 Categories = dict[str, tuple[Any, ...]]
 
 
-def open_model(path: Path) -> SavedModel:
+def open_model(path: Path, strict: bool = False) -> SavedModel:
     """Load a model file; its name is in whatever is wrong with it."""
     try:
-        return load(path)
+        loaded: SavedModel = load(path).set_strict(strict)
+        return loaded
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
 
@@ -52,7 +54,9 @@ def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
     if isinstance(transform, (OneHot, Ordinal)):
         return list(transform.categories)
     if isinstance(transform, InTurn):
-        return _categories(transform.steps[0], n_columns)
+        first, *rest = transform.steps
+        typed = isinstance(first, Typed) and rest  # which leaves columns where they are
+        return _categories(rest[0] if typed else first, n_columns)
     known: list[tuple[Any, ...] | None] = [None] * n_columns
     if isinstance(transform, SideBySide):
         for at, part in transform.parts:
@@ -260,7 +264,10 @@ def _unreadable_and_bought(
     for j, (name, columns) in enumerate(
         zip(sensors.names, sensors.columns, strict=True)
     ):
-        takes_missing = reader.allow_nan or name in reader.transformers
+        # A model that knows what it saw also knows what to put where nothing is.
+        takes_missing = (
+            reader.allow_nan or name in reader.transformers or reader.seen is not None
+        )
         for column in columns:
             label = sensors.column_names[column]
             wrong = table.unreadable.get(label, {})
@@ -290,25 +297,41 @@ def _refused(
     if not rows.size:
         return {}
     try:
-        model.predict(X[rows])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whoever asks for the answers is told
+            model.predict(X[rows])
     except DataError as error:
         if len(rows) == 1:
-            return {int(rows[0]): re.sub(r" in row \d+\b", "", str(error))}
+            return {int(rows[0]): re.sub(r"row 0, | in row 0\b(?!,)", "", str(error))}
         half = len(rows) // 2
         return {**_refused(model, X, rows[:half]), **_refused(model, X, rows[half:])}
     return {}
 
 
 @contextmanager
-def rows_as_lines(data: DataFile) -> Iterator[None]:
-    """Say in which line of the file the row is that the library complains about."""
-    try:
-        yield
-    except DataError as error:
-        found = re.search(r"\brow (\d+)\b", str(error))
-        if found is None or int(found[1]) >= len(data):
-            raise DataError(f"{data.path}: {error}") from error
-        raise DataError(
-            f"{data.path}: {error} Row {found[1]} is {data.unit} "
-            f"{data.lines[int(found[1])]} of the file."
-        ) from error
+def rows_as_lines(data: DataFile, rows: Sequence[int]) -> Iterator[None]:
+    """Say in which line of the file a row is that the library complains about.
+
+    `rows` are the rows of the file that the library is given.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except DataError as error:
+            raise DataError(
+                f"{data.path}: {in_lines(str(error), data, rows)}"
+            ) from error
+    told = {(in_lines(str(w.message), data, rows), w.category): None for w in caught}
+    for message, category in told:
+        warnings.warn(message, category, stacklevel=2)
+
+
+def in_lines(message: str, data: DataFile, rows: Sequence[int]) -> str:
+    """A message of the library, with lines of the file in place of rows."""
+
+    def line(found: re.Match[str]) -> str:
+        row = int(found[1])
+        return f"{data.unit} {data.lines[rows[row]]}" if row < len(rows) else found[0]
+
+    return re.sub(r"\brow (\d+)\b", line, message)

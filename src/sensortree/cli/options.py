@@ -183,3 +183,9 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace a file that is there already.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Refuse values that training never saw, instead of warning."
+    ),
+]

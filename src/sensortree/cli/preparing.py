@@ -90,7 +90,7 @@ def check(
 
     file = read_sensors_file(sensors)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    problem = pose(table, file, target, allow_missing=True)
+    problem = pose(table, file, target)
     found = summarise(problem)
     found["doubts"] = doubts_about(problem)
     found["copies"] = count_copies(problem)

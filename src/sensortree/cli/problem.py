@@ -102,13 +102,8 @@ class Problem:
         }
 
 
-def pose(
-    data: DataFile, file: SensorsFile, target: str | None, allow_missing: bool
-) -> Problem:
-    """Put a data file and a declaration of sensors together.
-
-    `allow_missing` says that the leaf classifiers can take missing numbers.
-    """
+def pose(data: DataFile, file: SensorsFile, target: str | None) -> Problem:
+    """Put a data file and a declaration of sensors together."""
     target = target or file.target
     if target is None:
         raise SensorError(
@@ -127,7 +122,7 @@ def pose(
             data.require(column, f"[sensors.{name}] of {file.path}")
         if isinstance(sensor.cost, str):
             data.require(sensor.cost, f"the cost of [sensors.{name}] of {file.path}")
-    read = {column: _column(data, file, column, allow_missing) for column in columns}
+    read = {column: _column(data, file, column) for column in columns}
     sensors = {name: _sensor(sensor, columns) for name, sensor in file.sensors.items()}
     said = columns_note({column: found.notes for column, found in read.items()})
     return Problem(
@@ -239,9 +234,7 @@ class Read(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def _column(
-    data: DataFile, file: SensorsFile, column: str, allow_missing: bool
-) -> Read:
+def _column(data: DataFile, file: SensorsFile, column: str) -> Read:
     """Read a column of a sensor, or of prices."""
     owner = {c: name for name, s in file.sensors.items() for c in s.columns}
     if column not in owner:
@@ -250,27 +243,23 @@ def _column(
     sensor = owner[column]
     steps = file.sensors[sensor].steps.get(column, ())
     if "date" in steps:
-        read = _dates(data, column, sensor, file)
-    elif "one-hot" in steps and _is_category(data, column):
+        return _dates(data, column, sensor, file)
+    if _is_category(data, column, steps):
         return _texts(data, column)
-    else:
-        remedy = f'give [sensors.{sensor}] of {file.path} transformer = "one-hot"'
-        found = data.read(column)
-        if found.has_two_units:
-            remedy = f"bring the column to one unit, or {remedy}"
-        read = Read(
-            data.numbers(column, f"correct it, or {remedy}."), found.form, found.notes()
-        )
-    if not allow_missing and not {"one-hot", "impute"} & set(steps):
-        _check_present(data, column, read.values, sensor, file)
-    return read
+    remedy = (
+        f"correct it, or take {' and '.join(steps)} from [sensors.{sensor}] of "
+        f"{file.path}, which is for numbers."
+    )
+    values = data.numbers(column, remedy)
+    return Read(values, data.read(column).form, data.read(column).notes())
 
 
-def _is_category(data: DataFile, column: str) -> bool:
-    """Whether a column that is to be one-hot is read as text."""
-    if data.is_text(column) or data.is_blurred(column):
-        return True
-    return bool(data.read(column).strays)
+def _is_category(data: DataFile, column: str, steps: tuple[str, ...]) -> bool:
+    """Whether a column is read as text."""
+    if "one-hot" in steps:  # codes, of which no digit must be lost
+        codes = data.is_blurred(column) or bool(data.read(column).strays)
+        return codes or data.is_text(column)
+    return not steps and data.is_text(column)
 
 
 def _texts(data: DataFile, column: str) -> Read:
@@ -282,7 +271,17 @@ def _texts(data: DataFile, column: str) -> Read:
     pairs = [f"{cut(t)} is read as {cut(b)}" for t, b in best.items() if t != b]
     more = f" and {len(pairs) - 3} more like this" if len(pairs) > 3 else ""
     notes = [", ".join(pairs[:3]) + more] if pairs else []
+    if data.read(column).has_two_units:
+        notes.append(
+            f"numbers in two units are read as text; {_two_units(data, column)}"
+        )
     return Read(values, notes=notes)
+
+
+def _two_units(data: DataFile, column: str) -> str:
+    other = next(iter(data.read(column).other_units))
+    usual = data.read(column).form.unit
+    return f"bring {cut(other)} and its like to {usual!r}"
 
 
 def _dates(data: DataFile, column: str, sensor: str, file: SensorsFile) -> Read:
@@ -309,22 +308,6 @@ def _prices(data: DataFile, file: SensorsFile, column: str) -> NDArray[np.float6
             f"a number of at least 0."
         )
     return values
-
-
-def _check_present(
-    data: DataFile,
-    column: str,
-    values: NDArray[np.float64],
-    sensor: str,
-    file: SensorsFile,
-) -> None:
-    missing = np.flatnonzero(np.isnan(values))
-    if missing.size:
-        raise DataError(
-            f"{data.place(int(missing[0]), column)} is empty ({missing.size} of the column "
-            f'are); give [sensors.{sensor}] of {file.path} transformer = "impute", or '
-            f"use --classifier boosted."
-        )
 
 
 def _sensor(declared: Declared, columns: Sequence[str]) -> Sensor:

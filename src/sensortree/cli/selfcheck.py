@@ -48,12 +48,15 @@ def check_answers(model: SavedModel, n_rows: int = N_ROWS) -> int:
 
 
 def made_up_rows(model: SavedModel, n_rows: int) -> NDArray[Any]:
-    """Rows of random numbers and known categories, the same for every call."""
+    """Rows of numbers and categories such as training had, the same for every call."""
     rng = np.random.default_rng(0)
-    categories = categories_of(model)
+    categories, seen = categories_of(model), model.policy_.reader.seen_by_column
     columns: list[NDArray[Any]] = []
-    for name in model.sensors_.column_names:
+    for at, name in enumerate(model.sensors_.column_names):
         values: NDArray[Any] = np.abs(rng.normal(size=n_rows) * 3)
+        before = seen.get(at)
+        if before is not None and before.low is not None and before.high is not None:
+            values = rng.uniform(before.low, before.high, size=n_rows)
         if name in categories:
             drawn = rng.integers(len(categories[name]), size=n_rows)
             values = np.array([categories[name][i] for i in drawn], dtype=object)

@@ -144,8 +144,6 @@ def _section(
     data: DataFile, name: str, columns: list[str], doubts: Mapping[str, Doubt]
 ) -> str:
     """One sensor, with what was seen in its columns."""
-    needed = {column: _step(data, column) for column in columns}
-    steps = {column: step for column, step in needed.items() if step is not None}
     listed = ", ".join(map(toml_string, columns))
     lines = [
         f"# Careful: {_commented(c)} {_commented(doubts[c].reason)}"
@@ -157,12 +155,6 @@ def _section(
         f"columns = [{listed}]  # {_commented(_seen(data, columns))}",
         "cost = 1.0",
     ]
-    same = len(set(steps.values())) == 1 and len(steps) == len(columns)
-    if same:
-        lines.append(f"transformer = {toml_string(steps[columns[0]])}")
-    elif steps:
-        pairs = ", ".join(f"{toml_key(c)} = {toml_string(s)}" for c, s in steps.items())
-        lines.append(f"transformer = {{ {pairs} }}")
     return "\n".join(lines) + "\n"
 
 
@@ -170,7 +162,7 @@ def _marked(data: DataFile, column: str, found: Doubt) -> str:
     """A sensor that is left out, as comments."""
     lines = _section(data, column, [column], {}).splitlines()
     if "date" in found.reason:
-        lines[3:] = ['transformer = ["date", "impute"]']
+        lines.append('transformer = "date"')
     lines.insert(0, _commented(f"{column} {found.reason}"))
     return "\n".join(f"# {line}" for line in lines) + "\n"
 
@@ -178,13 +170,6 @@ def _marked(data: DataFile, column: str, found: Doubt) -> str:
 def _commented(text: str) -> str:
     """Text as a comment may hold it: no control characters, no half characters."""
     return text.encode("utf-8", "replace").decode().translate(ESCAPES)
-
-
-def _step(data: DataFile, column: str) -> str | None:
-    """The transformer that a column needs."""
-    if data.is_text(column):
-        return "one-hot"
-    return "impute" if data.missing(column) else None
 
 
 def _seen(data: DataFile, columns: list[str]) -> str:

@@ -32,6 +32,7 @@ def evaluate(
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Report what a model spends on a table, and what it gets right."""
@@ -39,10 +40,16 @@ def evaluate(
     from sensortree.cli.layout import Layout
     from sensortree.cli.models import open_model, rows_as_lines
 
-    policy = open_model(model)
+    policy = open_model(model, strict)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    X, y, problems = _answered(policy, table, target)
-    with working("evaluate"), rows_as_lines(table):
+    rows, X, y, problems = _answered(policy, table, target)
+    if data.name == policy.about_.data:
+        say(
+            f"the model was learned from a file of this name, {data.name}; if it is the "
+            f"same, expect less of new rows.",
+            "warning",
+        )
+    with working("evaluate"), rows_as_lines(table, rows):
         report = policy.report(X, y)
     document = {**report.to_dict(), "rows_left_out": len(table) - len(y)}
     emit("evaluate", document, str(report), as_json)
@@ -79,8 +86,8 @@ def report(
     check_free(output, force)
     policy = open_model(model)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    X, y, problems = _answered(policy, table, target)
-    with working("report"), rows_as_lines(table):
+    rows, X, y, problems = _answered(policy, table, target)
+    with working("report"), rows_as_lines(table, rows):
         page = policy.report_page(X, y, data=data.name, title=title)
     write(output, page)
     document = {"output": str(output), "rows_left_out": len(table) - len(y)}
@@ -91,7 +98,7 @@ def report(
 
 def _answered(
     model: SavedModel, table: DataFile, target: str | None
-) -> tuple[Any, Any, dict[int, str]]:
+) -> tuple[list[int], Any, Any, dict[int, str]]:
     """Rows with a right answer that can be used, their answers; and why not others."""
     import numpy as np
 
@@ -107,7 +114,8 @@ def _answered(
     usable = ~np.isin(labels.rows, list(problems))
     if not usable.any():
         raise DataError(f"{table.path}: no row is left that can be used.")
-    return read.X[labels.rows[usable]], labels.classes[usable], problems
+    rows = labels.rows[usable]
+    return rows.tolist(), read.X[rows], labels.classes[usable], problems
 
 
 def _tell(table: DataFile, notes: Iterable[str], problems: Mapping[int, str]) -> None:
@@ -147,6 +155,7 @@ def predict(
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     force: options.Force = False,
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Answer each row of a table: class, probabilities, cost."""
@@ -161,14 +170,15 @@ def predict(
 
     if output is not None:
         check_free(output, force)
-    policy = open_model(model)
+    policy = open_model(model, strict)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
     for name in keep or []:
         table.require(name, "--keep")
     read = table_for(policy, table)
-    with working("predict"), rows_as_lines(table):
-        problems = problems_of(policy, table, read)
-        answers = _answers(policy, table, read.X, problems)
+    problems = problems_of(policy, table, read)
+    answered = [row for row in range(len(table)) if row not in problems]
+    with working("predict"), rows_as_lines(table, answered):
+        answers = _answers(policy, table, read.X, answered, problems)
     for name in keep or []:
         if name in answers:
             raise typer.BadParameter(
@@ -197,10 +207,13 @@ def predict(
 
 
 def _answers(
-    model: Any, table: DataFile, X: Any, problems: Mapping[int, str]
+    model: Any,
+    table: DataFile,
+    X: Any,
+    answered: list[int],
+    problems: Mapping[int, str],
 ) -> dict[str, list[Any]]:
     """Columns of the answers; empty cells and the reason where there is no answer."""
-    answered = [row for row in range(len(table)) if row not in problems]
     found: dict[str, list[Any]] = _found(model, X[answered]) if answered else {}
     position = {row: at for at, row in enumerate(answered)}
     columns = {
@@ -279,16 +292,22 @@ def explain(
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
+    strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Say why one row buys what it buys, and what it could have bought."""
     from sensortree.cli.data_file import read_data
     from sensortree.cli.layout import Layout
-    from sensortree.cli.models import open_model, problems_of, table_for
+    from sensortree.cli.models import (
+        open_model,
+        problems_of,
+        rows_as_lines,
+        table_for,
+    )
 
     if output is not None:
         check_free(output, force)
-    policy = open_model(model)
+    policy = open_model(model, strict)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
     read = table_for(policy, table)
     problems = problems_of(policy, table, read)
@@ -305,7 +324,8 @@ def explain(
     if row in problems:
         raise DataError(f"{table.place(row)}: {problems[row]}.")
     _tell(table, (*table.notes, *read.notes), {})
-    explanation = policy.explain(read.X[row : row + 1])
+    with rows_as_lines(table, [row]):
+        explanation = policy.explain(read.X[row : row + 1])
     if output is not None:
         write(output, explanation.to_html())
     text = explanation.details if details else str(explanation)
@@ -323,12 +343,15 @@ def inspect(model: options.Model, as_json: options.Json = False) -> None:
 def described(model: Any) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
+    seen = policy.reader.seen
     listed = [
         {
             "sensor": name,
             "cost": float(sensors.costs[i]),
             "varies": sensors.terms[i].varies,
             "columns": [sensors.column_names[c] for c in sensors.columns[i]],
+            "seen": None if seen is None else [asdict(s) for s in seen[i]],
+            "seen_text": None if seen is None else list(map(str, seen[i])),
             "group": sensors.terms[i].group,
             "surcharge": sensors.terms[i].surcharge,
             "discounted_cost": float(sensors.costs[i]) - sensors.terms[i].surcharge,
@@ -381,6 +404,7 @@ def _described_text(document: dict[str, Any]) -> str:
             *([document["about_text"], ""] if document["about_text"] else []),
             aligned(("sensor", cost, "terms", "columns"), lines, "left"),
             "",
+            *_seen_text(document["sensors"]),
             document["tree_text"],
             "",
             f"classes: {', '.join(map(str, document['classes']))}",
@@ -408,6 +432,20 @@ def _mistakes_text(document: dict[str, Any]) -> str:
         if cost
     ]
     return f"mistaking {', '.join(said[:6])}{', ...' if len(said) > 6 else ''}"
+
+
+def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
+    """What training saw of each column, if the model remembers."""
+    from sensortree.text import aligned
+
+    lines = [
+        [column, said]
+        for sensor in sensors
+        for column, said in zip(
+            sensor["columns"], sensor["seen_text"] or (), strict=False
+        )
+    ]
+    return [aligned(("column", "training had"), lines, "left"), ""] if lines else []
 
 
 def _terms_text(sensor: dict[str, Any]) -> str:

@@ -393,6 +393,7 @@ class SensorTreeClassifierCV(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._plain()._accepts_nan()
+        tags.input_tags.string = True
         return tags
 
 

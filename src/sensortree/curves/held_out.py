@@ -8,6 +8,7 @@ them, where five separate fits take thirty.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from sklearn.base import clone
 
 from sensortree.estimators.static import decide_nothing
 from sensortree.estimators.validation import read_rows
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, UnseenWarning
 from sensortree.learning.baselines import both_ends
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.fit import fit_policy
@@ -484,14 +485,12 @@ class HeldOutFolds:
 
 def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
     """Means of error, loss and cost of a model on some rows, and of their squares."""
-    answer = np.searchsorted(part.classes, model.predict(X, prices))
-    values = np.stack(
-        [
-            answer != part.y,
-            part.loss.of(part.y, answer),
-            model.acquisition_cost(X, prices),
-        ]
-    )
+    with warnings.catch_warnings():
+        # These are rows of training; that some fold lacks a level is no news.
+        warnings.simplefilter("ignore", UnseenWarning)
+        answer = np.searchsorted(part.classes, model.predict(X, prices))
+        cost = model.acquisition_cost(X, prices)
+    values = np.stack([answer != part.y, part.loss.of(part.y, answer), cost])
     means = np.average(values, axis=1, weights=part.weight)
     return means, np.average(values**2, axis=1, weights=part.weight)
 

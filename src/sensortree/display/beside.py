@@ -100,7 +100,7 @@ def _room(
 
     The room that it takes is added to the boxes.
     """
-    above = min(max(2.0, (own[0] + own[2] - width) / 2), WIDTH - width - 2)
+    above = min(max(LEFT + 4, (own[0] + own[2] - width) / 2), WIDTH - width - 2)
     tries = [(own[2] + 3, middle + 4), (own[0] - 3 - width, middle + 4)]
     tries += [(above, own[1] - 3 - (SIZE + 4) * i) for i in range(8)]
     for left, below in tries:

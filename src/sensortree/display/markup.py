@@ -46,10 +46,11 @@ def bullets(items: Iterable[Words]) -> str:
     return f"<ul>{inside}</ul>" if inside else ""
 
 
-def section(title: str, parts: Iterable[str]) -> str:
-    """A section with a heading."""
+def section(title: str, parts: Iterable[str], kind: str = "") -> str:
+    """A section with a heading, of a class of its own or not."""
     inside = "\n".join(part for part in parts if part)
-    return f"<section>\n<h2>{escaped(title)}</h2>\n{inside}\n</section>"
+    of = f' class="{kind}"' if kind else ""
+    return f"<section{of}>\n<h2>{escaped(title)}</h2>\n{inside}\n</section>"
 
 
 def table(

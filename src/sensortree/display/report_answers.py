@@ -42,7 +42,7 @@ def answers(page: ReportPage) -> Iterable[str]:
             "specificity",
             "precision",
             "AUROC",
-            "spent per example",
+            "spent",
         ),
         lines,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from sensortree.display.report_asks import asks
 from sensortree.display.report_saves import saves
 from sensortree.display.svg import escaped
 from sensortree.display.tree import TreeDisplay
+
+UPRIGHT = 1000  # pixels of a picture that can be read on upright paper
 
 STYLE = f"""
 :root{{color-scheme:light dark;--ink:{LIGHT.ink};--paper:{LIGHT.paper};--faint:#595959;
@@ -63,6 +66,7 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:.5
 dt{{color:var(--faint)}}
 dd{{margin:0}}
 @page{{margin:15mm}}
+@page landscape{{size:landscape}}
 @media print{{
 :root{{color-scheme:light;--ink:#000;--paper:#fff;--faint:#444;--line:#bbb;--panel:#fff;
 --ours:{LIGHT.buy}}}
@@ -70,6 +74,8 @@ body{{max-width:none;padding:0;font-size:10.5pt}}
 .cards div{{border:1px solid var(--line)}}
 .wide{{overflow:visible}}
 .wide svg{{max-width:100%;height:auto}}
+.beside{{max-width:11cm}}
+.landscape{{page:landscape}}
 table{{font-size:9pt}}
 h2{{break-after:avoid}}
 .caption{{break-after:avoid}}
@@ -121,12 +127,13 @@ class ReportPage:
         parts = [
             f"<h1>{escaped(self.title)}</h1>",
             paragraph(_subtitle(self), kind="faint"),
+            _seen_before(self),
             _cards(self),
             section("What it asks, and of whom", asks(self)),
             section("What that saves", saves(self)),
             section("How well it answers", answers(self)),
             section("How sure this is", _sure(self)),
-            section("The tree", _tree(self)),
+            _tree(self),
             section("Where this comes from", _source(self)),
         ]
         body = "\n".join(part for part in parts if part)
@@ -152,6 +159,16 @@ def _subtitle(page: ReportPage) -> str:
     asked = f"; asked is {page.about.target}" if page.about.target else ""
     date = page.written.partition("T")[0]
     return f"{page.report.n_rows:,} examples{source}{asked}; written on {date}."
+
+
+def _seen_before(page: ReportPage) -> str:
+    """A warning where the examples seem to be those that the model was learned from."""
+    if not page.data or page.data != page.about.data:
+        return ""
+    return paragraph(
+        f"The model was learned from a file of this name, {page.data}. If it is the same, "
+        f"expect less of new examples: give a table that the model has not seen."
+    )
 
 
 def _cards(page: ReportPage) -> str:
@@ -227,20 +244,28 @@ def _sure(page: ReportPage) -> Iterable[str]:
 # the tree, and the source -----------------------------------------------------------------
 
 
-def _tree(page: ReportPage) -> Iterable[str]:
+def _tree(page: ReportPage) -> str:
+    """The picture; one that is too wide for upright paper has a page of its own."""
     if not page.tree.tree.n_nodes:
-        known = page.report.leaves[0].sensors
-        yield paragraph(
-            f"There are no decisions: everyone gets {', '.join(known) or 'nothing'}."
-        )
-        return
-    yield f'<div class="wide" tabindex="0">{page.tree.to_svg(zoom=False)}</div>'
-    yield paragraph(
+        known = ", ".join(page.report.leaves[0].sensors) or "nothing"
+        same = paragraph(f"There are no decisions: everyone gets {known}.")
+        return section("The tree", [same])
+    picture = page.tree.to_svg(zoom=False)
+    note = paragraph(
         "From left to right: what is known, what is bought next, and where examples stop. "
         "A line is as wide as the share of examples that takes it; a dashed one is taken "
-        "by none.",
+        "by none. On a phone the picture scrolls; the sentences above say the same.",
         kind="faint",
     )
+    boxed = f'<div class="wide" tabindex="0">{picture}</div>'
+    kind = "landscape" if _width(picture) > UPRIGHT else ""
+    return section("The tree", [boxed, note], kind)
+
+
+def _width(picture: str) -> float:
+    """Width of a picture in pixels, as its first tag says."""
+    said = re.search(r' width="([\d.]+)"', picture)
+    return float(said[1]) if said else 0.0
 
 
 def _source(page: ReportPage) -> Iterable[str]:

@@ -28,7 +28,7 @@ from sensortree.learning.choose import most_steps
 from sensortree.learning.fit import Fitted, said_of_prices
 from sensortree.learning.prepare import Prepared, prepare
 from sensortree.learning.settings import LEARNED, Settings, cost_weight_of
-from sensortree.leaves.fitting import CALIBRATIONS, accepts_nan, resolve_classifier
+from sensortree.leaves.fitting import CALIBRATIONS, resolve_classifier
 from sensortree.leaves.sklearn_private import (
     HasMethods,
     Interval,
@@ -284,20 +284,16 @@ class BaseSensorTreeClassifier(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._accepts_nan()
+        tags.input_tags.string = True
         return tags
 
     def _accepts_nan(self) -> bool:
-        """Whether every sensor's transformer, or else the classifier, takes NaN."""
-        settings = self._settings()
-        try:
-            classifier = accepts_nan(resolve_classifier(settings.classifier))
-        except ParameterError:  # reported by fit
-            return False
-        if not isinstance(settings.sensors, Mapping):
-            return classifier
-        declared = settings.sensors.values()
+        """Whether every transformer takes NaN; where there is none, gaps are filled."""
+        sensors = self._settings().sensors
+        declared = sensors.values() if isinstance(sensors, Mapping) else ()
         transformers = [getattr(sensor, "transformer", None) for sensor in declared]
         return all(
-            classifier if t is None else bool(get_tags(t).input_tags.allow_nan)
+            bool(get_tags(t).input_tags.allow_nan)
             for t in transformers
+            if t is not None
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.table import Table
+from sensortree.sensors.reader import check_price_array, float_table
+from sensortree.sensors.table import Table, typed_table
 
 
 def _leaves_have_probabilities(model: PolicyPredictor) -> bool:
@@ -37,15 +38,26 @@ class PolicyPredictor(PolicyAnswers):
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X at prediction: the same columns as in training, and prices."""
-        if self._policy.reader.transformers and Table.holds(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        reader, table = self._policy.reader, typed_table(X)
+        typed = table is not None and (
+            table.is_frame
+            or table.data.dtype.kind in "OUST"
+            or bool(reader.transformers and Table.holds(X))
+        )
+        if table is not None and typed:
+            validate_data(self, table.data, reset=False, skip_check_array=True)
+            if not reader.transformers:
+                table = float_table(table, reader.sensors)
         else:
-            X = validate_data(
-                self, X, reset=False, dtype=np.float64, ensure_all_finite=False
+            table = Table(
+                validate_data(
+                    self, X, reset=False, dtype=np.float64, ensure_all_finite=False
+                )
             )
         if prices is None:
-            return Table(X)
-        return Table(X, check_price_array(prices, len(X), self._policy.sensors))
+            return table
+        own = check_price_array(prices, table.shape[0], reader.sensors)
+        return replace(table, prices=own)
 
     def _html_repr(self) -> str:
         """What notebooks show: scikit-learn's diagram, and below it the fitted tree."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
@@ -29,10 +28,17 @@ from sensortree.leaves.rows import (
 )
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.sensors.declaration import resolve_sensors
-from sensortree.sensors.reader import check_price_array, fit_reader, read_prices
+from sensortree.sensors.reader import (
+    Kinds,
+    check_price_array,
+    column_kinds,
+    fit_reader,
+    float_table,
+    read_prices,
+)
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, typed_table
 from sensortree.types import Rows
 
 
@@ -48,7 +54,7 @@ def read_rows(
 
     The estimator is told how many columns X has, and their names, as scikit-learn asks.
     """
-    table, sensors, transformers = _resolve(estimator, settings, X)
+    table, sensors, transformers, kinds = _resolve(estimator, settings, X)
     target = _check_target(estimator, y, table)
     weight = check_sample_weight(
         sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
@@ -58,6 +64,7 @@ def read_rows(
     classes, codes = _encode(labels)
     loss = settings.losses(classes)
     weighted = sample_weight is not None
+    takes_nan = accepts_nan(resolve_classifier(settings.classifier))
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)
     reader, blocks = fit_reader(
         sensors,
@@ -66,7 +73,10 @@ def read_rows(
         rows,
         labels,
         weight if weighted else None,
-        accepts_nan(resolve_classifier(settings.classifier)),
+        takes_nan,
+        kinds,
+        takes_nan
+        and settings.classifier != "auto",  # which compares all kinds of leaves
     )
     plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
     reader = replace(reader, transformers=plain)
@@ -137,31 +147,40 @@ def _check_target(estimator: Any, y: Any, table: Table) -> NDArray[Any]:
 
 def _resolve(
     estimator: Any, settings: Settings, X: Any
-) -> tuple[Table, SensorSet, dict[str, Any]]:
+) -> tuple[Table, SensorSet, dict[str, Any], Kinds]:
     """Check X and the declaration of sensors against each other."""
-    sensors, costs = settings.sensors, settings.costs
+    table = typed_table(X)
+    if table is None or not (table.is_frame or _holds_objects(table)):
+        table = _numeric_table(estimator, settings, X)
+    else:
+        validate_data(estimator, table.data, skip_check_array=True)
+    if 0 in table.shape:
+        raise DataError(
+            f"X has {table.shape[0]} rows and {table.shape[1]} columns; give at least one "
+            f"of each."
+        )
+    sensors, transformers = resolve_sensors(settings.sensors, settings.costs, table)
+    kinds = column_kinds(table, sensors, transformers)
+    if not transformers and not any("text" in held for held in kinds):
+        table = float_table(table, sensors)
+    return table, sensors, transformers, kinds
+
+
+def _holds_objects(table: Table) -> bool:
+    return table.data.dtype.kind in "OUST"
+
+
+def _numeric_table(estimator: Any, settings: Settings, X: Any) -> Table:
+    """An array of numbers, of its own type where a transformer may want that."""
+    sensors = settings.sensors
     declared = sensors.values() if isinstance(sensors, Mapping) else ()
     own_types = any(
         isinstance(s, Sensor) and s.transformer is not None for s in declared
     )
     if own_types and Table.holds(X):
         validate_data(estimator, X, skip_check_array=True)
-        table = Table(X)
-        if 0 in table.shape:
-            raise DataError(
-                f"X has {table.shape[0]} rows and {table.shape[1]} columns; give at "
-                f"least one of each."
-            )
-        return table, *resolve_sensors(sensors, costs, table)
-    named = Table(X) if Table.holds(X) and Table(X).is_frame else None
-    if named is not None:
-        resolved, transformers = resolve_sensors(sensors, costs, named)
-        _check_numeric(named, resolved)
-    array = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False)
-    table = Table(array)
-    if named is None:
-        resolved, transformers = resolve_sensors(sensors, costs, table)
-    return table, resolved, transformers
+        return Table(X)
+    return Table(validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False))
 
 
 def _with_prices(
@@ -194,17 +213,3 @@ def _encode(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
             f"at least two classes (with a weight above 0)."
         )
     return classes, codes
-
-
-def _check_numeric(table: Table, sensors: SensorSet) -> None:
-    """Refuse text in a frame's column whose sensor has no transformer, by name."""
-    frame = nw.from_native(table.data, eager_only=True)
-    for name, columns in zip(sensors.names, sensors.columns, strict=True):
-        for column in columns:
-            dtype = frame[:, column].dtype
-            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
-                raise DataError(
-                    f"column {sensors.column_names[column]!r} of sensor {name!r} holds "
-                    f"{dtype} rather than numbers; give the sensor a transformer: "
-                    f"Sensor([...], transformer=OneHotEncoder())."
-                )

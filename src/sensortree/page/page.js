@@ -465,6 +465,7 @@
       el("p", {}, t("spent", { spent: money(decision.spent), sensors: listed(decision.acquired) })),
       el("p", {}, t("everything", { everything: money(everything), saved: money(decision.saved) })),
       because ? el("p", {}, because()) : null,
+      decision.around ? el("p", {}, t("detour", { sensor: decision.around })) : null,
       policy.loss ? el("p", { class: "hint" }, t("losses")) : null,
       el(
         "div", { class: "buttons" },
@@ -475,7 +476,7 @@
       ),
       status,
       el("h3", {}, t("why")), why(),
-      el("h3", {}, t("way")), picture(decision.place, label)
+      el("h3", {}, t("way")), picture(stopped ? session.standing : session, label)
     );
     const words = `${target}: ${label}. ${probability}.`;
     return { parts: [section, aside()], focus: () => section.querySelector("h2").focus(), said: words };
@@ -560,7 +561,7 @@
     return is(price ? t("price_of", { sensor: price[1] }) : name, value);
   }
 
-  function picture(number, answer = null) {
+  function picture({ tree, place: end }, answer = null) {
     const words = ({ place, parent, folded }) => {
       const known = parent ? parent.place.sensors : [];
       const bought = place.sensors.filter((name) => !known.includes(name));
@@ -568,13 +569,13 @@
       let text = bought.length ? t("buy", { sensors: listed(bought) }) : parent ? t("stop_there") : t("start");
       if (bought.length && price > 1e-9 && !session.values.has(bought[0])) text += ` (${money(price)})`;
       if (folded) text += ` … ${t("ends", { n: place.leaves.length })}`;
-      if (place.number === number) text += ` → ${answer === null ? t("here") : answer}`;
+      if (place === end) text += ` → ${answer === null ? t("here") : answer}`;
       return text;
     };
-    const label = t("way_said", { n: policy.nLeaves });
+    const label = t("way_said", { n: tree.nLeaves });
     return el(
       "figure", { class: "scroll", tabindex: "0", "aria-label": t("way") },
-      draw(policy, number, words, label), el("figcaption", { class: "hint" }, label)
+      draw(tree, end.number, words, label), el("figcaption", { class: "hint" }, label)
     );
   }
 
@@ -606,7 +607,7 @@
     made.querySelector("h3").style.marginTop = 0;
     made.append(list.children.length ? list : el("p", {}, t("nothing")));
     if (!stopped && session.ask() !== null && editing === null)
-      made.append(el("details", {}, el("summary", {}, t("way_now")), picture(session.place)));
+      made.append(el("details", {}, el("summary", {}, t("way_now")), picture(session)));
     return made;
   }
 

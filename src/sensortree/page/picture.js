@@ -20,32 +20,32 @@ const SensorTreePicture = (function () {
   }
 
   // Places from the root to one of them.
-  function wayTo(policy, number) {
-    const end = policy.places.get(number);
+  function wayTo(tree, number) {
+    const end = tree.places.get(number);
     const holds = (p) => end.leaves.length && end.leaves.every((leaf) => p.leaves.includes(leaf));
-    return new Set([...policy.places.values()].filter(holds).map((p) => p.number));
+    return new Set([...tree.places.values()].filter(holds).map((p) => p.number));
   }
 
   // Lines of the picture, depth first, each with its vertex, its depth and its parent.
-  function outline(policy, way) {
+  function outline(tree, way) {
     const lines = [];
-    const fold = policy.nLeaves > WHOLE;
+    const fold = tree.nLeaves > WHOLE;
     const add = (place, depth, parent) => {
       const on = way.has(place.number);
       const folded = fold && !on && place.leaves.length > 1;
       const line = { place, depth, parent, on, folded };
       lines.push(line);
       if (place.decision && !folded)
-        for (const { end } of policy.ways(place)) add(end, depth + 1, line);
+        for (const { end } of tree.ways(place)) add(end, depth + 1, line);
     };
-    add(policy.places.get(policy.root), 0, null);
+    add(tree.places.get(tree.root), 0, null);
     return lines;
   }
 
   // `words` says what stands at a line; `label` describes the picture.
-  function draw(policy, number, words, label) {
-    const lines = outline(policy, wayTo(policy, number));
-    const rows = (place) => policy.rows(place);
+  function draw(tree, number, words, label) {
+    const lines = outline(tree, wayTo(tree, number));
+    const rows = (place) => tree.rows(place);
     const all = rows(lines[0].place) || 1;
     lines.forEach((line, i) => {
       line.x = 12 + line.depth * INDENT;

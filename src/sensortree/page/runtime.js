@@ -528,53 +528,18 @@
 
   // the policy --------------------------------------------------------------------------------
 
-  class Policy {
-    // `fingerprint` is policy.digest in Python, by which it knows sessions of its own.
-    constructor(document, fingerprint = null) {
-      if (!document || document.format !== "sensortree-model")
-        refuse("this is not a model file of sensortree.");
-      if (!(document.format_version <= FORMAT_VERSION))
-        refuse(
-          `the model file has format_version ${document.format_version}; this page reads ` +
-            `${FORMAT_VERSION} and before.`
-        );
-      const { problem, reader, tree } = document;
-      this.fingerprint = fingerprint;
-      this.sensors = new Sensors(problem);
-      this.classes = plainAll(problem.classes.values);
-      this.costWeight = problem.cost_weight;
-      this.maxCost = problem.max_cost;
-      this.loss = problem.loss;
-      this.flow = document.flow;
-      this.allowNan = reader.allow_nan;
-      this.transformers = reader.transformers;
-      this.transforms = new Map(
-        Object.entries(reader.transformers).map(([name, part]) => [
-          name,
-          transform(part, `the transformer of sensor ${quoted(name)}`),
-        ])
-      );
+  // A tree with what is known and done at its places.
+  class Route {
+    // `judges` are the classifiers by what is known, `own` those of single places.
+    constructor(sensors, classes, { tree, decisions, flow }, judges, own) {
+      const { names } = sensors;
+      this.classes = classes;
+      this.flow = flow;
+      this.around = null; // the sensor that it does without, if it is a detour
+      this.more = 0; // how much more is lost on it
       this.nNodes = tree.negative.length;
       this.nLeaves = tree.leaf_sensors.length;
       this.root = this.nNodes ? ~0 : 0;
-      this._places(document);
-    }
-
-    _places({ tree, classifiers, own_classifiers: own, decisions }) {
-      const names = this.sensors.names;
-      const said = (at) => at.map((i) => names[i]).join(", ") || "nothing";
-      const judges = new Map(
-        classifiers.map((entry) => [
-          entry.sensors.join(),
-          classifier(entry.classifier, `the classifier of the leaf that knows ${said(entry.sensors)}`),
-        ])
-      );
-      const ownJudges = new Map(
-        own.map((entry) => [
-          entry.place,
-          classifier(entry.classifier, `the classifier of place ${entry.place}`),
-        ])
-      );
       const functions = decisions.nodes.map(
         (node) => new Decision(decisions.features[node.features], node.coef)
       );
@@ -585,7 +550,7 @@
           number,
           path: path.map((subset) => subset.map((i) => names[i])),
           sensors: known.map((i) => names[i]),
-          judge: ownJudges.get(number) || judges.get(known.join()),
+          judge: own.get(number) || judges.get(known.join()),
           decision: null,
           ...more,
         });
@@ -612,6 +577,114 @@
       };
       walk(this.nNodes ? 0 : ~0, []);
       add(~this.nNodes, [], { leaves: [] });
+    }
+
+    // Ways out of the nodes that know what a place knows and follow it: where each ends, and
+    // the last of these nodes with the side that it takes.
+    ways(place) {
+      return [place.negative, place.positive].flatMap((number, side) => {
+        const end = this.places.get(number);
+        const goesOn = end.decision && end.sensors.join("\n") === place.sensors.join("\n");
+        return goesOn ? this.ways(end) : [{ end, node: ~place.number, side }];
+      });
+    }
+
+    // The first of the nodes that know what a node knows.
+    forkOf(place) {
+      const above = [...this.places.values()].find((p) =>
+        [p.negative, p.positive].includes(place.number)
+      );
+      const same = above && above.sensors.join("\n") === place.sensors.join("\n");
+      return same ? this.forkOf(above) : place;
+    }
+
+    // Training rows that went a way, and how many of them it answers otherwise.
+    changes({ end, node, side }) {
+      const { answers } = this.flow;
+      const rows = this.rows(end);
+      return answers && rows ? { rows, changed: answers.changed[2 * node + side] } : null;
+    }
+
+    // Training rows that stopped at a fork, and how many a way would answer otherwise.
+    wouldChange(fork, { node, side }) {
+      const { answers } = this.flow;
+      const stops = this.ways(fork).filter(({ end }) => end.sensors.length === fork.sensors.length);
+      const rows = this.rows({ leaves: stops.flatMap(({ end }) => end.leaves) });
+      return answers && rows ? { rows, changed: answers.would_change[2 * node + side] } : null;
+    }
+
+    // Training rows, by weight, that ended in the leaves of a place.
+    rows({ leaves }) {
+      const n = this.classes.length;
+      const { leaf_classes: classes } = this.flow;
+      return sum(leaves.map((leaf) => sum(classes.slice(leaf * n, (leaf + 1) * n))));
+    }
+
+    // Shares of the training rows at a node that went to its negative and positive side.
+    shares(node) {
+      const sides = this.places.get(~node).sides.map((leaves) => this.rows({ leaves }));
+      const came = sides[0] + sides[1];
+      return came ? sides.map((s) => s / came) : [null, null];
+    }
+  }
+
+  // The document, if it is a model file that can be read here.
+  function checked(document) {
+    if (!document || document.format !== "sensortree-model")
+      refuse("this is not a model file of sensortree.");
+    if (!(document.format_version <= FORMAT_VERSION))
+      refuse(
+        `the model file has format_version ${document.format_version}; this page reads ` +
+          `${FORMAT_VERSION} and before.`
+      );
+    return document;
+  }
+
+  // Classifiers by what is known.
+  function judgesOf(entries, { names }) {
+    const said = (at) => at.map((i) => names[i]).join(", ") || "nothing";
+    return entries.map((entry) => {
+      const what = `the classifier of the leaf that knows ${said(entry.sensors)}`;
+      return [entry.sensors.join(), classifier(entry.classifier, what)];
+    });
+  }
+
+  class Policy extends Route {
+    // `fingerprint` is policy.digest in Python, by which it knows sessions of its own.
+    constructor(document, fingerprint = null) {
+      const { problem, reader, classifiers, own_classifiers: own } = checked(document);
+      const sensors = new Sensors(problem);
+      const classes = plainAll(problem.classes.values);
+      const judges = new Map(judgesOf(classifiers, sensors));
+      const single = own.map(({ place, classifier: part }) => [
+        place,
+        classifier(part, `the classifier of place ${place}`),
+      ]);
+      super(sensors, classes, document, judges, new Map(single));
+      this.fingerprint = fingerprint;
+      this.sensors = sensors;
+      this.costWeight = problem.cost_weight;
+      this.maxCost = problem.max_cost;
+      this.loss = problem.loss;
+      this.allowNan = reader.allow_nan;
+      this.transformers = reader.transformers;
+      this.transforms = new Map(
+        Object.entries(reader.transformers).map(([name, part]) => [
+          name,
+          transform(part, `the transformer of sensor ${quoted(name)}`),
+        ])
+      );
+      // Detours by the sensor that they do without, each with how much more is lost there.
+      const detours = document.detours || { around: [], classifiers: [] };
+      const known = new Map([...judges, ...judgesOf(detours.classifiers, sensors)]);
+      this.detours = new Map(
+        detours.around.map((entry) => {
+          const route = new Route(sensors, classes, entry, known, new Map());
+          route.around = sensors.names[entry.sensor];
+          route.more = entry.flow.total_loss - entry.usual_loss;
+          return [route.around, route];
+        })
+      );
     }
 
     session(given = {}) {
@@ -648,40 +721,6 @@
       return place.decision.features.parts
         .flatMap((part) => partMeanings(part, readings, this.classes))
         .concat(this.sensors.varying.map((s) => [`price of ${s.name}`, "price"]));
-    }
-
-    // Ways out of the nodes that know what a place knows and follow it: where each ends, and
-    // the last of these nodes with the side that it takes.
-    ways(place) {
-      return [place.negative, place.positive].flatMap((number, side) => {
-        const end = this.places.get(number);
-        const goesOn = end.decision && end.sensors.join("\n") === place.sensors.join("\n");
-        return goesOn ? this.ways(end) : [{ end, node: ~place.number, side }];
-      });
-    }
-
-    // The first of the nodes that know what a node knows.
-    forkOf(place) {
-      const above = [...this.places.values()].find((p) =>
-        [p.negative, p.positive].includes(place.number)
-      );
-      const same = above && above.sensors.join("\n") === place.sensors.join("\n");
-      return same ? this.forkOf(above) : place;
-    }
-
-    // Training rows that went a way, and how many of them it answers otherwise.
-    changes({ end, node, side }) {
-      const { answers } = this.flow;
-      const rows = this.rows(end);
-      return answers && rows ? { rows, changed: answers.changed[2 * node + side] } : null;
-    }
-
-    // Training rows that stopped at a fork, and how many a way would answer otherwise.
-    wouldChange(fork, { node, side }) {
-      const { answers } = this.flow;
-      const stops = this.ways(fork).filter(({ end }) => end.sensors.length === fork.sensors.length);
-      const rows = this.rows({ leaves: stops.flatMap(({ end }) => end.leaves) });
-      return answers && rows ? { rows, changed: answers.would_change[2 * node + side] } : null;
     }
 
     // Values of a sensor in the order of its columns; what is missing is null.
@@ -734,19 +773,6 @@
       return argmax(expected.map((loss) => -loss));
     }
 
-    // Training rows, by weight, that ended in the leaves of a place.
-    rows({ leaves }) {
-      const n = this.classes.length;
-      const { leaf_classes: classes } = this.flow;
-      return sum(leaves.map((leaf) => sum(classes.slice(leaf * n, (leaf + 1) * n))));
-    }
-
-    // Shares of the training rows at a node that went to its negative and positive side.
-    shares(node) {
-      const sides = this.places.get(~node).sides.map((leaves) => this.rows({ leaves }));
-      const came = sides[0] + sides[1];
-      return came ? sides.map((s) => s / came) : [null, null];
-    }
   }
 
   // a session ---------------------------------------------------------------------------------
@@ -776,9 +802,14 @@
       this._restart();
     }
 
-    // Where it stops, or is going to.
+    // The place where it stops, or that it is going to; of `tree`, the policy or a detour.
     get place() {
-      return this._end === null ? this._at : this._end;
+      return this.tree.places.get(this._end === null ? this._at : this._end);
+    }
+
+    // Nodes that it passed, each with whether the positive side was taken.
+    get passed() {
+      return this._route.map(({ node, score }) => [node, score > 0]);
     }
 
     // Everything that happened, as Python's Session.to_dict gives it.
@@ -837,10 +868,10 @@
     }
 
     step() {
-      const { policy } = this;
-      const why = this._node === null ? null : this._reason(this._node, this._score);
+      const last = this._last;
+      const why = last && this._reason(last);
       if (this._end !== null) {
-        const proba = this._posterior(policy.places.get(this._end));
+        const proba = this._posterior(this.place);
         return {
           action: "stop", sensor: null, sensors: [], columns: [], cost: 0,
           spent: this.spent, worst_case_remaining: 0, proba, why,
@@ -851,44 +882,52 @@
         action: "acquire",
         sensor,
         sensors: this._pending.slice(),
-        columns: policy.sensors.get(sensor).column_names,
+        columns: this.policy.sensors.get(sensor).column_names,
         cost: this.priceOf(sensor),
         spent: this.spent,
-        worst_case_remaining: this._worstCase(policy.places.get(this._at)),
-        proba: this._posterior(policy.places.get(this._standing())),
+        worst_case_remaining: this._worstCase(this.place),
+        proba: this._posterior(this.standing.place),
         why,
       };
     }
 
     decision() {
       if (this._end === null) refuse(`the policy still asks for ${quoted(this._pending[0])}.`);
-      return this._decided(this._end, this._because);
+      return this._decided(this, this._because, this._reroutingLoss);
     }
 
     // The answer by what is known where the policy stands, whether it still asks or not.
     soFar() {
       return this._end === null
-        ? this._decided(this._standing(), "asked to stop")
+        ? this._decided(this.standing, "asked to stop", 0)
         : this.decision();
     }
 
-    _standing() {
-      return this._node === null ? ~this.policy.nNodes : ~this._node;
+    // The node that decided last.
+    get _last() {
+      return this._route.length ? this._route[this._route.length - 1] : null;
     }
 
-    _decided(place, because) {
+    // That node, or the start, with its tree.
+    get standing() {
+      const { tree, node } = this._last || { tree: this.policy, node: this.policy.nNodes };
+      return { tree, place: tree.places.get(~node) };
+    }
+
+    _decided({ tree, place }, because, loss) {
       const { policy } = this;
-      const proba = this._posterior(policy.places.get(place));
+      const proba = this._posterior(place);
       return {
         label: policy.classes[policy.label(proba)],
         proba,
         spent: this.spent,
         saved: this._price([policy.sensors.names]),
         acquired: this.acquired.slice(),
-        place,
+        place: place.number,
         stopped_because: because,
-        rerouting_loss: this._reroutingLoss,
+        rerouting_loss: loss,
         unavailable: this._failures(),
+        around: tree.around,
       };
     }
 
@@ -901,7 +940,7 @@
 
     // The decisions on the way, each with what spoke for it; the last is step().why.
     get route() {
-      return this._route.map(([node, score]) => this._reason(node, score));
+      return this._route.map((passed) => this._reason(passed));
     }
 
     _price(path) {
@@ -912,7 +951,7 @@
     }
 
     _way(place) {
-      return this._price(this.policy.places.get(place).path);
+      return this._price(this.tree.places.get(place).path);
     }
 
     _known(place) {
@@ -920,9 +959,9 @@
     }
 
     _posterior(place) {
-      if (!this._posteriors.has(place.number))
-        this._posteriors.set(place.number, place.judge(this._known(place)));
-      return this._posteriors.get(place.number);
+      if (!this._posteriors.has(place))
+        this._posteriors.set(place, place.judge(this._known(place)));
+      return this._posteriors.get(place);
     }
 
     _columns(place) {
@@ -931,9 +970,9 @@
       );
     }
 
-    _reason(node, score) {
+    _reason({ tree, node, score }) {
       const { policy } = this;
-      const place = policy.places.get(~node);
+      const place = tree.places.get(~node);
       const columns = this._columns(place);
       const values = new Map(this.values);
       const each = () => place.decision.contributions(columns, policy.featureMeanings(place));
@@ -941,7 +980,7 @@
       return {
         node,
         score,
-        share: policy.shares(node)[Number(score > 0)],
+        share: tree.shares(node)[Number(score > 0)],
         proba: this._posterior(place),
         // What each feature adds to the score, largest first.
         get contributions() {
@@ -972,35 +1011,35 @@
 
     // Choices on the way: what was known, what was done, and what that changes.
     explain() {
-      const { policy } = this;
       const forks = [];
-      this.route.forEach((reason, i) => {
-        const here = policy.places.get(~reason.node);
-        const [next] = this._route.slice(i + 1);
-        const fork = policy.forkOf(here);
-        if (next && policy.forkOf(policy.places.get(~next[0])) === fork) return;
-        const to = next ? policy.places.get(~next[0]) : policy.places.get(this.place);
-        const ways = policy.ways(fork);
-        const stays = to === here;
-        const taken = stays ? null : ways.find(({ end }) => end.leaves.includes(to.leaves[0]));
-        const side = reason.score > 0 ? here.positive : here.negative;
-        const decided = policy.places.get(side).leaves;
+      this._route.forEach((passed, i) => {
+        const { tree, node, score } = passed;
+        const here = tree.places.get(~node);
+        const next = this._route[i + 1];
+        const fork = tree.forkOf(here);
+        const to = next ? next.tree.places.get(~next.node) : this.place;
+        if (next && next.tree === tree && tree.forkOf(to) === fork) return;
+        const elsewhere = to === here || (next ? next.tree : this.tree) !== tree;
+        const ways = tree.ways(fork);
+        const taken = elsewhere ? null : ways.find(({ end }) => end.leaves.includes(to.leaves[0]));
+        const decided = tree.places.get(score > 0 ? here.positive : here.negative).leaves;
+        const fresh = (place) => place.sensors.filter((name) => !here.sensors.includes(name));
         const others = ways
-          .filter(({ end }) => end.sensors.length > fork.sensors.length)
+          .filter(({ end }) => fresh(end).length)
           .map((way) => ({
-            sensors: way.end.sensors.filter((name) => !here.sensors.includes(name)),
-            costs: way.end.leaves.map((leaf) => this._way(leaf)),
-            change: policy.wouldChange(fork, way),
+            sensors: fresh(way.end),
+            costs: way.end.leaves.map((leaf) => this._price(tree.places.get(leaf).path)),
+            change: tree.wouldChange(fork, way),
           }));
         const changed = ({ change }) => (change ? change.changed : 0);
         forks.push({
           known: here.sensors,
-          reason,
+          reason: this._reason(passed),
           // Whether what was decided could not be had or paid.
-          heldUp: stays || !to.leaves.every((leaf) => decided.includes(leaf)),
-          bought: to.sensors.filter((name) => !here.sensors.includes(name)),
-          share: taken && policy.rows(fork) ? policy.rows(taken.end) / policy.rows(fork) : null,
-          change: taken && policy.changes(taken),
+          heldUp: elsewhere || !to.leaves.every((leaf) => decided.includes(leaf)),
+          bought: fresh(to),
+          share: taken && tree.rows(fork) ? tree.rows(taken.end) / tree.rows(fork) : null,
+          change: taken && tree.changes(taken),
           // Of what it stopped before: what would have changed most answers.
           useful: others[argmax(others.map(changed))] || null,
         });
@@ -1012,13 +1051,17 @@
       return this.limit === null || within(this.spent + this._way(place), this.limit);
     }
 
-    _reachesEnd(place) {
-      const lacking = this.policy.places.get(place).sensors.filter((n) => !this._readings.has(n));
-      return !lacking.some((n) => this.lost.includes(n)) && this._paysFor(place);
+    _canBeHad(sensors) {
+      return sensors.every((name) => this._readings.has(name) || !this.lost.includes(name));
     }
 
+    _reachesEnd(place) {
+      return this._canBeHad(this.tree.places.get(place).sensors) && this._paysFor(place);
+    }
+
+    // What the root knows is bought whenever it can be, as nothing is known before.
     _ends(place) {
-      return place.number === this.policy.root ? [place.number] : place.leaves;
+      return place.number === this.tree.root ? [place.number] : place.leaves;
     }
 
     _reaches(place) {
@@ -1029,14 +1072,37 @@
     _worstCase(place) {
       const bound = this.lost.length || this.limit !== null;
       const below = bound ? place.leaves.filter((leaf) => this._reachesEnd(leaf)) : place.leaves;
-      return Math.max(...(below.length ? below : [place.number]).map((p) => this._way(p)));
+      const ways = [...below.map((leaf) => this._way(leaf)), ...this._waysRound(place)];
+      return ways.length ? Math.max(...ways) : this._way(place.number);
+    }
+
+    // Most that may be paid on detours from a place, if some can be taken.
+    _waysRound(place) {
+      const routes = this.lost.filter((name) => this._open.has(name)).map((n) => this._open.get(n));
+      const held = routes.length ? place.leaves.filter((end) => !this._reachesEnd(end)) : [];
+      return held.flatMap((end) => {
+        const { path } = this.tree.places.get(end);
+        const stop = path.findIndex((subset) => !this._canBeHad(subset));
+        const had = stop < 0 ? path : path.slice(0, stop);
+        const leaves = ({ places, nLeaves }) => Array.from({ length: nLeaves }, (_, k) => places.get(k));
+        let ways = leaves(routes[0])
+          .filter((leaf) => this._canBeHad(leaf.sensors))
+          .map((leaf) => leaf.path);
+        if (routes.length > 1) {
+          // One may lead to the other.
+          const all = new Set(routes.flatMap(leaves).flatMap((leaf) => leaf.sensors));
+          ways = [[[...all].filter((name) => !this.lost.includes(name))]];
+        }
+        const left = this.limit === null ? Infinity : Math.max(this.limit - this.spent, 0);
+        return ways.map((way) => Math.min(this._price([...had, ...way]), left));
+      });
     }
 
     _restart() {
       this._posteriors = new Map();
+      this.tree = this.policy;
+      this._open = new Map(this.policy.detours);
       this._at = this.policy.root;
-      this._node = null;
-      this._score = 0;
       this._end = null;
       this._pending = [];
       this._because = "policy";
@@ -1046,9 +1112,9 @@
     }
 
     _goOn() {
-      const { places } = this.policy;
       while (this._end === null) {
-        const place = places.get(this._at);
+        const { tree } = this;
+        const place = tree.places.get(this._at);
         const missing = place.sensors.filter((name) => !this._readings.has(name));
         if (missing.length && !this._reaches(place)) {
           this._reroute(place);
@@ -1066,33 +1132,61 @@
           this._end = this._at;
           return;
         }
-        this._node = ~this._at;
-        this._score = place.decision.score(this._columns(place));
-        this._route.push([this._node, this._score]);
-        const child = places.get(this._score > 0 ? place.positive : place.negative);
+        const score = place.decision.score(this._columns(place));
+        this._route.push({ tree, node: ~this._at, score });
+        const child = tree.places.get(score > 0 ? place.positive : place.negative);
         if (this._reaches(child)) this._at = child.number;
         else this._reroute(child);
       }
     }
 
-    // From the last node, take the best reachable leaf below it, or stop there.
+    // Take a detour if one is open; else the best that is left of the last node.
     _reroute(wanted) {
-      const { policy } = this;
       const could = this._ends(wanted).some((end) => this._paysFor(end));
-      this._because = could ? "unavailable" : "limit";
-      if (this._node === null) {
-        this._end = ~policy.nNodes;
+      this._because = could || this.tree.around !== null ? "unavailable" : "limit";
+      const around = could ? this._detour(wanted) : undefined;
+      if (around !== undefined) {
+        this.tree = this._open.get(around);
+        this._open.delete(around);
+        this._at = this.tree.root;
+        this._reroutingLoss = this.tree.more;
+      } else if (this._last) this._takeWhatIsLeft(this._last);
+      else {
+        this.tree = this.policy;
+        this._end = ~this.policy.nNodes;
         this._pending = [];
         this._reroutingLoss = 0;
-        return;
       }
-      const node = this._node;
-      const loss = (leaf) => policy.flow.leaf_loss[node * policy.nLeaves + leaf];
-      const reachable = policy.places.get(~node).leaves.filter((leaf) => this._reachesEnd(leaf));
+    }
+
+    // Sensor that it is led around: one that all ends need comes first, then the first.
+    _detour(wanted) {
+      const ends = this._ends(wanted).map((end) => this.tree.places.get(end).sensors);
+      const needed = (name) => ends.every((known) => known.includes(name));
+      const names = this.policy.sensors.inOrder(this.lost);
+      const ranked = [...names.filter(needed), ...names.filter((name) => !needed(name))];
+      return ranked.find((name) => this._open.has(name) && this._enters(this._open.get(name)));
+    }
+
+    _enters(route) {
+      const before = this.tree;
+      this.tree = route;
+      const enters = this._reachesEnd(route.root);
+      this.tree = before;
+      return enters;
+    }
+
+    // From a node, take the best reachable leaf below it, or stop there.
+    _takeWhatIsLeft({ tree, node }) {
+      this.tree = tree;
+      const { flow } = tree;
+      const loss = (leaf) => flow.leaf_loss[node * tree.nLeaves + leaf];
+      const reachable = tree.places.get(~node).leaves.filter((leaf) => this._reachesEnd(leaf));
       reachable.sort((a, b) => a - b);
-      const risks = reachable.map((leaf) => loss(leaf) + policy.costWeight * this._way(leaf));
+      const { costWeight } = this.policy;
+      const risks = reachable.map((leaf) => loss(leaf) + costWeight * this._way(leaf));
       const least = Math.min(...risks); // Infinity if there is none
-      const stop = policy.flow.stop_loss[node];
+      const stop = flow.stop_loss[node];
       let after;
       if (!isFinite(least) || stop < least - ROUNDING) {
         this._end = ~node;
@@ -1102,7 +1196,7 @@
         this._at = reachable[risks.findIndex((risk) => risk <= least + ROUNDING)];
         after = loss(this._at);
       }
-      this._reroutingLoss = after - policy.flow.kept_loss[node];
+      this._reroutingLoss = tree.more + (after - flow.kept_loss[node]);
     }
   }
 

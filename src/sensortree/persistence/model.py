@@ -25,6 +25,7 @@ from sensortree.persistence.problem import (
 )
 from sensortree.persistence.reading import read_reading, write_reading
 from sensortree.persistence.saved import REPORTS, SavedModel
+from sensortree.persistence.seen import read_seen, write_seen
 from sensortree.persistence.transformers import (
     MAX_WIDTH,
     read_transformer,
@@ -81,6 +82,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
                 )
                 for name, transformer in reader.transformers.items()
             },
+            **({} if reader.seen is None else {"seen": write_seen(reader.seen)}),
         },
         "tree": write_tree(policy.tree, sensors),
         "decisions": write_decisions(policy.decisions, foreign),
@@ -235,8 +237,9 @@ def _read_reader(
         raise ModelFileError(
             f"{fields.place('frame')} must be null or one of {', '.join(FRAMES)}."
         )
+    seen = read_seen(fields, sensors) if fields.has("seen") else None
     fields.end()
-    return SensorReader(sensors, transformers, tuple(widths), allow_nan, frame)
+    return SensorReader(sensors, transformers, tuple(widths), allow_nan, frame, seen)
 
 
 def _read_classifiers(

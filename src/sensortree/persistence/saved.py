@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,11 +14,10 @@ from sensortree.exceptions import DataError
 from sensortree.persistence.reading import ColumnFormat
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
+from sensortree.sensors.reader import check_price_array, float_table
 from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, typed_table
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array
 
 # What a model may know about its training, each an attribute with "_" behind.
 REPORTS = ("certificate", "decision_report", "structure_report", "fallback_leaf")
@@ -121,14 +120,16 @@ class SavedModel(PolicyAnswers):
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X: the same columns as in training, and prices."""
-        if not Table.holds(X):
-            X = _numbers(X)
-        self._check_columns(Table(X))
+        table = typed_table(X)
+        if table is None:
+            table = Table(_two_dimensional(X))
+        self._check_columns(table)
         if not self.policy_.reader.transformers:
-            X = _floats(X)
+            table = float_table(table, self.sensors_)
         if prices is None:
-            return Table(X)
-        return Table(X, check_price_array(prices, len(X), self.sensors_))
+            return table
+        own = check_price_array(prices, table.shape[0], self.sensors_)
+        return replace(table, prices=own)
 
     def _check_columns(self, table: Table) -> None:
         """Refuse another number of columns, or names in another order."""
@@ -151,7 +152,7 @@ class SavedModel(PolicyAnswers):
                 )
 
 
-def _numbers(X: Any) -> NDArray[Any]:
+def _two_dimensional(X: Any) -> NDArray[Any]:
     """Lists and the like as a two-dimensional array."""
     try:
         array = np.asarray(X)
@@ -163,26 +164,3 @@ def _numbers(X: Any) -> NDArray[Any]:
             f"dimensions; a single row is X.reshape(1, -1)."
         )
     return array
-
-
-def _floats(X: Any) -> Array:
-    """All columns as float64."""
-    if isinstance(X, np.ndarray):
-        return _as_float(X, "X")
-    pandas = nw.dependencies.is_pandas_dataframe(X)
-    frame = None if pandas else nw.from_native(X, eager_only=True)
-    columns = []
-    for i in range(X.shape[1]):
-        if frame is None:
-            column = nw.from_native(X.iloc[:, i], series_only=True)
-        else:
-            column = frame[:, i]
-        columns.append(_as_float(column.to_numpy(), f"column {i} of X"))
-    return np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
-
-
-def _as_float(values: NDArray[Any], what: str) -> Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{what} must hold numbers ({error}).") from error

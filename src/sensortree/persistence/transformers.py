@@ -20,6 +20,7 @@ from sensortree.sensors.transforms import (
     Ranger,
     SideBySide,
     Standardiser,
+    Typed,
 )
 
 MAX_WIDTH = 1_000_000
@@ -89,6 +90,16 @@ def _write_passthrough(t: Passthrough) -> Any:
 
 def _read_passthrough(f: Fields, n: int) -> Passthrough:
     return Passthrough(f.integer("n_columns", n, n + 1))
+
+
+def _write_typed(t: Typed) -> Any:
+    return {"n_columns": t.n_columns, "text": np.flatnonzero(t.text).tolist()}
+
+
+def _read_typed(f: Fields, n: int) -> Typed:
+    f.integer("n_columns", n, n + 1)
+    text = f.positions("text", n)
+    return Typed(tuple(i in text for i in range(n)))
 
 
 def _write_imputer(t: Imputer) -> Any:
@@ -258,6 +269,7 @@ def _read_in_turn(f: Fields, n: int) -> InTurn:
 
 KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "passthrough": (Passthrough, _write_passthrough, _read_passthrough),
+    "typed": (Typed, _write_typed, _read_typed),
     "imputer": (Imputer, _write_imputer, _read_imputer),
     "standardiser": (Standardiser, _write_standardiser, _read_standardiser),
     "range": (Ranger, _write_ranger, _read_ranger),

@@ -10,6 +10,7 @@ import numpy as np
 
 from sensortree.policy.walk import Evidence, best_place, can_go_on
 from sensortree.sensors.market import within
+from sensortree.sensors.seen import Unseen, say_unseen
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_costs
 from sensortree.types import Array, Mask, Rows
@@ -48,6 +49,19 @@ class Crossing:
     goes_on: Mask
 
 
+def send(
+    policy: Policy,
+    table: Table,
+    known: Mask | None = None,
+    trail: list[Crossing] | None = None,
+) -> Walk:
+    """Send rows on their way, and say what training never saw of what they bought."""
+    walk = Walk(policy, table, known, trail)
+    walk.read()
+    say_unseen(walk.unseen, policy.strict)
+    return walk
+
+
 class Walk:
     """Rows of a table on their way from the start to the places where they stop.
 
@@ -67,6 +81,8 @@ class Walk:
     ahead : ndarray of shape (n_rows,)
         Where rows that lack a sensor are going; for other rows, `place`.
     prices : ndarray of shape (n_rows, n_sensors) or None
+    unseen : list of Unseen
+        What training never saw of what was read so far.
     """
 
     def __init__(
@@ -85,6 +101,7 @@ class Walk:
         self._trail = trail
         self._under_way: list[Group] = []
         self._stopped: list[Group] = []
+        self.unseen: list[Unseen] = []
         self._affordable = self._within_cap()
         self._set_out()
         while self._under_way:
@@ -165,7 +182,8 @@ class Walk:
         reader, readings = self.policy.reader, group.evidence.readings
         for name in group.evidence.unread(self.policy.places[group.at]):
             sensor = reader.sensors.index(name)
-            readings[name] = reader.read(self.table, sensor, group.rows)
+            readings[name], unseen = reader.read(self.table, sensor, group.rows)
+            self.unseen += unseen
 
     def _reroute(self, group: Group, stuck: Mask, reachable: Mask) -> None:
         """Send rows that cannot pay for what was decided to the best place instead."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from sensortree.policy.baselines import Baseline
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.measures import MEASURES, Interval, wilson
 from sensortree.policy.policy import Policy
+from sensortree.sensors.columns import is_missing
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Rows
 
@@ -86,7 +86,7 @@ def _rival(
         note = f"not known, since these rows have no values of {', '.join(never)}"
         return Rival(baseline.name, names, None, note)
     try:
-        read = [reader.read(table, sensors.index(name), rows) for name in names]
+        read = [reader.read(table, sensors.index(name), rows)[0] for name in names]
     except DataError as error:
         note = f"not known, since not all of these rows can be read: {error}"
         return Rival(baseline.name, names, None, note)
@@ -109,7 +109,7 @@ def _answered_blindly(missing: Mapping[str, NDArray[np.bool_]]) -> str | None:
     if not lacks.any():
         return None
     return (
-        f"in {100 * float(np.mean(lacks)):.1f} % of these rows some of its sensors has no "
+        f"in {100 * float(np.mean(lacks)):.1f} % of these rows some of its sensors have no "
         f"values, and it answers without them, at the full price"
     )
 
@@ -122,14 +122,7 @@ def _missing(policy: Policy, name: str, table: Table, rows: Rows) -> NDArray[np.
         return np.asarray(np.isnan(values).all(axis=1))
     if values.dtype.kind != "O":
         return np.zeros(len(rows), dtype=bool)
-    return np.array([all(_is_missing(v) for v in row) for row in values], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas has for them."""
-    if isinstance(value, float):
-        return value != value
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+    return np.array([all(is_missing(v) for v in row) for row in values], dtype=bool)
 
 
 def columns_of(rivals: Sequence[Rival], own: Array) -> list[Array]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sensortree.exceptions import DataError
-from sensortree.policy.batch import Crossing, Walk
+from sensortree.policy.batch import Crossing, Walk, send
 from sensortree.policy.branches import (
     Branch,
     PassedFork,
@@ -351,7 +351,7 @@ def explain(policy: Policy, table: Table) -> Explanation:
             f"an explanation is of one row, got {table.shape[0]}; explain them one by one."
         )
     trail: list[Crossing] = []
-    walk = Walk(policy, table, trail=trail)
+    walk = send(policy, table, trail=trail)
     place = policy.places[int(walk.place[0])]
     bill = path_bill(place.path, policy.sensors, walk.prices)
     first = place.path[0] if place.path else frozenset()

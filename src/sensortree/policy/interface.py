@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,40 @@ class PolicyAnswers:
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         raise NotImplementedError  # the model's
+
+    policy_: Policy
+
+    def set_strict(self, strict: bool = True) -> Any:
+        """Say whether values that training never saw are refused, or warned of.
+
+        A text that training never had, a number far outside those of training, nothing
+        where there always was a value: by default every answer that rests on such warns
+        once (`UnseenWarning`). Where a strict model meets one, it raises a `DataError`
+        instead, in every method, and in the sessions of its policy.
+
+        Parameters
+        ----------
+        strict : bool, default=True
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import SensorTreeClassifier
+        >>> X = np.random.default_rng(0).normal(size=(60, 1))
+        >>> model = SensorTreeClassifier().fit(X, X[:, 0] > 0).set_strict()
+        >>> model.predict([[-87000.0]])
+        Traceback (most recent call last):
+            ...
+        sensortree.exceptions.DataError: values that training never saw: -87000 in row 0,
+        column 'x0' of sensor 'x0'; training had -2.32503 to 2.2126. Correct them, or have
+        them answered all the same: set_strict(False), or no --strict.
+        """
+        self.policy_ = replace(self._policy, strict=bool(strict))
+        return self
 
     @property
     def about_(self) -> About:

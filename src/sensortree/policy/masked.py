@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.policy.batch import Walk
+from sensortree.policy.batch import Walk, send
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import check_price_array
 from sensortree.sensors.sensor_set import SensorSet
@@ -76,7 +76,7 @@ class MaskedPolicy:
             counted from 1.
         """
         table, known = self._rows(X, mask, prices)
-        return _actions(Walk(self.policy, table, known), known)
+        return _actions(send(self.policy, table, known), known)
 
     def predict(
         self, X: Any, mask: ArrayLike, prices: ArrayLike | None = None
@@ -95,7 +95,7 @@ class MaskedPolicy:
             By the classifier of the last vertex that the row has come to; what it knows
             beyond that vertex is not used.
         """
-        return Walk(self.policy, *self._rows(X, mask, prices)).posterior()
+        return send(self.policy, *self._rows(X, mask, prices)).posterior()
 
     def _rows(
         self, X: Any, mask: ArrayLike, prices: ArrayLike | None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sensortree.policy.about import About
 from sensortree.policy.baselines import Baseline
-from sensortree.policy.batch import Walk
+from sensortree.policy.batch import send
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
@@ -68,6 +68,8 @@ class Policy:
         What a report compares the policy with; None of a method that has none.
     about : About
         Unit, target, date and held-out score: what changes no answer.
+    strict : bool
+        Whether values that training never saw are refused, rather than warned of.
     sensors : SensorSet
     digest : str
         Hexadecimal digest of everything that its answers depend on.
@@ -88,6 +90,7 @@ class Policy:
     baselines: tuple[Baseline, ...] | None = field(
         default=None, metadata={"digest": "never"}
     )
+    strict: bool = field(default=False, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
 
@@ -139,6 +142,11 @@ class Policy:
         return stop_leaves(self.tree)
 
     @cached_property
+    def labels(self) -> tuple[Any, ...]:
+        """The classes as plain values, in their order."""
+        return tuple(self.classes.tolist())
+
+    @cached_property
     def columns_of(self) -> dict[str, tuple[str, ...]]:
         """Names of the columns that each sensor reads."""
         named = self.sensors.column_names
@@ -161,9 +169,19 @@ class Policy:
     def _prices(self) -> dict[tuple[Path, frozenset[str]], float]:
         return {}
 
-    @cached_property
+    @property
     def around(self) -> dict[str, Policy]:
-        """Policy that is followed from where each sensor is missed, if there is one."""
+        """Policy that is followed from where each sensor is missed, if there is one.
+
+        Sessions ask whether a policy *is* one of these: threads that come here at once
+        must be given the same, which a cached property does not promise.
+        """
+        known: dict[str, Policy] | None = vars(self).get("_around")
+        if known is None:
+            known = vars(self).setdefault("_around", self._detour_policies())
+        return known
+
+    def _detour_policies(self) -> dict[str, Policy]:
         if self.detours is None:
             return {}
         known = {**self.classifiers, **self.detours.classifiers}
@@ -184,9 +202,7 @@ class Policy:
 
     def apply(self, table: Table) -> Rows:
         """Leaf that each row reaches, (n_rows,); ``~node`` if it must stop at a node."""
-        walk = Walk(self, table)
-        walk.read()
-        return walk.place
+        return send(self, table).place
 
     def acquired(self, table: Table) -> NDArray[np.bool_]:
         """Sensors that each row acquires, (n_rows, n_sensors)."""
@@ -195,9 +211,7 @@ class Policy:
 
     def acquisition_cost(self, table: Table) -> Array:
         """Price of what each row acquires, (n_rows,)."""
-        walk = Walk(self, table)
-        walk.read()
-        return walk.cost()
+        return send(self, table).cost()
 
     def predict(self, table: Table) -> NDArray[Any]:
         """Answer of the least expected loss at each row's leaf, (n_rows,)."""
@@ -205,7 +219,7 @@ class Policy:
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
-        return Walk(self, table).posterior()
+        return send(self, table).posterior()
 
     # one example --------------------------------------------------------------------------
 
@@ -257,6 +271,7 @@ class Policy:
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
         key: bytes | str | None = None,
+        strict: bool | None = None,
     ) -> Session:
         """Begin to examine one example; see `Session`.
 
@@ -270,11 +285,16 @@ class Policy:
             Prices of this example.
         key : bytes or str, default=None
             Signs what `Session.to_dict` gives.
+        strict : bool, default=None
+            Whether values that training never saw are refused; by default as the policy.
         """
-        return Session(self, known, limit, prices, key)
+        return Session(self, known, limit, prices, key, strict)
 
     def resume(
-        self, state: Mapping[str, Any], key: bytes | str | None = None
+        self,
+        state: Mapping[str, Any],
+        key: bytes | str | None = None,
+        strict: bool | None = None,
     ) -> Session:
         """Bring back a session from what its `to_dict` gave.
 
@@ -285,8 +305,10 @@ class Policy:
         key : bytes or str, default=None
             The key that the session was begun with: a state that was changed since, or
             was never signed, is refused.
+        strict : bool, default=None
+            Whether values that training never saw are refused from now on.
         """
-        return resume_session(self, state, key)
+        return resume_session(self, state, key, strict)
 
     def acquire(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
+from sensortree.policy.batch import send
 from sensortree.policy.compared import (
     BaselineUse,
     columns_of,
@@ -26,6 +27,7 @@ from sensortree.policy.measures import (
 )
 from sensortree.policy.policy import Policy
 from sensortree.policy.report_text import report_text
+from sensortree.sensors.seen import Unseen, merged
 from sensortree.sensors.table import Table, pandas_frame
 from sensortree.text import plain
 from sensortree.tree.paths import path_bill
@@ -155,6 +157,10 @@ class CostReport:
         ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
         are for this policy, not how it would vary if it were fitted again. Empty if
         `n_bootstrap` was 0.
+    unseen : tuple of Unseen
+        Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
+        ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
+        and what was ``seen``. Only what a row acquires is looked at.
 
     Examples
     --------
@@ -192,6 +198,7 @@ class CostReport:
     confusion: tuple[tuple[float, ...], ...]
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
+    unseen: tuple[Unseen, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
@@ -290,6 +297,7 @@ def cost_report(
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
+        unseen=rows.unseen,
     )
 
 
@@ -322,8 +330,9 @@ class _Rows:
         self.truth = truth
         self.weight = weight / weight.sum()
         self.counted = weight > 0
-        self.place = policy.apply(table)
-        self.belief = policy.predict_proba(table)
+        walk = send(policy, table)
+        self.place, self.unseen = walk.place, merged(walk.unseen)
+        self.belief = walk.posterior()
         self.answer = answer = policy.loss.answer(self.belief)
         prices = policy.reader.prices(table)
         self.spend, self.acquired = self._bills(prices)

@@ -27,6 +27,7 @@ def report_text(report: CostReport) -> str:
         _classes_text(report),
         _recognised_text(report),
         _confusion_text(report),
+        _unseen_text(report),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -179,3 +180,15 @@ def _between(interval: Interval | None) -> str:
     if interval is None or np.isnan(interval[0]):
         return ""
     return f"({interval[0]:.3g} to {interval[1]:.3g})"
+
+
+def _unseen_text(report: CostReport) -> str:
+    """Columns that hold what training never saw, and rows that do."""
+    if not report.unseen:
+        return ""
+    lines = [
+        (one.column, one.sensor, one.what, f"{one.n_rows:,}", str(one.seen))
+        for one in report.unseen
+    ]
+    head = ("never seen in training", "sensor", "what", "rows", "training had")
+    return aligned(head, lines, "left")

@@ -105,7 +105,9 @@ def _conditions(
 ) -> Iterable[_Condition]:
     """Conditions on how likely the answers are, then on each column that is known."""
     here, sensors = policy.places[~node], policy.sensors
-    read = [policy.reader.read(table, sensors.index(name), rows) for name in here.names]
+    read = [
+        policy.reader.read(table, sensors.index(name), rows)[0] for name in here.names
+    ]
     if read:
         likely = posterior(here.classifier, np.hstack(read), here.n_classes)
         yield from _likely_conditions(policy, likely)

@@ -32,6 +32,7 @@ from sensortree.policy.values import (
     same_values,
 )
 from sensortree.policy.walk import Allowance, Evidence, Place
+from sensortree.sensors.seen import Unseen, say_unseen
 from sensortree.types import Array
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def alone(
         session: Session, /, *args: Given.args, **named: Given.kwargs
     ) -> Answer:
         turn = session._turn
-        if not turn.acquire(blocking=False):
+        if not turn.acquire(False):  # do not wait
             raise SessionError(
                 "another thread is using this session; give every thread a session of "
                 "its own, or pass this one on when the other is done with it."
@@ -89,6 +90,9 @@ class Session:
         a column it is what the column would hold, without the fee.
     key : bytes or str, default=None
         Signs what `to_dict` gives; at least 16 bytes.
+    strict : bool, default=None
+        Whether values that training never saw are refused, rather than warned of; by
+        default as the policy.
     """
 
     def __init__(
@@ -98,16 +102,19 @@ class Session:
         limit: float | None = None,
         prices: Mapping[str, float | None] | None = None,
         key: bytes | str | None = None,
+        strict: bool | None = None,
     ):
         self._policy = policy
         self._key = check_key(key)
+        self._strict = policy.strict if strict is None else bool(strict)
         self._turn = RLock()
         # What was given, and what happened since, in order; all else follows from these.
         self._limit = check_limit(limit)
         self._prices = check_prices(prices, policy.sensors)
         self._log: list[Event] = []
-        self._begin(check_known(known))
-        self._known = dict(self._values)
+        self._know(check_known(known))
+        if self._known:
+            say_unseen(self.unseen, self._strict)
         self._log_where("begun with %s", list(self._known))
 
     def __repr__(self) -> str:
@@ -138,6 +145,11 @@ class Session:
         """Price of what was asked for and told so far."""
         return self._allowance.spent
 
+    @property
+    def unseen(self) -> tuple[Unseen, ...]:
+        """What training never saw of what was told."""
+        return tuple(one for found in self._unseen.values() for one in found)
+
     # asking and telling -------------------------------------------------------------------
 
     def ask(self) -> Step | None:
@@ -157,6 +169,16 @@ class Session:
         replace : bool, default=False
             Whether other values than were told before are a correction.
         """
+        self._tell(sensor, values, replace, say_unseen)
+
+    def _tell(
+        self,
+        sensor: str,
+        values: Any,
+        replace: bool,
+        heed: Callable[[list[Unseen], bool], None] | None = None,
+    ) -> None:
+        """Know the values of a sensor, unless what training never saw is refused."""
         name = self._name(sensor)
         ordered = in_column_order(name, self._policy.columns_of[name], values)
         before = self._values.get(name)
@@ -168,13 +190,16 @@ class Session:
                     f"sensor {name!r} was told before with other values; pass "
                     f"replace=True if this is a correction."
                 )
-        reading = self._read(name, ordered)
+        reading, unseen = self._read(name, ordered)
+        if heed is not None:
+            heed(unseen, self._strict)
         self._log.append(("tell", name, ordered, bool(replace)))
         try:
             self._learn(name, ordered, reading)
         except BaseException:
             self._undo()
             raise
+        self._unseen[name] = unseen
         self._log_where("told %r", name)
 
     @alone
@@ -230,7 +255,7 @@ class Session:
             self._because,
             self._rerouting_loss,
             self._failures(),
-            tuple(policy.classes.tolist()),
+            policy.labels,
             self._around,
         )
 
@@ -248,7 +273,7 @@ class Session:
     def step(self) -> Step:
         """The present step, also at the end, where its action is "stop"."""
         places, evidence, why = self._allowance.route.places, self._evidence, None
-        classes = tuple(self._policy.classes.tolist())
+        classes = self._policy.labels
         standing = self._policy.places[~self._policy.tree.n_nodes]
         if self._last is not None:
             route, node = self._last
@@ -354,7 +379,8 @@ class Session:
         """Let everything happen again, in order."""
         for kind, sensor, *told in log:
             if kind == "tell":
-                self.tell(sensor, *told)
+                values, replace = told
+                self._tell(sensor, values, replace)  # as it was taken then
             else:
                 self.unavailable(sensor, *told)
 
@@ -367,6 +393,11 @@ class Session:
 
     # the way through the tree -------------------------------------------------------------
 
+    def _know(self, known: Mapping[str, Any]) -> None:
+        """Begin with what is known for nothing."""
+        self._begin(known)
+        self._known = dict(self._values)
+
     def _begin(self, known: Mapping[str, Any]) -> None:
         """Stand before the root, with what is known for nothing."""
         policy, row = self._policy, price_row(self._prices, self._policy.sensors)
@@ -376,14 +407,13 @@ class Session:
         self._seen = NOTHING if row is None else row[None, policy.sensors.varying]
         self._values: dict[str, tuple[Any, ...]] = {}
         self._readings: dict[str, Array] = {}
+        self._unseen: dict[str, list[Unseen]] = {}
         self._acquired: list[str] = []
         for sensor, values in known.items():
             name = self._name(sensor)
             ordered = in_column_order(name, policy.columns_of[name], values)
-            self._values[name], self._readings[name] = (
-                ordered,
-                self._read(name, ordered),
-            )
+            self._values[name] = ordered
+            self._readings[name], self._unseen[name] = self._read(name, ordered)
         self._allowance.known = frozenset(self._readings)
         self._restart()
 
@@ -486,8 +516,8 @@ class Session:
         sensors = self._policy.sensors
         return sensors.names[index_of(sensor, sensors)]
 
-    def _read(self, name: str, values: tuple[Any, ...]) -> Array:
-        """Reading of a sensor, (1, width)."""
+    def _read(self, name: str, values: tuple[Any, ...]) -> tuple[Array, list[Unseen]]:
+        """Reading of a sensor, (1, width), and what training never saw of it."""
         reader = self._policy.reader
         try:
             return reader.read_one(reader.sensors.index(name), values)
@@ -518,7 +548,10 @@ class Session:
 
 
 def resume_session(
-    policy: Policy, state: Mapping[str, Any], key: bytes | str | None = None
+    policy: Policy,
+    state: Mapping[str, Any],
+    key: bytes | str | None = None,
+    strict: bool | None = None,
 ) -> Session:
     """Bring a session back from its state: what happened is done again, in order."""
     read = read_state(state, check_key(key))
@@ -527,7 +560,8 @@ def resume_session(
             f"the session was begun with another model (digest {read.model[:12]}..., this "
             f"one is {policy.digest[:12]}...); resume it with that one."
         )
-    session = Session(policy, read.known, read.limit, read.prices, key)
+    session = Session(policy, {}, read.limit, read.prices, key, strict)
+    session._know(read.known)  # taken then, and so not said again
     session._replay(read.log)
     return session
 
@@ -545,14 +579,16 @@ def stand(
     unpaid = check_names(free, "free", sensors)
     given = {name: values for name, values in known.items() if name in unpaid}
     waiting = {name: values for name, values in known.items() if name not in unpaid}
-    session = Session(policy, given, limit, prices)
+    session = Session(policy, {}, limit, prices)
+    session._know(given)  # what training never saw is said at once, below
     for name in check_names(unavailable, "unavailable", sensors):
         session.unavailable(name)
     # What the policy would have asked for it has paid for; the rest was had for nothing.
     while (asked := [n for n in session._pending if n in waiting]) and waiting:
-        session.tell(asked[0], waiting.pop(asked[0]))
+        session._tell(asked[0], waiting.pop(asked[0]), replace=False)
     for name, values in waiting.items():
-        session.tell(name, values)
+        session._tell(name, values, replace=False)
+    say_unseen(session.unseen, policy.strict)
     return session.step
 
 

@@ -6,6 +6,8 @@
     sensor_set    `SensorSet`: all sensors of a problem, checked together
     declaration   what a user writes, as a sensor set
     table         rows of an array or a data frame
+    columns       what a column holds: numbers, text, nothing
+    by_type       columns as numbers where a sensor has no transformer
     reader        turns a sensor's columns into numbers, and price columns into prices
     transforms    fitted transformers as plain arrays
     market        what may be bought after what, and at what price

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.sensors.by_type import fit_by_type
+from sensortree.sensors.columns import (
+    Kind,
+    NotNumberError,
+    as_numbers,
+    check_levels,
+    columns_of,
+    kind_of,
+)
 from sensortree.sensors.market import cannot_be, what_can_be
+from sensortree.sensors.seen import Seen, Unseen, look, see
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, one_row
+from sensortree.sensors.transforms import PLAIN
 from sensortree.types import Array
 
 # A larger reading is as good as an infinity, and a column of smaller ones as good as
@@ -35,6 +47,8 @@ class SensorReader:
         Whether a reading may hold NaN (a missing value).
     frame : str or None
         The library of the frame that the transformers were fitted on; None for an array.
+    seen : tuple of tuples of Seen, or None
+        What training saw of each sensor's columns; None if nobody remembers.
     """
 
     sensors: SensorSet
@@ -42,40 +56,121 @@ class SensorReader:
     widths: tuple[int, ...]
     allow_nan: bool
     frame: str | None = None
+    seen: tuple[tuple[Seen, ...], ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
 
     def prices(self, table: Table) -> Array | None:
         """Prices of each row, (n_rows, n_sensors); None if all rows pay the same."""
         return read_prices(table, self.sensors)
 
-    def read(self, table: Table, sensor: int, rows: NDArray[np.intp]) -> Array:
-        """Read one sensor for some rows, shape (n_rows, width)."""
-        values = self.transform(table.take(rows, self.sensors.columns[sensor]), sensor)
-        self.check(values, sensor, rows)
-        return values
+    def read(
+        self, table: Table, sensor: int, rows: NDArray[np.intp]
+    ) -> tuple[Array, list[Unseen]]:
+        """Read one sensor for some rows.
 
-    def read_one(self, sensor: int, values: Sequence[Any]) -> Array:
-        """Read one sensor of one row from the values of its columns, shape (1, width)."""
-        name = self.sensors.names[sensor]
-        if name not in self.transformers:
+        Returns
+        -------
+        values : ndarray of shape (n_rows, width)
+        unseen : list of Unseen
+            What training never saw.
+        """
+        return self._read(table.take(rows, self.sensors.columns[sensor]), sensor, rows)
+
+    def read_one(
+        self, sensor: int, values: Sequence[Any]
+    ) -> tuple[Array, list[Unseen]]:
+        """Read one sensor of one row from the values of its columns; see `read`."""
+        transformer = self.transformers.get(self.sensors.names[sensor])
+        if transformer is None:
             try:
-                reading = np.array([values], dtype=np.float64)
+                row = np.array([values], dtype=np.float64)
             except (TypeError, ValueError, OverflowError):
-                _numbers([values], self.sensors, sensor)  # says what is wrong
-                raise
-        else:
-            names = [self.sensors.column_names[c] for c in self.sensors.columns[sensor]]
-            reading = self.transform(one_row(names, values, self.frame), sensor)
-        self.check(reading, sensor, np.zeros(1, dtype=np.intp))
-        return reading
+                row = one_row((), values, None)  # what is wrong is said below
+            else:
+                if self.seen is not None and _all_between(
+                    row[0].tolist(), self._reach_of_one[sensor]
+                ):
+                    return row, []
+            return self._read(row, sensor, None)
+        # Plain transforms take columns by position, and know types by themselves.
+        library = None if isinstance(transformer, PLAIN) else self.frame
+        names = [self.sensors.column_names[c] for c in self.sensors.columns[sensor]]
+        return self._read(one_row(names, values, library), sensor, None)
 
-    def transform(self, columns: Any, sensor: int) -> Array:
+    def _read(
+        self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
+    ) -> tuple[Array, list[Unseen]]:
+        """Turn columns into numbers, and say what training never saw of them."""
+        values = self.transform(columns, sensor, rows)
+        if self.seen is None:
+            self.check(values, sensor, rows)
+            return values, []
+        own = self.sensors.names[sensor] not in self.transformers
+        if own:
+            low, high = self._reach[sensor]
+            if ((values >= low) & (values <= high)).all():
+                return values, []
+        raw = list(values.T) if own else columns_of(columns)
+        unseen = look(raw, self.seen[sensor], self.sensors, sensor, rows)
+        if own and not self.allow_nan:
+            values = np.where(np.isnan(values), self._middle[sensor], values)
+        self.check(values, sensor, rows)
+        return values, unseen
+
+    @property
+    def seen_by_column(self) -> dict[int, Seen]:
+        """What training saw of a column, by its position in the table."""
+        found: dict[int, Seen] = {}
+        for at, seen in zip(self.sensors.columns, self.seen or (), strict=False):
+            found |= dict(zip(at, seen, strict=True))
+        return found
+
+    @cached_property
+    def _reach(self) -> list[tuple[Array, Array]]:
+        """Between which numbers each sensor's columns are as in training."""
+        bounds = [np.array([s.reach for s in seen]) for seen in self.seen or ()]
+        clipped = [np.clip(b.reshape(-1, 2), -LARGEST, LARGEST) for b in bounds]
+        return [(each[:, 0], each[:, 1]) for each in clipped]
+
+    @cached_property
+    def _reach_of_one(self) -> list[list[tuple[float, float]]]:
+        """The same as plain numbers, which are quicker for one row."""
+        return [
+            list(zip(low.tolist(), high.tolist(), strict=True))
+            for low, high in self._reach
+        ]
+
+    @cached_property
+    def _middle(self) -> list[Array]:
+        """What a missing number of each sensor's columns becomes."""
+        return [
+            np.array([np.nan if s.middle is None else s.middle for s in seen])
+            for seen in self.seen or ()
+        ]
+
+    def transform(
+        self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
+    ) -> Array:
         """Turn a sensor's columns into numbers."""
         name = self.sensors.names[sensor]
-        if name in self.transformers:
-            columns = self.transformers[name].transform(columns)
-        return _numbers(columns, self.sensors, sensor)
+        try:
+            if name in self.transformers:
+                made = self.transformers[name].transform(columns)
+                return _numbers(made, self.sensors, sensor)
+            if isinstance(columns, np.ndarray) and columns.dtype == np.float64:
+                return columns
+            read = [as_numbers(c, i) for i, c in enumerate(columns_of(columns))]
+            return np.stack(read, axis=1) if read else np.empty((len(columns), 0))
+        except NotNumberError as error:
+            at = self.sensors.columns[sensor][error.column]
+            raise DataError(
+                f"{error.value!r}{_in_row(rows, error.row)} of sensor {name!r}, column "
+                f"{self.sensors.column_names[at]!r}, is not a number, as all were in "
+                f"training; correct it, or give NaN if it is missing."
+            ) from error
 
-    def check(self, values: Array, sensor: int, rows: NDArray[np.intp]) -> None:
+    def check(self, values: Array, sensor: int, rows: NDArray[np.intp] | None) -> None:
         """Refuse what is too large, and NaN where the leaf classifiers cannot take it."""
         if np.vdot(values, values) <= LARGEST**2:
             return  # none can be larger, or else look at each
@@ -89,7 +184,7 @@ class SensorReader:
         if np.isnan(value):
             found = "NaN"
             remedy = (
-                "give the sensor a transformer, such as SimpleImputer(), or use a "
+                "leave out its transformer, since gaps are then filled, or use a "
                 "classifier that accepts NaN, such as HistGradientBoostingClassifier()."
             )
         elif np.isinf(value):
@@ -102,7 +197,7 @@ class SensorReader:
                 f"number, or by NaN if it is missing."
             )
         raise DataError(
-            f"{found} in row {rows[row]} of sensor {name!r}"
+            f"{found}{_in_row(rows, row)} of sensor {name!r}"
             f"{_of_column(self.sensors, sensor, int(column), values.shape[1])}; {remedy}"
         )
 
@@ -115,8 +210,12 @@ def fit_reader(
     y: NDArray[Any],
     sample_weight: Array | None,
     allow_nan: bool,
+    kinds: Sequence[Sequence[Kind | None]],
+    keeps_nan: bool,
 ) -> tuple[SensorReader, list[Array]]:
     """Fit the transformers, and read every sensor for the training rows.
+
+    A sensor without a transformer is given one by the kinds of its columns, if need be.
 
     Returns
     -------
@@ -132,17 +231,80 @@ def fit_reader(
             transformer.fit(columns, y, sample_weight=sample_weight)
         else:
             transformer.fit(columns, y)
+    fitted, seen = dict(transformers), []
+    for name, at, held in zip(sensors.names, sensors.columns, kinds, strict=True):
+        columns = table.take(rows, at)
+        if name not in fitted:
+            plain = fit_by_type(columns, held, sample_weight, keeps_nan)
+            fitted |= {} if plain is None else {name: plain}
+        seen.append(
+            tuple(
+                Seen() if kind is None else see(column, kind, sample_weight)
+                for column, kind in zip(columns_of(columns), held, strict=True)
+            )
+        )
+    for sensor, found in enumerate(seen):
+        if sensors.names[sensor] not in transformers:
+            _check_not_empty(found, sensors, sensor)
     frame = table.library
-    reader = SensorReader(sensors, transformers, (0,) * len(sensors), allow_nan, frame)
+    reader = SensorReader(sensors, fitted, (0,) * len(sensors), allow_nan, frame)
     blocks = []
-    for sensor, columns in enumerate(sensors.columns):
-        block = reader.transform(table.take(rows, columns), sensor)
-        _check_not_empty(block, sensors, sensor)
+    for sensor, at in enumerate(sensors.columns):
+        block = reader.transform(table.take(rows, at), sensor, rows)
         reader.check(block, sensor, rows)
         _check_unit(block, sensors, sensor)
         blocks.append(block)
     widths = tuple(block.shape[1] for block in blocks)
-    return SensorReader(sensors, transformers, widths, allow_nan, frame), blocks
+    return replace(reader, widths=widths, seen=tuple(seen)), blocks
+
+
+# What each column of each sensor holds; None where only a transformer can say.
+Kinds = tuple[tuple[Kind | None, ...], ...]
+
+
+def column_kinds(
+    table: Table, sensors: SensorSet, transformers: Mapping[str, Any]
+) -> Kinds:
+    """What the columns of each sensor hold; an error names one that is of no use."""
+    types = table.types
+    kinds = []
+    for name, at in zip(sensors.names, sensors.columns, strict=True):
+        columns = columns_of(table.take(slice(None), at))
+        held: list[Kind | None] = []
+        for column, position in zip(columns, at, strict=True):
+            what = f"column {sensors.column_names[position]!r} of sensor {name!r}"
+            dtype = None if types is None else types[position]
+            try:
+                kind: Kind | None = kind_of(column, dtype, what)
+                if kind == "text" and name not in transformers:
+                    check_levels(column, what)
+            except DataError:
+                if name not in transformers:
+                    raise
+                kind = None
+            held.append(kind)
+        kinds.append(tuple(held))
+    return tuple(kinds)
+
+
+def float_table(table: Table, sensors: SensorSet) -> Table:
+    """All columns as float64; those that nobody reads, if they are something else, NaN.
+
+    If one that is read is something else, the table as it is: who reads it will say so.
+    """
+    data = table.data
+    if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
+        return replace(table, data=data.astype(np.float64, copy=False))
+    read = {at for columns in sensors.columns for at in columns}
+    read |= {t.price_column for t in sensors.terms if t.price_column is not None}
+    values = np.full(table.shape, np.nan)
+    for i, column in enumerate(columns_of(data)):
+        try:
+            values[:, i] = as_numbers(column, i)
+        except NotNumberError:
+            if i in read:
+                return table
+    return replace(table, data=values)
 
 
 def together(
@@ -165,14 +327,14 @@ def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         name = sensors.names[sensor]
         raise DataError(
-            f"sensor {name!r} reads values that are not numbers ({error}); give it a "
-            f"transformer, such as OneHotEncoder()."
+            f"the transformer of sensor {name!r} gives values that are not numbers "
+            f"({error}); give it one that does, such as OneHotEncoder()."
         ) from error
     return values.reshape(len(values), -1)
 
 
-def _check_not_empty(values: Array, sensors: SensorSet, sensor: int) -> None:
-    if values.shape[1] and np.isnan(values).all():
+def _check_not_empty(seen: Sequence[Seen], sensors: SensorSet, sensor: int) -> None:
+    if seen and all(column.missing == 1 for column in seen):
         raise DataError(
             f"sensor {sensors.names[sensor]!r} holds nothing but NaN; leave it out, since "
             f"there is nothing to learn from it."
@@ -190,6 +352,17 @@ def _check_unit(values: Array, sensors: SensorSet, sensor: int) -> None:
             f"{largest[tiny[0]]:g}, and some must be at least {SMALLEST:g} in size; give "
             f"the readings in a smaller unit."
         )
+
+
+def _all_between(values: list[float], bounds: list[tuple[float, float]]) -> bool:
+    for value, (low, high) in zip(values, bounds, strict=True):
+        if not low <= value <= high:
+            return False
+    return True
+
+
+def _in_row(rows: NDArray[np.intp] | None, row: int) -> str:
+    return "" if rows is None else f" in row {rows[row]}"
 
 
 def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:

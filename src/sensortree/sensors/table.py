@@ -77,6 +77,16 @@ class Table:
         names = list(getattr(self.data, "column_names", self.data.columns))
         return tuple(names) if all(isinstance(name, str) for name in names) else None
 
+    @property
+    def types(self) -> tuple[Any, ...] | None:
+        """The frame's column types, as narwhals names them; None for an array."""
+        if not self.is_frame:
+            return None
+        if nw.dependencies.is_pandas_dataframe(self.data):  # names may repeat
+            series = (self.data.iloc[:, i] for i in range(self.shape[1]))
+            return tuple(nw.from_native(s, series_only=True).dtype for s in series)
+        return tuple(nw.from_native(self.data, eager_only=True).schema.values())
+
     def take(self, rows: Any, columns: Sequence[int]) -> Any:
         """Give these rows (indices or a mask) of these columns, in the data's own type."""
         columns = list(columns)
@@ -101,6 +111,24 @@ class Table:
         else:
             series = nw.from_native(taken, eager_only=True)[:, 0]
         return None if series.is_null()[0] else series[0]
+
+
+def typed_table(X: Any) -> Table | None:
+    """X as it is, lists as an array in which text is text and numbers are numbers.
+
+    None if it is no table: not two-dimensional, sparse, or something else.
+    """
+    if Table.holds(X):
+        return Table(X)
+    if not isinstance(X, Sequence):
+        return None
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US":  # numbers have become text
+            array = np.array(X, dtype=object)
+    except ValueError:  # of rows that are not equally long
+        return None
+    return Table(array) if array.ndim == 2 else None
 
 
 def one_row(names: Sequence[str], values: Sequence[Any], library: Any) -> Any:

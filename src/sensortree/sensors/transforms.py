@@ -18,6 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.sensors.columns import (
+    NUMERIC,
+    NotNumberError,
+    as_numbers,
+    as_text,
+    columns_of,
+)
 from sensortree.sensors.table import Table
 from sensortree.text import reading_words
 from sensortree.types import Array
@@ -81,6 +88,47 @@ class Passthrough:
         if any(column.dtype.kind not in "biuf" for column in columns):
             return _beside([column.astype(object) for column in columns], X)
         return _beside(columns, X)
+
+
+@dataclass(frozen=True, eq=False)
+class Typed:
+    """Numbers as floats and text as objects, whatever they came in; missing is NaN.
+
+    Attributes
+    ----------
+    text : tuple of bool
+        Whether a column is text.
+    """
+
+    text: tuple[bool, ...]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(self.text)
+
+    @property
+    def width(self) -> int:
+        """As many columns as go in."""
+        return len(self.text)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Columns of floats, or of objects if some are text, (n_rows, width)."""
+        columns = _columns(X, self.n_columns)
+        typed: list[NDArray[Any]] = [
+            as_text(column) if text else as_numbers(column, i)
+            for i, (column, text) in enumerate(zip(columns, self.text, strict=True))
+        ]
+        return _beside(typed, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,8 +488,12 @@ class SideBySide:
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of all parts, in their order, (n_rows, width)."""
         _check_count(X, self.n_columns)
-        table, rows = Table(X), np.arange(len(X))
-        made = [part.transform(table.take(rows, at)) for at, part in self.parts]
+        table, rows, made = Table(X), np.arange(len(X)), []
+        for at, part in self.parts:
+            try:
+                made.append(part.transform(table.take(rows, at)))
+            except NotNumberError as error:  # which counts the columns of the part
+                raise NotNumberError(at[error.column], error.row, error.value) from None
         return np.hstack(made) if made else np.zeros((len(X), 0))
 
 
@@ -490,6 +542,7 @@ class InTurn:
 
 PLAIN = (
     Passthrough,
+    Typed,
     Imputer,
     Standardiser,
     Ranger,
@@ -510,33 +563,15 @@ def _check_count(X: Any, n_columns: int) -> None:
 def _columns(X: Any, n_columns: int) -> list[NDArray[Any]]:
     """Columns of an array or a frame, each as an array of its own type."""
     _check_count(X, n_columns)
-    if isinstance(X, np.ndarray):
-        return [X[:, i] for i in range(n_columns)]
-    pandas = nw.dependencies.is_pandas_dataframe(X)
-    frame = None if pandas else nw.from_native(X, eager_only=True)
-    columns = []
-    for i in range(n_columns):
-        if frame is None:  # by position, since names may repeat
-            column = nw.from_native(X.iloc[:, i], series_only=True)
-        else:
-            column = frame[:, i]
-        numeric = column.dtype.is_numeric()
-        native = column.to_native()
-        columns.append(column.to_numpy() if numeric else np.asarray(native))
-    return columns
+    return columns_of(X)
 
 
 def _floats(X: Any, n_columns: int) -> NDArray[Any]:
     """A new array of numbers, of the floating type that X has, or else float64."""
-    columns = _columns(X, n_columns)
-    try:
-        columns = [
-            c.astype(float) if c.dtype.kind not in "biuf" else c for c in columns
-        ]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(
-            f"a sensor's transformer of numbers was given something else ({error})."
-        ) from error
+    columns = [
+        c if c.dtype.kind in NUMERIC else as_numbers(c, i)
+        for i, c in enumerate(_columns(X, n_columns))
+    ]
     common = np.result_type(*columns) if columns else np.dtype(float)
     # scikit-learn keeps the floating type of arrays and of pandas frames only.
     typed = isinstance(X, np.ndarray) or nw.dependencies.is_pandas_dataframe(X)

@@ -1,0 +1,256 @@
+"""`Seen`: what training saw of a column; `Unseen`: what it never saw, in rows to come.
+
+One rule for everybody who reads values: a text that training never had; a number that is
+farther outside the numbers of training than these are apart (`MARGIN`); nothing at all
+where something always was. Only what was bought is looked at.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import DataError, UnseenWarning
+from sensortree.sensors.by_type import in_order, median
+from sensortree.sensors.columns import Kind, NotNumberError, as_numbers, as_text
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.types import Array, Rows
+
+# How far beyond the least and the largest number of training another may be: so many times
+# the distance between these two.
+MARGIN = 1.0
+# Levels of a text beyond which none is remembered, and none is missed.
+MOST_LEVELS = 1_000
+# Findings that a message names.
+NAMED = 5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What training saw of one column.
+
+    Attributes
+    ----------
+    missing : float
+        Share of the rows that had no value.
+    low, middle, high : float or None
+        Least number, median and largest; None of text, and of what is never there.
+    levels : tuple or None
+        Texts in their order; None of numbers, and of more than 1,000 texts.
+    """
+
+    missing: float = 1.0
+    low: float | None = None
+    middle: float | None = None
+    high: float | None = None
+    levels: tuple[Any, ...] | None = None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Numbers between these are as in training, or not far from it."""
+        if self.low is None or self.high is None:
+            return -np.inf, np.inf
+        margin = MARGIN * (self.high - self.low)
+        return self.low - margin, self.high + margin
+
+    def __str__(self) -> str:
+        if self.levels is not None:
+            shown = ", ".join(map(repr, self.levels[:8]))
+            said = shown + (", ..." if len(self.levels) > 8 else "")
+        elif self.low is not None:
+            said = f"{self.low:g} to {self.high:g}"
+        else:
+            said = "text" if self.missing < 1 else "nothing"
+        return said + (f", missing in {self.missing:.0%}" if self.missing else "")
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What training never saw of one column, and the rows that have it.
+
+    Attributes
+    ----------
+    sensor, column : str
+    what : {"level", "range", "missing"}
+        A text never seen, a number far from those seen, nothing where always was something.
+    row : int or None
+        The first such row; None of one example.
+    value : object
+        Its value; None if it is missing.
+    n_rows : int
+    seen : Seen
+        What training saw.
+    """
+
+    sensor: str
+    column: str
+    what: Literal["level", "range", "missing"]
+    row: int | None
+    value: Any
+    n_rows: int
+    seen: Seen
+
+    def __str__(self) -> str:
+        where = f"column {self.column!r} of sensor {self.sensor!r}"
+        if self.row is not None:
+            where = f"row {self.row}, {where}"
+        if self.what == "missing":
+            said = f"no value in {where}, which training never missed"
+        elif self.what == "level":
+            said = f"{self.value!r} in {where}; training had {self.seen}"
+        else:
+            said = f"{self.value:g} in {where}; training had {self.seen}"
+        return said + (f" ({self.n_rows:,} such rows)" if self.n_rows > 1 else "")
+
+
+def see(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
+    """What there is to be seen in a column of training rows."""
+    if kind == "number":
+        numbers = as_numbers(column)
+        there = numbers[np.isfinite(numbers)]
+        if not there.size:
+            return Seen()
+        return Seen(
+            float(np.isnan(numbers).mean()),
+            float(there.min()),
+            median(numbers, sample_weight),
+            float(there.max()),
+        )
+    values = as_text(column)
+    missing = np.asarray(values != values, dtype=bool)
+    levels = in_order(set(values[~missing].tolist()))
+    remembered = tuple(levels) if len(levels) <= MOST_LEVELS else None
+    return Seen(float(missing.mean()), levels=remembered)
+
+
+def look(
+    columns: Sequence[NDArray[Any]],
+    seen: Sequence[Seen],
+    sensors: SensorSet,
+    sensor: int,
+    rows: Rows | None,
+) -> list[Unseen]:
+    """What training never saw in the columns of a sensor.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of shape (n_rows,)
+    seen : sequence of Seen
+    sensors : SensorSet
+    sensor : int
+    rows : ndarray of shape (n_rows,) or None
+        Numbers by which the rows are called; None of one example.
+    """
+    found = []
+    names = [sensors.column_names[at] for at in sensors.columns[sensor]]
+    for column, name, before in zip(columns, names, seen, strict=True):
+        if before.levels is not None:
+            odd = _odd_levels(column, before.levels)
+        elif before.low is not None:
+            odd = _odd_numbers(column, before.reach)
+        else:
+            continue
+        for what, (at, value) in odd.items():
+            if not at.size or (what == "missing" and before.missing):
+                continue
+            found.append(
+                Unseen(
+                    sensors.names[sensor],
+                    name,
+                    what,
+                    None if rows is None else int(rows[at[0]]),
+                    value,
+                    len(at),
+                    before,
+                )
+            )
+    return found
+
+
+Odd = dict[Literal["level", "range", "missing"], tuple[Rows, Any]]
+
+
+def _odd_levels(column: NDArray[Any], levels: tuple[Any, ...]) -> Odd:
+    """Rows of a text whose level is none of these, and where there is none."""
+    values = as_text(column).tolist()
+    odd = set(values).difference(levels)
+    if not odd:
+        return {}
+    new = np.array([i for i, v in enumerate(values) if v in odd and v == v], np.intp)
+    missing = np.array([i for i, v in enumerate(values) if v != v], np.intp)
+    return {
+        "level": (new, values[new[0]] if new.size else None),
+        "missing": (missing, None),
+    }
+
+
+def _odd_numbers(column: NDArray[Any], reach: tuple[float, float]) -> Odd:
+    """Rows of numbers that are out of reach, and where there is none."""
+    try:
+        values = as_numbers(column)
+    except NotNumberError:  # for a transformer to refuse or to understand
+        return {}
+    low, high = reach
+    if ((values >= low) & (values <= high)).all():
+        return {}
+    far = np.flatnonzero((values < low) | (values > high))
+    return {
+        "range": (far, float(values[far[0]]) if far.size else None),
+        "missing": (np.flatnonzero(np.isnan(values)), None),
+    }
+
+
+def merged(found: Iterable[Unseen]) -> tuple[Unseen, ...]:
+    """One finding for each column and what is odd about it, in the order of first rows."""
+    together: dict[tuple[str, str, str], Unseen] = {}
+    for one in found:
+        key = one.sensor, one.column, one.what
+        other = together.get(key)
+        if other is None:
+            together[key] = one
+            continue
+        first = min(other, one, key=_place)
+        together[key] = replace(first, n_rows=one.n_rows + other.n_rows)
+    return tuple(sorted(together.values(), key=_place))
+
+
+def _place(one: Unseen) -> int:
+    return -1 if one.row is None else one.row
+
+
+def say_unseen(found: Sequence[Unseen], strict: bool) -> None:
+    """Warn of what training never saw, all at once; refuse it if strict."""
+    if not found:
+        return
+    findings = merged(found)
+    said = "; ".join(map(str, findings[:NAMED]))
+    if len(findings) > NAMED:
+        said += f"; and {len(findings) - NAMED} more columns"
+    if strict:
+        raise DataError(
+            f"values that training never saw: {said}. Correct them, or have them answered "
+            f"all the same: set_strict(False), or no --strict."
+        )
+    warnings.warn(
+        f"values that training never saw: {said}. The answers are guesses there; correct "
+        f"the values, or have them refused: set_strict(), or --strict.",
+        UnseenWarning,
+        stacklevel=_outside(),
+    )
+
+
+def _outside() -> int:
+    """How many calls up the first line stands that is not ours."""
+    import sys
+
+    frame, level = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(
+        "sensortree."
+    ):
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    return level
