@@ -1,4 +1,4 @@
-"""Draws the picture of the page in page.md: ``python docs/page_images.py`` (needs Chromium).
+"""Draws the picture in page.md: ``python docs/page_images.py``; needs Chromium.
 
 The page is that of the heart patients of `sensortree.demo`: a question and an answer on a
 phone, side by side, on a page that holds nothing but them.
@@ -29,7 +29,8 @@ for (const [column, value] of Object.entries(%s)) {
   const label = [...document.querySelectorAll("label[for], legend")]
     .find((e) => e.textContent === column);
   const field = label.closest(".field");
-  const radio = [...field.querySelectorAll("label.choice")].find((e) => e.textContent === value);
+  const radio = [...field.querySelectorAll("label.choice")]
+    .find((e) => e.textContent === value);
   if (radio) radio.querySelector("input").click();
   else field.querySelector("input").value = value;
 }

@@ -109,6 +109,20 @@ def _frame(library=pd, cost_weight=0.002):
     return model.fit(frame, y), frame, None
 
 
+def _plain_frame():
+    """Text, numbers and gaps, for which no transformer is declared."""
+    frame, y = text_frame()
+    frame.loc[::9, "pain"] = None
+    frame.loc[[3, 4], "sex"] = "x"  # rare
+    sensors = {
+        "history": Sensor(["age", "sex"], cost=0.0),
+        "pain": Sensor("pain", cost=1.0),
+        "blood": Sensor("crp", cost=12.0),
+    }
+    model = SensorTreeClassifier(sensors, cost_weight=0.0005, structure="exhaustive")
+    return model.fit(frame, y), frame, None
+
+
 def _money():
     X, y = numbers()
     sensors = {
@@ -168,6 +182,7 @@ KINDS = {
     "quadratic decisions": lambda: _binary(decision_features="quadratic"),
     "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
     "pandas": _frame,
+    "text and gaps": _plain_frame,
     "low prices": lambda: _frame(cost_weight=0.0002),
     "polars": lambda: _frame(pl),
     "money": _money,

@@ -139,6 +139,7 @@ LANGUAGES = {
     "sh": "the commands of a page",
     "console": "what the program says",
     "toml": "the page's sensors file",
+    "js": "the runtime's example",  # in test_javascript.py
     "text": "",
 }
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import models
 import numpy as np
 import pytest
 from conftest import data_folder
-from node import follow, needs_node, python_rows, run_job, told_rows
+from node import NODE, RUNTIME, follow, needs_node, python_rows, run_job, told_rows
 from shops import open_shop
 
 from sensortree import (
@@ -24,6 +27,8 @@ from sensortree import (
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
+from sensortree.persistence.model import write_model
+from sensortree.persistence.text import render
 
 pytestmark = needs_node
 
@@ -243,3 +248,34 @@ def test_sessions_go_the_same_detours_around_what_cannot_be_had(terms, tmp_path)
         scripts.append(script)
     ends = check_sessions(policy, scripts, tmp_path)
     assert len({decision.around for decision in ends}) > 2  # and None
+
+
+# the documentation ------------------------------------------------------------------------
+
+
+def test_the_example_of_the_documentation_runs(tmp_path):
+    page = Path(__file__).parents[1] / "docs" / "page.md"
+    (example,) = re.findall(r"^```js\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    model, X, _ = models.fitted("three classes")
+    (tmp_path / "model.json").write_bytes(render(write_model(model, None)))
+    (tmp_path / "runtime.js").write_text(RUNTIME.read_text("utf-8"), "utf-8")
+    bought = {name: X[0, list(at)].tolist() for name, at in sold(model)}
+    script = f"""
+      const SensorTree = require("./runtime.js");
+      const text = require("fs").readFileSync("model.json", "utf8");
+      const buy = async (step) => ({json.dumps(bought)})[step.sensor];
+      (async () => {{ {example.replace("session.decision();", "")}
+        console.log(JSON.stringify(session.decision())); }})();
+    """
+    (tmp_path / "example.js").write_text(script, "utf-8")
+    done = subprocess.run(
+        [str(NODE), "example.js"], cwd=tmp_path, capture_output=True, check=True
+    )
+    decision = json.loads(done.stdout)
+    assert decision["label"] == model.predict(X[:1])[0]
+    assert decision["spent"] == model.acquisition_cost(X[:1])[0]
+
+
+def sold(model: Any) -> Any:
+    """Sensors of a model with their columns."""
+    return zip(model.sensors_.names, model.sensors_.columns, strict=True)

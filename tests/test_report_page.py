@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import SensorTreeClassifier, load, save
+from sensortree import SensorTreeClassifier, UnseenWarning, load, save
 from sensortree.display.beside import Point, beside
 from sensortree.display.figures import between, figure, money, share
 from sensortree.display.markup import html
@@ -113,6 +113,17 @@ def test_examples_that_the_model_was_learned_from_are_warned_of():
     assert warning not in page(policy)
 
 
+def test_what_training_never_saw_is_counted():
+    rng = np.random.default_rng(0)
+    readings = rng.normal(size=(200, 2))
+    model = SensorTreeClassifier(cost_weight=0.001).fit(readings, readings[:, 0] > 0)
+    readings[3, 0] = 1e6
+    with pytest.warns(UnseenWarning):
+        told = words_of(model.report_page(readings, readings[:, 0] > 0))
+    assert "a number far from those seen 1" in told
+    assert "What training never saw" not in words_of(page())
+
+
 def test_the_title_can_be_given():
     assert "<h1>Ward 7</h1>" in page(title="Ward 7")
 
@@ -128,8 +139,8 @@ def test_a_model_that_buys_nothing_says_so(two_sensors):
     assert also in words
 
 
-def test_a_model_without_baselines_says_what_to_do():
-    assert "Fit it again with this version." in words_of(page(toy_policy()))
+def test_a_model_without_baselines_says_why():
+    assert "of a method that learns none" in words_of(page(toy_policy()))
 
 
 def test_a_baseline_that_cannot_be_known_is_told():

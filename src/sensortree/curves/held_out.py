@@ -486,7 +486,7 @@ class HeldOutFolds:
 def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
     """Means of error, loss and cost of a model on some rows, and of their squares."""
     with warnings.catch_warnings():
-        # These are rows of training; that some fold lacks a level is no news.
+        # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
         answer = np.searchsorted(part.classes, model.predict(X, prices))
         cost = model.acquisition_cost(X, prices)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sensortree.display.colours import DARK, LIGHT
 from sensortree.display.figures import between, money, says_nothing, share
-from sensortree.display.markup import paragraph, section
+from sensortree.display.markup import paragraph, section, table
 from sensortree.display.report_answers import answers
 from sensortree.display.report_asks import asks
 from sensortree.display.report_saves import saves
@@ -82,6 +82,13 @@ h2{{break-after:avoid}}
 tr,li,.cards,svg,dl,.short{{break-inside:avoid}}
 }}
 """
+
+# What may be new about a value.
+NEVER = {
+    "level": "a value never seen",
+    "range": "a number far from those seen",
+    "missing": "missing, and never was",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +245,15 @@ def _sure(page: ReportPage) -> Iterable[str]:
             f"{share(sum(use.share for use in stopped))} of the examples could pay for no "
             f"leaf within the limit that the model was given, and were answered with what "
             f"they had."
+        )
+    if report.unseen:
+        yield table(
+            "What training never saw, among what was bought here",
+            ("column", "sensor", "what", "examples", "training had"),
+            [
+                [one.column, one.sensor, NEVER[one.what], f"{one.n_rows:,}", str(one.seen)]
+                for one in report.unseen
+            ],
         )
 
 

@@ -42,7 +42,8 @@ def saves(page: ReportPage) -> Iterable[str]:
     if not report.baselines:
         yield paragraph(
             "This model does not hold classifiers that buy the same for all, so nothing "
-            "can be said here. Fit it again with this version."
+            "can be said here: it is of a method that learns none, or from before they "
+            "were kept."
         )
         return
     yield bullets(_verdict(page, uses) for uses in _alike(known))

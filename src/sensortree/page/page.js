@@ -562,20 +562,20 @@
   }
 
   function picture({ tree, place: end }, answer = null) {
-    const words = ({ place, parent, folded }) => {
+    const words = ({ place, parent, folded }, isEnd) => {
       const known = parent ? parent.place.sensors : [];
       const bought = place.sensors.filter((name) => !known.includes(name));
       const price = session._price(place.path) - (parent ? session._price(parent.place.path) : 0);
       let text = bought.length ? t("buy", { sensors: listed(bought) }) : parent ? t("stop_there") : t("start");
       if (bought.length && price > 1e-9 && !session.values.has(bought[0])) text += ` (${money(price)})`;
       if (folded) text += ` … ${t("ends", { n: place.leaves.length })}`;
-      if (place === end) text += ` → ${answer === null ? t("here") : answer}`;
+      if (isEnd) text += ` → ${answer === null ? t("here") : answer}`;
       return text;
     };
     const label = t("way_said", { n: tree.nLeaves });
     return el(
       "figure", { class: "scroll", tabindex: "0", "aria-label": t("way") },
-      draw(tree, end.number, words, label), el("figcaption", { class: "hint" }, label)
+      draw(tree, end, words, label), el("figcaption", { class: "hint" }, label)
     );
   }
 

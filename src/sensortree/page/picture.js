@@ -7,7 +7,7 @@ const SensorTreePicture = (function () {
   const SVG = "http://www.w3.org/2000/svg";
   const LINE = 26;
   const INDENT = 20;
-  const LETTER = 7.2; // width of a letter, nearly
+  const LETTER = 8; // width of a letter, nearly
   const LONGEST = 44; // letters of a line
   const WHOLE = 12; // ends of a tree that is drawn whole
   const [THINNEST, THICKEST] = [1, 7];
@@ -20,8 +20,7 @@ const SensorTreePicture = (function () {
   }
 
   // Places from the root to one of them.
-  function wayTo(tree, number) {
-    const end = tree.places.get(number);
+  function wayTo(tree, end) {
     const holds = (p) => end.leaves.length && end.leaves.every((leaf) => p.leaves.includes(leaf));
     return new Set([...tree.places.values()].filter(holds).map((p) => p.number));
   }
@@ -42,9 +41,11 @@ const SensorTreePicture = (function () {
     return lines;
   }
 
-  // `words` says what stands at a line; `label` describes the picture.
-  function draw(tree, number, words, label) {
-    const lines = outline(tree, wayTo(tree, number));
+  // `words` says what stands at a line, given also whether the way ends there; `label`
+  // describes the picture.
+  function draw(tree, stop, words, label) {
+    const end = stop.decision ? tree.forkOf(stop) : stop;
+    const lines = outline(tree, wayTo(tree, end));
     const rows = (place) => tree.rows(place);
     const all = rows(lines[0].place) || 1;
     lines.forEach((line, i) => {
@@ -64,7 +65,7 @@ const SensorTreePicture = (function () {
       const kind = place.decision && !line.folded ? "rect" : "circle";
       const shape = kind === "rect" ? { x: x - 5, y: y - 5, width: 10, height: 10, rx: 2 } : { cx: x, cy: y, r: 5 };
       parts.push(element(kind, { ...shape, class: on ? "on" : "off" }));
-      const text = words(line);
+      const text = words(line, place === end);
       const shown = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
       widest = Math.max(widest, x + 12 + shown.length * LETTER);
       parts.push(element("text", { x: x + 12, y: y + 4.5, class: on ? "on" : "off" }, element("title", {}, text), shown));

@@ -53,7 +53,7 @@ def _asked(part: dict[str, Any] | None, n_columns: int) -> list[dict[str, Any]]:
 def _first_choices(steps: list[dict[str, Any]], n_columns: int) -> list[dict[str, Any]]:
     """What a pipeline asks: its first step that has choices, behind those that fill in."""
     for step in steps:
-        if step["kind"] not in ("passthrough", "imputer"):
+        if step["kind"] not in ("passthrough", "imputer", "typed"):
             return _asked(step, n_columns)
         if step["kind"] == "imputer" and (
             len(step["kept"]) < n_columns or step["indicators"]

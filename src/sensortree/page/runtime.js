@@ -172,6 +172,11 @@
 
   const TRANSFORMS = {
     passthrough: () => (values) => values,
+    typed: (part) => (values) =>
+      values.map((v, i) => {
+        if (typeof v === "string" && !v.trim()) return NaN;
+        return part.text.includes(i) ? v : number(v);
+      }),
     imputer(part) {
       const fill = plainAll(part.fill);
       return (values) => {
@@ -668,6 +673,9 @@
       this.loss = problem.loss;
       this.allowNan = reader.allow_nan;
       this.transformers = reader.transformers;
+      // What a missing number becomes, by sensor and column, where training is remembered.
+      const middles = (reader.seen || []).map((columns) => columns.map((c) => c.middle));
+      this.middles = new Map(middles.map((own, i) => [sensors.names[i], own]));
       this.transforms = new Map(
         Object.entries(reader.transformers).map(([name, part]) => [
           name,
@@ -751,7 +759,9 @@
     // Values of a sensor, in the order of its columns, as numbers.
     read(name, ordered) {
       const make = this.transforms.get(name);
-      const reading = (make ? make(ordered) : ordered).map(number);
+      let reading = (make ? make(ordered) : ordered).map(number);
+      const middle = make || this.allowNan ? undefined : this.middles.get(name);
+      if (middle) reading = reading.map((v, i) => (isNaN(v) ? middle[i] : v));
       for (const value of reading) {
         if (Math.abs(value) > LARGEST)
           refuse(`sensor ${quoted(name)} reads ${value}, which is too large to be right.`);
