@@ -414,6 +414,29 @@ def test_one_row_is_read_as_the_table_was(clinic, tmp_path):
         assert {**row, "line": at + 2} == expected[at]
 
 
+def test_a_page_asks_for_numbers_and_for_no_dates(clinic, tmp_path):
+    said = run("page", clinic / "m.json", "-o", tmp_path / "p.html", code=1).output
+    assert "column 'day' holds dates, for which a page cannot ask" in said
+    text = (clinic / "s.toml").read_text().partition("[sensors.day]")[0]
+    (tmp_path / "s.toml").write_text(text)
+    model = tmp_path / "m.json"
+    run("fit", clinic / "t.csv", "--sensors", tmp_path / "s.toml", "-o", model)
+    assert sensortree.load(model).reading_["dose"].unit == "mg"
+    run("page", model, "-o", tmp_path / "p.html")
+
+
+def test_a_person_types_cells_as_the_table_has_them(clinic):
+    typed = "9,000\n12 mg\n05.03.2024\n"
+    asked = CliRunner().invoke(
+        app, ["ask", str(clinic / "m.json"), "--json"], input=typed
+    )
+    assert asked.exit_code == 0, asked.output
+    policy = sensortree.load(clinic / "m.json").policy_
+    row = {"count": 9000.0, "dose": 12.0, "day": day_number("2024-03-05", "YYYY-MM-DD")}
+    decision = policy.acquire(lambda sensor, _: [row[sensor]])
+    assert json.loads(asked.stdout)["proba"] == decision.to_dict()["proba"]
+
+
 def test_cells_that_cannot_be_what_they_were_are_problems(clinic, tmp_path):
     data = tmp_path / "t.csv"
     data.write_text('count,dose,day\n"9,000",1 g,01.03.2024\n"9,000",9 mg,March\n')
