@@ -189,7 +189,7 @@ def model(tmp_path_factory) -> Path:
     return fit_table(folder, write_table(folder / "data.csv", ("0", "1")))
 
 
-@pytest.mark.parametrize("name", ["answer", "probability_1", "cost", "leaf", "sensors"])
+@pytest.mark.parametrize("name", ["line", "answer", "probability_1", "cost", "problem"])
 def test_a_kept_column_never_takes_the_name_of_an_answer(model, tmp_path, name):
     data = write_table(tmp_path / "data.csv", ("0", "1"), extra=name)
     result = run("predict", model, data, "--keep", name, code=2)
@@ -200,7 +200,9 @@ def test_a_kept_column_never_takes_the_name_of_an_answer(model, tmp_path, name):
 def test_a_kept_column_of_another_name_stands_beside_the_answers(model, tmp_path):
     data = write_table(tmp_path / "data.csv", ("0", "1"), extra="patient")
     lines = run("predict", model, data, "--keep", "patient").stdout.splitlines()
-    assert lines[0] == "patient,answer,probability_0,probability_1,cost,leaf,sensors"
+    assert lines[0] == (
+        "patient,line,answer,probability_0,probability_1,cost,leaf,sensors,problem"
+    )
     assert lines[1].startswith("kept 0,")
 
 
@@ -220,7 +222,7 @@ def test_init_writes_what_can_be_read_whatever_things_are_called(
     *columns, target = names
     cells = {name: ["text"] * len(classes) for name in columns}
     data = DataFile(Path(file_name), {**cells, target: classes}, range(len(classes)))
-    text = starter(data, target, None)
+    text = starter(data, target, np.array(classes, dtype=object), {}, None)
     path = tmp_path_factory.mktemp("init") / "sensors.toml"
     with_losses = text.replace('# unit = "dollars"', 'unit = "dollars"')
     with_losses = with_losses.replace("# [loss]\n# ", "[loss]\n")
@@ -265,7 +267,7 @@ def test_a_class_is_not_taken_for_its_neighbour_of_the_same_float(tmp_path):
     labels = ("9007199254740992", "9007199254740994")
     model = fit_table(tmp_path, write_table(tmp_path / "data.csv", labels))
     others = write_table(tmp_path / "other.csv", ("9007199254740993", labels[1]))
-    result = run("evaluate", model, others, "--target", "y", code=1)
+    result = run("evaluate", model, others, "--target", "y", code=3)
     assert "'9007199254740993' is not a class of the model" in result.stderr
 
 
