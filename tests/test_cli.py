@@ -152,6 +152,17 @@ def test_init_leaves_out_columns_that_name_their_row(tmp_path):
     )
 
 
+def test_init_says_what_to_do_about_a_table_that_takes_minutes(
+    folder, tmp_path, monkeypatch
+):
+    from sensortree.cli import preparing
+
+    arguments = ("init", folder / "data.csv", "--target", "sick", "-o")
+    assert "--max-time 60" not in run(*arguments, tmp_path / "s.toml").stderr
+    monkeypatch.setattr(preparing, "MANY", 100)
+    assert "--max-time 60" in run(*arguments, tmp_path / "t.toml").stderr
+
+
 def test_init_groups_columns_by_what_their_names_begin_with(tmp_path):
     lines = [["blood_a", "blood_b", "age", "sick"], [1, "x", 3, 0], [2, "y", 4, 1]]
     data = write_csv(tmp_path / "data.csv", lines)

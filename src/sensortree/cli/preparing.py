@@ -11,6 +11,8 @@ from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, say, write
 from sensortree.exceptions import DataError
 
+MANY = 5_000_000  # rows times sensors, above which a fit takes more than a minute
+
 
 def init(
     data: options.Data,
@@ -63,6 +65,13 @@ def init(
         if not found.leave_out:
             say(f"column {column!r} {found.reason}", "warning")
     sensors = dict(grouped(columns, group_by_prefix))
+    if len(table) * len(sensors) > MANY:
+        say(
+            f"{len(table):,} rows of {len(sensors)} sensors may take minutes to fit: pass "
+            f"--max-time 60 to `fit`, or put columns that are bought together into one "
+            f"sensor (--group-by-prefix).",
+            "warning",
+        )
     write(output, starter(table, target, labels, doubts, group_by_prefix))
     document = {"output": str(output), "sensors": sensors, "left_out": left_out}
     text = (
