@@ -153,7 +153,9 @@ def test_boosted_trees_of_many_rows_are_compared_by_their_own_classifiers(
 ):
     monkeypatch.setattr(boosting, "MANY_ROWS", 200 if many else 10_000)
     X, y, sensors = where_to_look(300, n_states=5)
-    model = SensorTreeClassifier(sensors, cost_weight=0.02, classifier="boosted")
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.02, classifier="boosted", outages=False
+    )
     model.fit(X, y)
     assert len(model.structure_report_.validated) > 1
     compared = model.fit_report_.n_judged - model.fit_report_.n_kept

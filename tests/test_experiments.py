@@ -58,14 +58,14 @@ def test_the_verdict_on_auto_counts_near_cells_and_names_losses_to_static():
         ]
 
     # auto, the others, static: near the best; then far, and worse than static
-    lines = cell(0.05, [0.201, 0.2, 0.3, 0.3, 0.3, 0.195]) + cell(
-        0.02, [0.22, 0.2, 0.3, 0.3, 0.3, 0.2]
+    lines = cell(0.05, [0.201, 0.2, 0.3, 0.3, 0.3, 0.3, 0.195]) + cell(
+        0.02, [0.22, 0.2, 0.3, 0.3, 0.3, 0.3, 0.2]
     )
     said = verdict(lines)
     assert "was run: 1 of 2" in said
     assert "mean risk: segment at 0.02" in said
     assert "| segment | 0.05 | 0.2010 ± 0.0100 (chain) | 0.2000 |" in table(lines)
-    assert "was run: 1 of 1" in verdict(lines[:6] + lines[6:-1])  # incomplete cells go
+    assert "was run: 1 of 1" in verdict(lines[:7] + lines[7:-1])  # incomplete cells go
 
 
 # every table and figure is what its lines say ---------------------------------------------

@@ -13,6 +13,7 @@ from sensortree import (
     AlternatingTreeClassifier,
     Leaf,
     Node,
+    Sensor,
     SensorTree,
     SensorTreeClassifier,
     TreeError,
@@ -498,3 +499,28 @@ def test_a_cluster_of_two_processes_finds_the_same_tree_even_if_one_dies():
         client.loop.call_later(0.5, victim.kill)
         again = SensorTreeClassifier(cost_weight=0.005).fit(X, y)
         assert again.tree_ == serial.tree_
+
+
+def test_a_backward_chain_finds_sensors_that_tell_something_only_together():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_500, 8))
+    y = ((X[:, 5] > 0) ^ (X[:, 7] > 0)).astype(int)
+    model = SensorTreeClassifier(structure="backward", cost_weight=0.01).fit(X, y)
+    added = [step["added"] for step in model.structure_report_.steps]
+    assert set(added[:2]) == {"x5", "x7"}
+    assert model.acquired(X)[:, [5, 7]].all()
+    assert model.acquisition_cost(X).max() == 2
+
+
+def test_a_backward_chain_buys_first_what_costs_less_after_what_must_come_before():
+    X = np.random.default_rng(0).normal(size=(1_500, 3))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    sensors = {
+        "dear": Sensor(0, 9),
+        "cheap": Sensor(1, 1, after=["first"]),
+        "first": Sensor(2, 0.5),
+    }
+    model = SensorTreeClassifier(sensors, structure="backward", cost_weight=0.001)
+    steps = model.fit(X, y).structure_report_.steps
+    assert [step["added"] for step in steps] == ["cheap", "dear"]
+    assert set(steps[0]["subset"]) == {"first", "cheap"}

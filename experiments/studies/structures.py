@@ -36,7 +36,7 @@ WEIGHTS = {
     "forest36603": SMALL,
 }
 N_TRAIN = {"letter": 4_000, "forest": 12_000}
-LEARNED = ("auto", "chain", "grown", "branched", "greedy")
+LEARNED = ("auto", "chain", "backward", "grown", "branched", "greedy")
 STRUCTURES = (*LEARNED, "static")
 IMPROVED, IMPROVED_ON = "improved", ("segment",)
 MOVES = 5

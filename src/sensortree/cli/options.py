@@ -23,6 +23,7 @@ class Structure(StrEnum):
 
     auto = "auto"
     chain = "chain"
+    backward = "backward"
     grown = "grown"
     branched = "branched"
     greedy = "greedy"

@@ -61,8 +61,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         sorted. Leaves then give the answer of the least expected loss.
     max_cost : float, default=None
         No example ever spends more than this.
-    structure : {"auto", "chain", "grown", "branched", "greedy", "exhaustive", \
-            "cascade"}, SensorTree or dict, default="auto"
+    structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
+            "exhaustive", "cascade"}, SensorTree or dict, default="auto"
         The tree, learned or given.
 
         - "auto": the one of the least validated risk among a chain, a grown and a
@@ -71,6 +71,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
           what was compared.
         - "chain": sensors in the order of the error they save per unit of cost, with an
           exit after each.
+        - "backward": a chain too, in the order that is left when boosted trees on all
+          sensors drop those that help them least per unit of cost. For sensors that tell
+          something only together. With boosted leaves of many rows, "auto" compares it
+          in place of "chain".
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
         - "branched": grown by a proper loss, counting what can be bought well after a
@@ -81,7 +85,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "exhaustive": every order of buying. "cascade": the cheapest first.
         - a tree of your own, also as nested dicts.
 
-        Leaves that no training example reaches are pruned from the first five.
+        Leaves that no training example reaches are pruned from the first six.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
         branched tree (24 with leaves that take long), which ends earlier where more

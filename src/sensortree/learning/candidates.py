@@ -37,7 +37,9 @@ from sensortree.tree.tree import Node, SensorTree
 from sensortree.types import Array, Rows
 
 # Searches whose trees are compared; an exhaustive tree is too, up to this many leaves.
+# Where no screen is fair, none can order a chain either.
 CANDIDATES = ("chain", "grown", "branched")
+UNSCREENED = ("backward", "grown", "branched")
 EXHAUSTIVE = 16
 # Trees that are larger than most data can pay for.
 TRIMMED = ("branched", "exhaustive")
@@ -94,11 +96,13 @@ def best_of_searches(
             found["chain"] = run_search(search, "chain", settings.cost_weight, root)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
-    if masked and not fair and quick is not None and not prepared.progress.stopped:
-        found = {
+    if not subsets.screens and quick is not None and not prepared.progress.stopped:
+        screened = {name: pair for name, pair in found.items() if name != "backward"}
+        unscreened = {name: pair for name, pair in found.items() if name == "backward"}
+        found = unscreened | {
             name: (without_unreached(tree, quick, settings, learn), report)
             for name, (tree, report) in promising(
-                found, quick, prepared, settings, learn
+                screened, quick, prepared, settings, learn
             ).items()
         }
     rehearsed: dict[str, Rehearsed] = {}
@@ -161,7 +165,8 @@ def searched(
     if every is not None and not validates:
         return {"exhaustive": (every, report_of_built("exhaustive", every, sensors))}
     # The exhaustive tree has all chains within it, and all that grow from its root.
-    for name in CANDIDATES if every is None else ("branched",):
+    names = CANDIDATES if search.subsets.screens else UNSCREENED
+    for name in names if every is None else ("branched",):
         if not wanted(name) or (name == "branched" and not validates):
             continue
         if found and prepared.progress.stopped:

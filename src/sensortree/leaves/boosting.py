@@ -62,7 +62,7 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedTrees:
         """Fit as many rounds as suit most tables."""
-        self.fitted_ = _booster(np.shape(X), UNJUDGED).fit(X, y, sample_weight)
+        self.fitted_ = booster(np.shape(X), UNJUDGED).fit(X, y, sample_weight)
         self.classes_ = self.fitted_.classes_
         return self
 
@@ -170,8 +170,8 @@ class BoostedEngine:
         if not X.shape[1] or (self.y == self.y[0]).all():
             prior = DummyClassifier(strategy="prior")
             return prior.fit(X, self.y, self.weight)
-        booster = _booster(X.shape, n_rounds or UNJUDGED)
-        return booster.fit(X, self.y, self.weight)
+        trees = booster(X.shape, n_rounds or UNJUDGED)
+        return trees.fit(X, self.y, self.weight)
 
     def _without(self, group: Sequence[int], X: Array) -> _Fold:
         held_out = np.isin(self.fold, group)
@@ -204,7 +204,7 @@ def boosted_numbers(X: Array, numbers: Array, weight: Array, X_new: Array) -> Ar
     return np.column_stack([trees.fit(X, n, own).predict(X_new) for n in numbers.T])
 
 
-def _booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClassifier:
+def booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClassifier:
     """A booster for so many rows and columns, not fitted yet."""
     return HistGradientBoostingClassifier(max_iter=n_rounds, **_trees(shape))
 
@@ -256,7 +256,7 @@ class _Fold:
         n_outputs = 1 if len(self.classes) <= 2 else len(self.classes)
         self.scores = self.best = np.zeros((len(self.judged), n_outputs))
         if len(self.classes) > 1:
-            like = _booster(self.X.shape, 0).get_params()
+            like = booster(self.X.shape, 0).get_params()
             self.booster = OnceBinned(**{**like, "warm_start": True})
 
     def boost(self, done: int, n_rounds: int) -> list[Array]:

@@ -122,13 +122,18 @@ class SubsetLosses:
         return isinstance(self.leaves.classifier, BoostedTrees)
 
     @property
-    def fair(self) -> bool:
-        """Whether what stands in for the classifiers may decide between trees.
+    def screens(self) -> bool:
+        """Whether the screen sees what the classifiers would.
 
         A masked booster has small trees. Leaves of many rows have larger ones, which
         make much more of some sensors than of others.
         """
-        return self.masked and not has_large_trees(len(self.data.y))
+        return not (self.masked and has_large_trees(len(self.data.y)))
+
+    @property
+    def fair(self) -> bool:
+        """Whether what stands in for the classifiers may decide between trees."""
+        return self.masked and self.screens
 
     def screen(self, subsets: Sequence[Subset]) -> Array:
         """Losses estimated cheaply, (n_rows, n_subsets).

@@ -22,6 +22,7 @@ from sensortree.structure.branching import Shop, grow_branches
 from sensortree.structure.branching import Vertex as Branching
 from sensortree.structure.built import chain_tree
 from sensortree.structure.clustering import cluster_subsets
+from sensortree.structure.elimination import elimination_order
 from sensortree.structure.growth import Evidence, Vertex, grow_tree
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.report import StructureReport
@@ -33,7 +34,7 @@ EPS = float(np.finfo(float).eps)
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 # Leaves of each search at most, where the data say how many there are.
-MOST_LEAVES = {"chain": 16, "grown": 16, "greedy": 16, "branched": 96}
+MOST_LEAVES = {"chain": 16, "backward": 16, "grown": 16, "greedy": 16, "branched": 96}
 # The same where each leaf takes long to learn.
 MOST_SLOW = 24
 
@@ -214,6 +215,32 @@ def chain(
     return chain_tree([search.subsets.named(stage) for stage in stages]), steps
 
 
+def backward(
+    search: StructureSearch, cost_weight: float, root: Subset
+) -> tuple[SensorTree, list[Growth]]:
+    """The chain that is left when boosted trees drop what they need least."""
+    subsets, data = search.subsets, search.subsets.data
+    others = [j for j in range(len(subsets.names)) if j not in root]
+    order = elimination_order(
+        [data.blocks[j] for j in others],
+        data.y,
+        data.weight,
+        np.array([subsets.mean_cost(frozenset((j,)), root) for j in others]),
+        search.out_of_time,
+    )
+    comparison = search.comparison(0.0)
+    stages, steps = [root], []
+    for sensor in (others[k] for k in order):
+        known = subsets.extend(stages[-1], sensor)
+        if len(stages) == search.most_leaves("backward"):
+            break
+        if sensor not in stages[-1] and known is not None:
+            stages.append(known)
+            loss = float(comparison.mean(subsets.screen([known]))[0])
+            steps.append(Growth(known, sensor, loss))
+    return chain_tree([subsets.named(stage) for stage in stages]), steps
+
+
 def grown(
     search: StructureSearch, cost_weight: float, root: Subset
 ) -> tuple[SensorTree, list[Growth]]:
@@ -263,9 +290,15 @@ def _built(vertex: Branching, subsets: SubsetLosses) -> Leaf | Node:
 
 SEARCHES: dict[
     str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
-] = {"chain": chain, "grown": grown, "greedy": greedy, "branched": branched}
+] = {
+    "chain": chain,
+    "backward": backward,
+    "grown": grown,
+    "greedy": greedy,
+    "branched": branched,
+}
 # Searches that begin with nothing: the first purchase is theirs.
-FROM_NOTHING = ("branched",)
+FROM_NOTHING = ("branched", "backward")
 
 
 def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
@@ -275,6 +308,7 @@ def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
     blocks = 2 * n_sensors.bit_length()
     own = {
         "chain": stages + blocks + 1,
+        "backward": n_sensors,
         "grown": 2 * n_leaves,
         "branched": 5 * 2 * n_leaves,  # narrow, wide, the better, and at lower prices
         "greedy": n_leaves * (n_sensors + 1),

@@ -1,0 +1,69 @@
+"""`elimination_order`: sensors by how long boosted trees cannot do without them.
+
+Trees are boosted on all sensors, those that lower the loss least for their price are left
+out, and so on with the rest. Sensors that tell something only together are found in this
+way; a search that adds one at a time does not see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sensortree.leaves.boosting import booster
+from sensortree.leaves.sklearn_private import boosted_rounds
+from sensortree.types import Array, Rows
+
+# Rounds of trees, of all outputs together; fewer for each of many classes, but some.
+ROUNDS, FEWEST_ROUNDS = 30, 4
+# Sensors are left out one by one when these many remain, before in parts so large.
+ONE_BY_ONE, PART = 10, 3
+
+
+def elimination_order(
+    blocks: Sequence[Array],
+    y: Rows,
+    weight: Array,
+    prices: Array,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> list[int]:
+    """Positions of sensors, the one that was left out last first.
+
+    Parameters
+    ----------
+    blocks : sequence of n_sensors arrays of shape (n_rows, width)
+    y : ndarray of shape (n_rows,)
+        Classes as integers.
+    weight : ndarray of shape (n_rows,)
+    prices : ndarray of shape (n_sensors,)
+    out_of_time : callable
+        Asked before trees are boosted; what is left then is in declared order.
+    """
+    left, gone = list(range(len(blocks))), []
+    while len(left) > 1 and not out_of_time():
+        saved = loss_saved([blocks[j] for j in left], y, weight)
+        rate = saved / np.maximum(prices[left], np.finfo(float).tiny)
+        n_gone = 1 if len(left) <= ONE_BY_ONE else len(left) // PART
+        # Of equals the last goes first, so that the first is kept.
+        least = np.lexsort((-np.arange(len(left)), rate))[:n_gone].tolist()
+        gone += [left[k] for k in least]
+        left = [j for k, j in enumerate(left) if k not in least]
+    return left + gone[::-1]
+
+
+def loss_saved(blocks: Sequence[Array], y: Rows, weight: Array) -> Array:
+    """How much splits on each sensor lower the loss of boosted trees, (n_sensors,)."""
+    owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+    X = np.hstack(blocks)
+    saved = np.zeros(len(blocks))
+    if (y == y[0]).all():
+        return saved
+    n_rounds = max(FEWEST_ROUNDS, 2 * ROUNDS // (int(y.max()) + 1))
+    # Bins take much longer with weights.
+    own = None if (weight == weight[0]).all() else weight
+    trees = booster(X.shape, n_rounds).fit(X, y, own)
+    for nodes in (tree for trees in boosted_rounds(trees) for tree in trees):
+        splits = nodes[nodes["is_leaf"] == 0]
+        np.add.at(saved, owner[splits["feature_idx"]], splits["gain"])
+    return saved
