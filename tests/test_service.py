@@ -300,6 +300,17 @@ def test_the_ledger_tells_a_session_from_beginning_to_end(client):
     assert client.get("/v1/ledger").json()["receipt"] == last["receipt"]
 
 
+def test_why_a_session_goes_on_is_a_sentence_and_all_of_it_on_request(client):
+    session = begin(client)
+    address = f"/v1/sessions/{session['id']}/why"
+    assert session["step"]["why"] is None
+    assert client.get(address).json() == {"why": None}
+    found = act(client, session, "tell", sensor="a", values=[1.0]).json()
+    why = client.get(address).json()["why"]
+    assert found["step"]["why"] == why["text"]
+    assert why["contributions"][0]["name"] == "A"
+
+
 def test_a_correction_is_written_with_the_values_that_hold(client):
     session = begin(client)
     act(client, session, "tell", sensor="a", values=[1.0])

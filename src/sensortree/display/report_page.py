@@ -251,7 +251,13 @@ def _sure(page: ReportPage) -> Iterable[str]:
             "What training never saw, among what was bought here",
             ("column", "sensor", "what", "examples", "training had"),
             [
-                [one.column, one.sensor, NEVER[one.what], f"{one.n_rows:,}", str(one.seen)]
+                [
+                    one.column,
+                    one.sensor,
+                    NEVER[one.what],
+                    f"{one.n_rows:,}",
+                    str(one.seen),
+                ]
                 for one in report.unseen
             ],
         )

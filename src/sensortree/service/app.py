@@ -85,6 +85,9 @@ class Service:
 
     def __init__(self, shelf: Shelf, database: Path, limits: Limits):
         self.shelf, self.limits = shelf, limits
+        for model in shelf.models:  # what takes a while is done before it is asked
+            model.prepare()
+        self.warm = sessions.Warm(shelf)
         self.requests = metrics.Requests()
         self._database = database
         self._writer = Writer(database)
@@ -390,6 +393,18 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
         return answered(sessions.shown(row, session))
 
     @app.get(
+        "/v1/sessions/{session}/why",
+        response_model=dict[str, Any],
+        responses=refusals,
+    )
+    async def session_reason(id: schemas.SessionId, caller: Reader) -> Response:
+        """Say why a session stands where it does, with every contribution."""
+        row = service.read(lambda c: sessions.find(c, caller.tenant, id))
+        _, session = sessions.resumed(row, service.shelf)
+        why = session.step.why
+        return answered({"why": None if why is None else why.to_dict()})
+
+    @app.get(
         "/v1/sessions/{session}/state",
         response_model=dict[str, Any],
         responses=refusals,
@@ -423,7 +438,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Tell the values of a sensor; other values than before are refused."""
         change = sessions.tell(
-            service.shelf,
+            service.warm,
             *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
             correct=False,
         )
@@ -439,7 +454,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Correct the values of a sensor; the session goes its way anew."""
         change = sessions.tell(
-            service.shelf,
+            service.warm,
             *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
             correct=True,
         )
@@ -455,7 +470,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Say that a sensor cannot be had; the session goes on without it."""
         change = sessions.unavailable(
-            service.shelf,
+            service.warm,
             *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.because),
         )
         return await make(request, caller, key, change)

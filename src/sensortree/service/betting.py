@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv
 
 from sensortree.types import Array
 
@@ -134,11 +135,9 @@ def _stake(mean: Array, variance: Array, most: float) -> Array:
 
 def expected_rate(share: float, rows: float, risk: float) -> Expected:
     """A share of training rows, with the interval of Clopper and Pearson."""
-    from scipy.stats import beta
-
     hits = share * rows
-    low = beta.ppf(risk / 2, hits, rows - hits + 1) if hits > 0 else 0.0
-    high = beta.ppf(1 - risk / 2, hits + 1, rows - hits) if hits < rows else 1.0
+    low = betaincinv(hits, rows - hits + 1, risk / 2) if hits > 0 else 0.0
+    high = betaincinv(hits + 1, rows - hits, 1 - risk / 2) if hits < rows else 1.0
     return Expected(share, share * (1 - share), float(low), float(high))
 
 

@@ -45,7 +45,7 @@ Revision = Annotated[
 class Request(BaseModel):
     """What is sent; a key that is not known is refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class StepRequest(Request):
@@ -161,6 +161,20 @@ class Models(BaseModel):
     models: list[ModelCard]
 
 
+class SessionStep(BaseModel):
+    """What to do next in a session; see `Step`."""
+
+    action: str
+    sensor: str | None
+    sensors: list[str]
+    columns: list[str]
+    cost: float
+    spent: float
+    worst_case_remaining: float
+    proba: dict[str, float]
+    why: str | None
+
+
 class StepAnswer(BaseModel):
     """What to do next; see `Step`."""
 
@@ -226,7 +240,7 @@ class SessionReply(SessionHead):
 
     spent: float
     told: dict[str, list[Value]]
-    step: StepAnswer
+    step: SessionStep
     decision: DecisionAnswer | None
 
 
