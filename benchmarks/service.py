@@ -98,11 +98,18 @@ def free_port() -> int:
 
 
 def ask(
-    connection: http.client.HTTPConnection, method: str, path: str, body: Any = None
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: Any = None,
+    token: str = "",
 ) -> dict[str, Any]:
     """One request; what it answers."""
     text = None if body is None else json.dumps(body)
-    connection.request(method, path, text, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    connection.request(method, path, text, headers)
     response = connection.getresponse()
     said = response.read()
     if response.status >= 300:

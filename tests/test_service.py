@@ -273,12 +273,12 @@ def test_a_session_begun_in_python_goes_on_in_the_service(client):
     own = model().policy.session(limit=2.0)
     own.tell("a", [1.0])
     body = {"model": "toy", "state": own.to_dict()}
-    found = client.post("/v1/sessions/resume", json=body).json()
+    found = client.post("/v1/resume", json=body).json()
     assert found["decision"]["stopped_because"] == "limit"
     state = client.get(f"/v1/sessions/{found['id']}/state").json()
     assert model().policy.resume(state).decision().label == found["decision"]["label"]
     body["state"] = {"format": "a recipe"}
-    refused(client.post("/v1/sessions/resume", json=body), 422, "not that of a session")
+    refused(client.post("/v1/resume", json=body), 422, "not that of a session")
 
 
 def test_the_ledger_tells_a_session_from_beginning_to_end(client):
@@ -394,10 +394,11 @@ def test_a_key_belongs_to_its_tenant(path):
 def operations():
     """Every operation of the API, with an address that could be one."""
     with_ids = {"model": "toy", "session": "x" * 22}
-    app = make_app(Shelf([model()]), database_path()).app
+    shelf = Shelf([model()])
+    app = make_app(shelf, database_path()).app
     return [
         (method.upper(), path.format(**with_ids), operation["security"])
-        for path, methods in description(app)["paths"].items()
+        for path, methods in description(app, shelf)["paths"].items()
         for method, operation in methods.items()
     ]
 
@@ -821,6 +822,12 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
     (tmp_path / "soup.json").write_text("{}")
     with pytest.raises(ModelFileError, match=r"soup\.json: "):
         open_shelf([str(tmp_path / "soup.json")])
+
+
+def test_what_is_not_done_that_way_says_how_it_is(client):
+    found = client.put("/v1/sessions")
+    refused(found, 405, "not done that way")
+    assert found.headers["allow"] == "GET, POST"
 
 
 # the description --------------------------------------------------------------------------

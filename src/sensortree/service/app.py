@@ -15,6 +15,7 @@ from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from sensortree._version import __version__
 from sensortree.exceptions import SensorTreeError
@@ -209,7 +210,10 @@ def _refuse_in_one_shape(app: FastAPI) -> None:
     async def http(request: Request, error: Any) -> Response:
         said = {404: "there is nothing here.", 405: "this is not done that way."}
         detail = said.get(error.status_code, "the request cannot be read.")
-        refusal = RefusedError(error.status_code, "http", detail, error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(_methods(app, request))
+        refusal = RefusedError(error.status_code, "http", detail, headers)
         return respond(request, refusal)
 
     async def malformed(request: Request, error: Any) -> Response:
@@ -225,6 +229,15 @@ def _refuse_in_one_shape(app: FastAPI) -> None:
     app.add_exception_handler(SensorTreeError, library)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, malformed)
+
+
+def _methods(app: FastAPI, request: Request) -> list[str]:
+    """Methods of all routes that a path has."""
+    found: set[str] = set()
+    for route in app.routes:
+        if route.matches(request.scope)[0] != Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
 
 
 def described(statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
@@ -365,7 +378,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
         change = sessions.create(model, caller.tenant, beginning, most)
         return await make(request, caller, key, change)
 
-    @app.post("/v1/sessions/resume", status_code=201, **reply)
+    @app.post("/v1/resume", status_code=201, **reply)
     async def resume_session(
         request: Request, wanted: schemas.ResumeRequest, caller: Asker, key: Key = None
     ) -> Response:
@@ -568,18 +581,28 @@ def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get("/openapi.json", response_model=dict[str, Any], responses=described(ANY))
     async def openapi(caller: Reader) -> Response:
         """Describe the API."""
-        return answered(description(app))
+        return answered(description(app, service.shelf))
 
 
-def description(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document: with tokens and the shape of refusals."""
+def description(app: FastAPI, shelf: Shelf) -> dict[str, Any]:
+    """The OpenAPI document: with tokens, refusals, and examples that are there."""
     document = app.openapi()
     parts = document["components"]
-    parts["schemas"]["Problem"] = schemas.Problem.model_json_schema()
+    forms = parts["schemas"]
+    forms["Problem"] = schemas.Problem.model_json_schema()
     for name in ("HTTPValidationError", "ValidationError"):
-        parts["schemas"].pop(name, None)
+        forms.pop(name, None)
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    model = shelf.current[0]
+    sensor = model.policy.sensors.names[0]
+    for form in ("SessionRequest", "ResumeRequest"):
+        forms[form]["properties"]["model"]["examples"] = [model.name]
+    for form in ("TellRequest", "UnavailableRequest"):
+        forms[form]["properties"]["sensor"]["examples"] = [sensor]
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["security"] = [] if path in OPEN else [{"token": []}]
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] == "model":
+                    parameter["example"] = model.name
     return document
