@@ -840,3 +840,39 @@ def test_the_description_is_json_and_names_every_refusal(client):
         for operation in methods.values():
             assert operation["description"], path
             assert {"405", "429"} <= set(operation["responses"])
+
+
+# values that training never saw -----------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sensortree.exceptions.UnseenWarning")
+def test_values_that_training_never_saw_are_counted_by_sensor(path):
+    from sensortree import SensorTreeClassifier
+
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    fitted = SensorTreeClassifier({"x": [0], "y": [1]}, cost_weight=0.01)
+    fitted.fit(X, X[:, 0] + X[:, 1] > 0)
+    saved = Model("toy", SavedModel(fitted.policy_, None, {}))
+    with client_of(path, saved) as client:
+        session = begin(client)
+        while not session["decided"]:
+            sensor = session["step"]["sensor"]
+            session = act(client, session, "tell", sensor=sensor, values=[1e6]).json()
+        seen = client.get("/v1/models/toy/watch").json()
+    assert seen["unseen"] == dict.fromkeys(session["decision"]["acquired"], 1)
+
+
+def test_a_service_counts_the_decision_of_a_session_once(client):
+    session = begin(client)
+    for value in (-1.0, -2.0, -3.0):
+        act(client, session, "correct", sensor="a", values=[value])
+    assert client.get("/v1/models/toy/watch").json()["decided"] == 1
+
+
+def test_a_session_with_a_limit_is_counted_and_not_compared(client):
+    for more in ({"limit": 2}, {"known": {"a": [-1.0]}}, {}):
+        session = begin(client, **more)
+        if not session["decided"]:
+            act(client, session, "tell", sensor="a", values=[-1.0])
+    seen = client.get("/v1/models/toy/watch").json()
+    assert (seen["decided"], seen["compared"]) == (3, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -13,6 +15,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -254,3 +257,81 @@ def test_schemathesis_finds_nothing(folder):
         process.wait(30)
     assert done.returncode == 0, done.stdout[-8000:]
     assert faults(folder) == ()
+
+
+# the clients of the page ------------------------------------------------------------------
+
+
+def clients_of_the_page():
+    page = Path(__file__).parents[1] / "docs" / "service.md"
+    found = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S):
+        assert len([line for line in block.splitlines() if line.strip()]) <= 34
+        exec(compile(block, "service.md", "exec"), found)
+    return found
+
+
+def test_the_clients_of_the_page_ask_until_the_decision(folder):
+    pytest.importorskip("httpx2", reason="the asynchronous client is built on it")
+    clients, token = clients_of_the_page(), "x" * 40
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    process = start(folder, port, env={**os.environ, "SENSORTREE_TOKEN": token})
+    asked = []
+
+    def slow(sensor, columns):
+        asked.append((sensor, columns))
+        if sensor == "b":
+            time.sleep(0.5)
+        return [1.0]
+
+    async def slow_async(sensor, columns):
+        asked.append((sensor, columns))
+        if sensor == "b":
+            await asyncio.sleep(60)
+        return {"A": 1.0}
+
+    try:
+        found = [
+            clients["acquire"](url, "toy", slow, token, timeout=0.1),
+            asyncio.run(
+                clients["acquire_async"](url, "toy", slow_async, token, timeout=0.1)
+            ),
+        ]
+        with pytest.raises(RuntimeError, match="the token is wrong"):
+            clients["acquire"](url, "toy", slow, "wrong")
+    finally:
+        process.terminate()
+        process.wait(30)
+    assert asked == [("a", ["A"]), ("b", ["B"])] * 2
+    for decision in found:
+        assert decision["acquired"] == ["a"]
+        assert decision["unavailable"] == {"b": "TimeoutError"}
+
+
+def test_who_never_hears_an_answer_asks_again_with_the_same_key(folder):
+    clients = clients_of_the_page()
+    port = free_port()
+    process = start(folder, port)
+    real, lost = clients["urlopen"], []
+
+    def unsure(request, timeout):
+        response = real(request, timeout=timeout)
+        if len(lost) < 2:
+            lost.append(request.headers["Idempotency-key"])
+            response.close()
+            raise TimeoutError
+        return response
+
+    clients["post"].__globals__["urlopen"] = unsure
+    try:
+        url = f"http://127.0.0.1:{port}"
+        decision = clients["acquire"](url, "toy", lambda *asked: [-1.0])
+        with closing(connect(port)) as connection:
+            sessions = ask(connection, "GET", "/v1/sessions")["sessions"]
+    finally:
+        process.terminate()
+        process.wait(30)
+    assert decision["label"] == "no"
+    assert len({*lost}) == 1
+    assert len(sessions) == 1
