@@ -58,6 +58,6 @@ def test_what_init_says_of_a_column_is_written_as_it_would_be_used(tmp_path):
     sensors = tmp_path / "sensors.toml"
     told = ["init", str(data), "--target", "ill", "--output", str(sensors)]
     assert CliRunner().invoke(app, told).exit_code == 0
-    said = [line for line in sensors.read_text("utf-8").splitlines() if "seen" in line]
-    assert said[0].startswith("# seen holds dates")
-    assert 'transformer = "date"' in said[0]
+    lines = sensors.read_text("utf-8").splitlines()
+    (said,) = [line for line in lines if line.startswith("# seen holds dates")]
+    assert 'transformer = "date"' in said
