@@ -576,7 +576,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "evaluate": ("evaluate", "model.json", "rows.csv", "--target", "sick", "--json"),
     "evaluate, text": ("evaluate", "model.json", "rows.csv", "--target", "sick"),
     "predict": ("predict", "model.json", "rows.csv"),
-    "explain": ("explain", "model.json", "rows.csv", "--row", "3"),
+    "explain": ("explain", "model.json", "rows.csv", "--line", "4"),
     "inspect": ("inspect", "model.json", "--json"),
     "verify": ("verify", "model.json", "--json"),
     "ask": ("ask", "model.json", "--stdin"),

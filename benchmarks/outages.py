@@ -9,7 +9,7 @@ Sensors and prices as the files group them; the official split, or the mean of f
 random. A cost weight is given by the error that buying everything is worth. Each test row
 is asked for step by step, with all sensors there, and with one that never is: as a policy
 without detours answers, as the same policy with them, and as one that was fitted to the
-other sensors alone: no detour can be expected to do better. What an outage loses is the
+other sensors alone, which is about what can be had. What an outage loses is the
 accuracy, and the risk (error plus weighted cost), beside those with all sensors there.
 """
 

@@ -285,6 +285,7 @@ def test_a_value_that_the_model_refuses_is_refused_at_its_input(page):
     for at in range(2):
         browser.run(f"document.getElementById('value-{at}').focus()")
         browser.type("1e80" if at else "1")
+    browser.press("Enter")  # it is doubted first
     browser.press("Enter")
     error = browser.run("document.getElementById('value-1-error').textContent")
     assert "too large" in error
@@ -329,6 +330,21 @@ def test_a_category_that_training_did_not_see_can_be_written(page):
     browser.type("burning")
     browser.press("Enter")
     assert "pain: burning" in text(browser)
+
+
+def test_a_number_far_from_training_is_doubted_once(page):
+    model, frame, _ = models.fitted("text and gaps")
+    browser = page(model)
+    low, high = frame["age"].min(), frame["age"].max()
+    assert f"In training: {low} to {high}." in text(browser)
+    choose(browser, 1, "f")
+    browser.run("document.getElementById('value-0').focus()")
+    browser.type("4000")
+    browser.click_button("Go on")
+    assert "If 4000 is right, go on once more." in text(browser)
+    assert heading(browser) == "Question 1: history"
+    browser.click_button("Go on")
+    assert "age: 4000" in text(browser)
 
 
 def test_hostile_names_are_shown_and_not_run(page):

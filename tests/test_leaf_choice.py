@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks.fit import clinical, thyroid
 from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
-from sensortree.exceptions import DataError
+from sensortree.exceptions import UnseenWarning
 from sensortree.learning import leaf_choice
 from sensortree.learning.leaf_choice import (
     Judged,
@@ -81,27 +82,42 @@ def test_few_rows_are_not_boosted_and_the_report_says_so():
     assert "500 distinct rows or more, there are 400" in str(report)
 
 
-def test_gaps_that_nothing_fills_leave_boosted_leaves_only():
-    gaps = X.copy()
-    gaps[::5, 1] = np.nan
-    report = chosen(X[:, 0] > 0, gaps)
+def gaps_in(readings, rows):
+    gaps = readings.copy()
+    gaps[rows, 1] = np.nan
+    return gaps
+
+
+def test_gaps_are_filled_so_that_no_kind_is_left_out_for_them():
+    report = chosen(X[:, 0] > 0, gaps_in(X, slice(None, None, 5)))
+    assert not any("missing" in why for why in report.not_compared.values())
+    assert "boosted" in report.log_loss
+    assert {"linear", "logistic2"} & set(report.log_loss)
+
+
+def test_gaps_that_a_transformer_leaves_leave_boosted_leaves_only():
+    sensors = {"a": [0], "b": Sensor([1], transformer=FunctionTransformer()), "c": [2]}
+    model = SensorTreeClassifier(sensors, cost_weight=0.001)
+    report = model.fit(gaps_in(X, slice(None, None, 5)), X[:, 0] > 0).leaf_report_
     assert report.choice == "boosted"
     assert set(report.not_compared) == {"linear", "logistic2"}
 
 
-def test_gaps_of_one_fold_are_answered_by_the_others():
-    gaps = X[:300].copy()
-    gaps[7, 1] = np.nan  # no row is like it once it is held out
+def test_a_gap_that_only_one_fold_has_is_filled_there():
     model = SensorTreeClassifierCV(cost_weights=[0.01, 0.1], cv=4)
-    assert model.fit(gaps, X[:300, 0] > 0).leaf_report_.choice == "boosted"
+    model.fit(gaps_in(X[:300], 7), X[:300, 0] > 0)
+    assert model.leaf_report_.choice != "boosted"
+    assert np.isfinite(model.curve_.error).all()
 
 
-def test_a_gap_that_training_did_not_have_is_refused():
+def test_a_gap_that_training_did_not_have_is_filled_by_the_median_and_told():
     noisy = 2 * X[:, 0] + RNG.logistic(size=700) > 0
     model = SensorTreeClassifier(cost_weight=0.001).fit(X, noisy)
     assert model.leaf_report_.choice == "linear"
-    with pytest.raises(DataError, match="NaN in row 0 of sensor"):
-        model.predict(np.full((1, 3), np.nan))
+    with pytest.warns(UnseenWarning, match="no value in row 0"):
+        answer = model.predict_proba(np.full((1, 3), np.nan))
+    middle = np.sort(X, axis=0)[[349]]  # of 700, the lower of the two in the middle
+    np.testing.assert_array_equal(answer, model.predict_proba(middle))
 
 
 def test_many_classes_on_many_rows_are_not_boosted(monkeypatch):

@@ -227,6 +227,18 @@ def test_columns_of_categories_are_asked_with_their_choices():
     assert (pain["choices"], pain["open"]) == (["none", "some", "strong"], True)
 
 
+def test_columns_are_asked_with_what_training_saw_of_them():
+    model, frame, _ = models.fitted("text and gaps")
+    age, sex, pain, crp = questions(write_model(model, None))
+    assert (age["low"], age["high"]) == (frame["age"].min(), frame["age"].max())
+    assert age["least"] == 2 * age["low"] - age["high"]
+    assert age["always"]
+    assert not crp["always"]
+    assert sex["choices"] == ["f", "m", "x"]  # the rare one too
+    assert pain["choices"] == ["none", "some", "strong"]
+    assert pain["open"]
+
+
 # the command ------------------------------------------------------------------------------
 
 

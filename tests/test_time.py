@@ -208,14 +208,17 @@ def test_every_second_of_a_fit_is_in_its_report(clock, rows, kind):
 
 
 def test_decisions_that_are_only_compared_are_counted(rows):
-    alone = SensorTreeClassifier(structure="cascade", fallback=False, cv=FOLDS)
+    alone = SensorTreeClassifier(
+        structure="cascade", fallback=False, outages=False, cv=FOLDS
+    )
     assert alone.fit(*rows).fit_report_.n_learned == 1
-    compared = SensorTreeClassifier(structure="cascade", cv=FOLDS)
+    compared = SensorTreeClassifier(structure="cascade", outages=False, cv=FOLDS)
     assert compared.fit(*rows).fit_report_.n_learned == 1 + FOLDS
 
 
 def test_models_of_a_path_count_their_own_time_only(clock, rows):
-    first, second = slow(structure="cascade").fit_path(*rows, [0.01, 0.001])
+    path = slow(structure="cascade", outages=False).fit_path(*rows, [0.01, 0.001])
+    first, second = path
     assert first.fit_report_.seconds["leaf classifiers"] == clock.now
     assert second.fit_report_.seconds["leaf classifiers"] == 0.0
     assert second.fit_report_.n_judged == 0

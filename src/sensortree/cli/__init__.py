@@ -7,9 +7,11 @@
      │  ledgers, showing   the commands, a group in each
      │   ├─ problem      a data file and a sensors.toml, as what the library takes
      │   ├─ models       a model file, and tables in the form that it wants
-     │   └─ starter      the sensors.toml that `init` writes
+     │   ├─ starter      the sensors.toml that `init` writes
+     │   └─ doubts       what speaks against a column as a sensor
      ├─ sensors_file     reads sensors.toml
-     ├─ data_file        reads CSV and Parquet
+     ├─ data_file        columns of a CSV (csv_file) or Parquet file
+     │   └─ cells, dates     what cells say; layout: what somebody says about them
      ├─ options          arguments that several commands share
      └─ console          what is printed, written and shown meanwhile
 

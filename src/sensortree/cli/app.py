@@ -49,7 +49,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Learn which measurement to buy next, and when to stop.",
     epilog="Exit codes: 0 done; 1 data, sensors or model that cannot be used; 2 wrong "
-    "usage; 130 interrupted. Results go to stdout, everything else to stderr.",
+    "usage; 3 done, but for some rows; 130 interrupted. Results go to "
+    "stdout, everything else to stderr.",
 )
 
 

@@ -97,7 +97,7 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
     )
     categories = categories_of(model)
     try:
-        values = [_value(c, categories.get(c), err) for c in step.columns]
+        values = [_value(c, model, categories.get(c), err) for c in step.columns]
     except _UnavailableError:
         session.unavailable(step.sensor)
         return
@@ -110,16 +110,20 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
         typer.echo(f"  {said}", err=True)
 
 
-def _value(column: str, categories: tuple[Any, ...] | None, err: bool) -> Any:
+def _value(
+    column: str, model: SavedModel, categories: tuple[Any, ...] | None, err: bool
+) -> Any:
     """One value, asked for until it is one."""
-    from sensortree.cli.data_file import as_number
-    from sensortree.cli.models import is_text
+    from sensortree.cli.models import as_known, is_text, read_typed
 
     while True:
         typed = _typed(f"  {column}: ", err)
         if typed == "?":
             raise _UnavailableError
-        value = typed if is_text(categories) else as_number(typed)
+        if categories is not None and is_text(categories):
+            value: Any = as_known(typed, categories)
+        else:
+            value = read_typed(model, column, typed)
         if value is None:
             typer.echo(f"  {typed!r} is not a number.", err=True)
         else:

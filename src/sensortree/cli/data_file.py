@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
 from decimal import Decimal
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.cli.cells import (
+    Cell,
+    NumberColumn,
+    Wanted,
+    cut,
+    decimal_evidence,
+    exact_number,
+    number_text,
+    read_numbers,
+)
+from sensortree.cli.csv_file import read_csv
+from sensortree.cli.layout import Layout
 from sensortree.exceptions import DataError, MissingDependencyError
+from sensortree.persistence.reading import ColumnFormat
 from sensortree.text import listed
 
-MAX_LINE = 2**20  # bytes; a longer line is no CSV
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})  # among numbers
-OTHER_DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','", ":": "':'"}
-Cell = str | float
+LOOKED_AT = 2000  # cells of a column that tell the file's decimal mark
+COLUMNS_SAID = 6  # in one line
 T = TypeVar("T")
 
 
@@ -35,12 +50,24 @@ class DataFile:
         Line, or row from 1, that each row of cells came from.
     unit : {"line", "row"}
         Which of the two.
+    layout : Layout
+        How the file is written; what is None there was not found out.
+    notes : tuple of str
+        What was found out, in sentences.
+    broken : dict of row to what is wrong with its line
+    known : dict of column to ColumnFormat
+        How columns were written before.
     """
 
     path: Path
     columns: dict[str, list[Cell]]
     lines: Sequence[int]
     unit: str = "line"
+    layout: Layout = field(default_factory=Layout)
+    notes: tuple[str, ...] = ()
+    broken: Mapping[int, str] = field(default_factory=dict)
+    known: Mapping[str, ColumnFormat] = field(default_factory=dict)
+    _read: dict[str, NumberColumn] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -53,15 +80,66 @@ class DataFile:
     def require(self, column: str, wanted_by: str) -> list[Cell]:
         """Give the cells of a column that somebody names."""
         if column not in self.columns:
+            close = _nearest(column, self.columns)
+            meant = f"did you mean {close!r}? Its" if close else "its"
             raise DataError(
-                f"{self.path} has no column {column!r}, which {wanted_by} names; its "
+                f"{self.path} has no column {column!r}, which {wanted_by} names; {meant} "
                 f"columns are {listed(self.columns)}."
             )
         return self.columns[column]
 
+    def whole(self) -> DataFile:
+        """Give the file, if every line of it is a row."""
+        if self.broken:
+            row, why = min(self.broken.items())
+            more = f" ({len(self.broken)} lines are like this)"
+            raise DataError(
+                f"{self.place(row)}: {why}{more if len(self.broken) > 1 else ''}"
+            )
+        return self
+
+    def knowing(self, known: Mapping[str, ColumnFormat]) -> DataFile:
+        """Give the file, with what is known about the way that columns are written."""
+        return replace(self, known=known, _read={})
+
+    def rows(self, kept: NDArray[np.bool_]) -> DataFile:
+        """Some rows of the file, its columns read as those of the whole file are."""
+        if kept.all():
+            return self
+        at = np.flatnonzero(kept).tolist()
+        columns = {name: [cells[i] for i in at] for name, cells in self.columns.items()}
+        new = {row: position for position, row in enumerate(at)}
+        broken = {new[row]: why for row, why in self.broken.items() if row in new}
+        lines = [self.lines[i] for i in at]
+        return replace(self, columns=columns, lines=lines, broken=broken, _read={})
+
+    # what the cells say -------------------------------------------------------------------
+
+    def read(self, column: str) -> NumberColumn:
+        """A column, read for numbers."""
+        if column not in self._read:
+            wanted = Wanted(
+                self.layout.decimal,
+                self.layout.thousands,
+                self.known.get(column),
+                self.decimal,
+            )
+            self._read[column] = read_numbers(self.columns[column], wanted)
+        return self._read[column]
+
+    @cached_property
+    def decimal(self) -> str:
+        """The decimal mark that most columns show; "" if all could be plain numbers."""
+        votes: Counter[str] = Counter()
+        for cells in self.columns.values():
+            votes[decimal_evidence(dict.fromkeys(islice(cells, LOOKED_AT)))] += 1
+        if votes[","] == votes["."]:
+            return "," if self.layout.delimiter == ";" else ""
+        return "," if votes[","] > votes["."] else "."
+
     def is_text(self, column: str) -> bool:
-        """Whether some cell of a column is neither a number nor missing."""
-        return any(as_number(cell) is None for cell in self.columns[column])
+        """Whether a column is something else than numbers."""
+        return not self.read(column).is_number
 
     def is_blurred(self, column: str) -> bool:
         """Whether different numbers of a column are equal once they are floats."""
@@ -70,23 +148,24 @@ class DataFile:
 
     def missing(self, column: str) -> int:
         """Number of cells of a column that hold nothing."""
-        return sum(value != value for value in map(as_number, self.columns[column]))
+        if self.is_text(column):
+            return sum(cell == "" for cell in self.columns[column])
+        return int(np.isnan(self.read(column).values).sum())
 
     def numbers(self, column: str, remedy: str) -> NDArray[np.float64]:
         """A column as numbers, NaN where a cell is missing, (n_rows,)."""
-        values = [as_number(cell) for cell in self.columns[column]]
-        for row, value in enumerate(values):
-            if value is None:
-                raise DataError(
-                    f"{self.place(row, column)}: {_cut(self.columns[column][row])} is not "
-                    f"a number; {_decimal_point(self.columns[column][row])}{remedy}"
-                )
-        return np.array(values, dtype=np.float64)
+        found = self.read(column)
+        if not found.is_number:
+            cells = self.columns[column]
+            row = next(i for i, cell in enumerate(cells) if found.why_not(cell))
+            why = found.why_not(cells[row])
+            raise DataError(f"{self.place(row, column)}: {why}; {remedy}")
+        return found.values
 
     def texts(self, column: str) -> NDArray[Any]:
         """A column as text, (n_rows,); "" where a cell is empty."""
         cells = [
-            cell if isinstance(cell, str) else _number_text(cell)
+            cell if isinstance(cell, str) else number_text(cell)
             for cell in self.columns[column]
         ]
         texts = np.empty(len(cells), dtype=object)
@@ -94,37 +173,41 @@ class DataFile:
         return texts
 
 
-def read_data(path: Path, delimiter: str = ",") -> DataFile:
+def columns_note(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Sentences about columns, one for all columns of which the same is said."""
+    alike: dict[str, list[str]] = {}
+    for column, said in notes.items():
+        for sentence in said:
+            alike.setdefault(sentence, []).append(column)
+    lines = []
+    for sentence, columns in alike.items():
+        names = ", ".join(columns[:COLUMNS_SAID])
+        more = len(columns) - COLUMNS_SAID
+        names += f" and {more} more" if more > 0 else ""
+        lines.append(f"column{'s' if len(columns) > 1 else ''} {names}: {sentence}.")
+    return lines
+
+
+def beside(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns as one array, of numbers, or of objects if some are text."""
+    objects = any(values.dtype == object for values in columns)
+    return np.stack([v.astype(object) if objects else v for v in columns], axis=1)
+
+
+def read_data(path: Path, layout: Layout | None = None) -> DataFile:
     """Read a file: Parquet by its name, anything else as CSV."""
+    layout = layout or Layout()
     if path.suffix.lower() in (".parquet", ".pq"):
-        return _read_parquet(path)
-    if delimiter == "tab":
-        delimiter = "\t"
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise DataError(
-            f"the delimiter must be one character or 'tab', got {delimiter!r}."
-        )
-    with open(path, "rb") as file:
-        return _read_csv(file, path, delimiter)
-
-
-def as_number(cell: Cell) -> float | None:
-    """The number in a cell, NaN if it is missing; None if it is text."""
-    if not isinstance(cell, str):
-        return cell
-    if cell in MISSING:
-        return math.nan
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in cell else None
-
-
-def exact_number(cell: Cell) -> Decimal | None:
-    """The number in a cell to its last digit; None if it is missing, or text."""
-    number = as_number(cell)
-    return None if number is None or number != number else Decimal(cell)
+        return _read_parquet(path, layout)
+    table = read_csv(path, layout)
+    return DataFile(
+        path,
+        table.columns,
+        table.lines,
+        layout=table.layout,
+        notes=table.notes,
+        broken=table.broken,
+    )
 
 
 def class_finder(classes: Mapping[str, T]) -> Callable[[Cell], T | None]:
@@ -138,102 +221,28 @@ def class_finder(classes: Mapping[str, T]) -> Callable[[Cell], T | None]:
     numbers.pop(None, None)
 
     def find(cell: Cell) -> T | None:
-        text = cell if isinstance(cell, str) else _number_text(cell)
+        text = cell if isinstance(cell, str) else number_text(cell)
         return classes[text] if text in classes else numbers.get(exact_number(cell))
 
     return find
 
 
-# CSV --------------------------------------------------------------------------------------
-
-
-def _read_csv(file: BinaryIO, path: Path, delimiter: str) -> DataFile:
-    reader = csv.reader(_lines(file, path), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    try:
-        for cells in reader:
-            if not cells:
-                continue  # a blank line
-            cells = [cell.strip() for cell in cells]
-            if header is None:
-                header = _check_header(cells, path, delimiter)
-            elif len(cells) != len(header):
-                raise DataError(
-                    f"{path}, line {reader.line_num}: there are {len(cells)} cells, but "
-                    f"the header has {len(header)} columns; correct the line, and put "
-                    f'cells that hold a {delimiter!r} in "quotes".'
-                )
-            else:
-                rows.append(cells)
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        raise DataError(
-            f"{path}, line {reader.line_num}: this is no CSV ({error}); look for a quote "
-            f"that is not closed."
-        ) from error
-    if header is None:
-        raise DataError(f"{path} is empty; it needs a header and rows.")
-    if not rows:
-        raise DataError(f"{path} has a header and no rows.")
-    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
-    return DataFile(path, columns, lines)
-
-
-def _lines(file: BinaryIO, path: Path) -> Iterator[str]:
-    """Lines of text, none of them longer than a line can be."""
-    number = 0
-    while line := file.readline(MAX_LINE):
-        number += 1
-        if len(line) == MAX_LINE and not line.endswith(b"\n"):
-            raise DataError(
-                f"{path}, line {number}: the line is longer than {MAX_LINE:,} bytes; is "
-                f"this a CSV file with one row per line?"
-            )
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path}, line {number}: byte {error.start + 1} of the line "
-                f"(0x{line[error.start]:02x}) is not UTF-8; save the file as UTF-8."
-            ) from error
-
-
-def _check_header(header: list[str], path: Path, delimiter: str) -> list[str]:
-    if len(header) == 1:
-        seen = [c for c in OTHER_DELIMITERS if c != delimiter and c in header[0]]
-        if seen:
-            raise DataError(
-                f"{path}, line 1: the header is one column, {_cut(header[0])}; its cells "
-                f"look separated by {OTHER_DELIMITERS[seen[0]]}: pass --delimiter "
-                f"{OTHER_DELIMITERS[seen[0]]}."
-            )
-    for position, name in enumerate(header):
-        if not name:
-            raise DataError(f"{path}, line 1: column {position + 1} has no name.")
-        if name in header[:position]:
-            raise DataError(
-                f"{path}, line 1: column {_cut(name)} stands twice in the header, at "
-                f"{header.index(name) + 1} and {position + 1}; rename one of them."
-            )
-    if all(as_number(name) is not None for name in header):
-        raise DataError(
-            f"{path}, line 1: the header holds numbers only; begin the file with a line "
-            f"of column names."
-        )
-    return header
+def _nearest(name: str, names: Sequence[str] | Mapping[str, Any]) -> str:
+    """The name that was probably meant; "" if none is near."""
+    small = {other.casefold(): other for other in names}
+    close = get_close_matches(name.casefold(), small, n=1)
+    return small[close[0]] if close else ""
 
 
 # Parquet ----------------------------------------------------------------------------------
 
 
-def _read_parquet(path: Path) -> DataFile:
+def _read_parquet(path: Path, layout: Layout) -> DataFile:
     columns = {name: _cells(path, name, values) for name, values in _parquet(path)}
     n_rows = len(next(iter(columns.values()), []))
     if not n_rows:
         raise DataError(f"{path} has no rows.")
-    return DataFile(path, columns, range(1, n_rows + 1), "row")
+    return DataFile(path, columns, range(1, n_rows + 1), "row", layout)
 
 
 def _parquet(path: Path) -> list[tuple[str, list[Any]]]:
@@ -269,34 +278,21 @@ def _cells(path: Path, name: str, values: list[Any]) -> list[Cell]:
     """Values of a Parquet column as cells."""
     cells: list[Cell] = []
     for row, value in enumerate(values):
+        if isinstance(value, Decimal):
+            value = float(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             cells.append("")
         elif isinstance(value, str):
             cells.append(value.strip())
+        elif isinstance(value, (datetime, date, time)):
+            cells.append(value.isoformat())
         elif isinstance(value, int) and int(float(value)) != value:
             cells.append(str(value))  # no float has all its digits
         elif isinstance(value, (bool, int, float)) and math.isfinite(value):
             cells.append(float(value))
         else:
             raise DataError(
-                f"{path}, row {row + 1}, column {name!r}: {_cut(str(value))} is neither a "
+                f"{path}, row {row + 1}, column {name!r}: {cut(str(value))} is neither a "
                 f"finite number nor text; convert the column."
             )
     return cells
-
-
-def _cut(cell: Cell) -> str:
-    """A cell as it is shown in a message."""
-    text = cell if isinstance(cell, str) else _number_text(cell)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
-
-
-def _number_text(number: float) -> str:
-    """A number as a class or category is written: 1 rather than 1.0."""
-    return str(int(number)) if number.is_integer() else repr(number)
-
-
-def _decimal_point(cell: Cell) -> str:
-    """A hint, if a decimal comma is the trouble."""
-    comma = isinstance(cell, str) and as_number(cell.replace(",", ".")) is not None
-    return "write a decimal point; or else " if comma else ""

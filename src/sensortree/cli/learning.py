@@ -20,6 +20,7 @@ from sensortree.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from sensortree.cli.layout import Layout
     from sensortree.cli.problem import Problem
 
 # What is compared: the name, and the class of sensortree if it has it.
@@ -57,12 +58,16 @@ def fit(
         Path,
         typer.Option("--output", "-o", metavar="JSON", help="Where the model goes."),
     ] = Path("model.json"),
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
+    from sensortree.cli.layout import Layout
     from sensortree.cli.problem import name_parts
 
     if budget is not None and cost_weight is not None:
@@ -70,7 +75,8 @@ def fit(
             "give a budget or a cost weight, not both.", param_hint="--budget"
         )
     check_free(output, force)
-    problem = _pose(data, sensors, target, delimiter, classifier)
+    layout = Layout(delimiter, encoding, decimal, thousands)
+    problem = _pose(data, sensors, target, layout)
     chosen = {
         **problem.settings(cost_weight, max_cost, mistake_cost),
         "classifier": classifier.value,
@@ -117,17 +123,22 @@ def curve(
         ),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a CSV table.")] = False,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Give error against mean cost over several cost weights."""
     from sensortree import SensorTreeClassifier, tradeoff_curve
+    from sensortree.cli.layout import Layout
 
     weights = _numbers(cost_weights)
     if plot is not None:
         check_free(plot, force, "--plot")
-    problem = _pose(data, sensors, target, delimiter, classifier)
+    layout = Layout(delimiter, encoding, decimal, thousands)
+    problem = _pose(data, sensors, target, layout)
     estimator = SensorTreeClassifier(
         **problem.settings(None, max_cost, mistake_cost),
         classifier=classifier.value,
@@ -155,14 +166,19 @@ def compare(
     cv: options.Folds = 5,
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on held-out rows of one table."""
     import sensortree
     from sensortree.cli.comparison import compared, comparison_text
+    from sensortree.cli.layout import Layout
 
-    problem = _pose(data, sensors, target, delimiter, classifier)
+    layout = Layout(delimiter, encoding, decimal, thousands)
+    problem = _pose(data, sensors, target, layout)
     chosen = {
         **problem.settings(None, max_cost, mistake_cost),
         "classifier": classifier.value,
@@ -189,8 +205,7 @@ def _pose(
     data: Path,
     sensors: Path,
     target: str | None,
-    delimiter: str,
-    classifier: options.Classifier,
+    layout: Layout,
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.data_file import read_data
@@ -198,10 +213,11 @@ def _pose(
     from sensortree.cli.sensors_file import read_sensors_file
 
     file = read_sensors_file(sensors)
-    table = read_data(data, delimiter)
-    boosted = classifier is options.Classifier.boosted
-    problem = pose(table, file, target, allow_missing=boosted)
+    table = read_data(data, layout)
+    problem = pose(table, file, target)
     unused = summarise(problem)["unused_columns"]
+    for note in problem.notes:
+        say(note)
     if unused:
         say(f"not used: {', '.join(unused)}", "warning")
     return problem

@@ -89,11 +89,43 @@ Learned = Annotated[
     ),
 ]
 Delimiter = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--delimiter",
         metavar="CHARACTER",
-        help="What separates the cells of a CSV file; `tab` for a tabulator.",
+        show_default=False,
+        help="What separates the cells of a CSV file, `tab` for a tabulator; by default "
+        "found out.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        show_default=False,
+        help="How a CSV file writes letters, such as utf-8 or cp1252; by default found "
+        "out.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar="MARK",
+        show_default=False,
+        help="Decimal mark of all numbers, `.` or `,`; by default found out for each "
+        "column.",
+    ),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        "--thousands",
+        metavar="MARK",
+        show_default=False,
+        help="What groups digits: `,`, `.`, `'`, `space` or `none`; by default found out "
+        "for each column.",
     ),
 ]
 CostWeight = Annotated[

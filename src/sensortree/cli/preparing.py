@@ -9,6 +9,9 @@ import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, say, write
+from sensortree.exceptions import DataError
+
+MANY = 5_000_000  # rows times sensors, above which a fit takes more than a minute
 
 
 def init(
@@ -27,39 +30,89 @@ def init(
             "blood_crp together.",
         ),
     ] = None,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Write a first sensors.toml from the columns of a table."""
-    from sensortree.cli.data_file import read_data
-    from sensortree.cli.starter import grouped, starter
+    from sensortree.cli.data_file import columns_note, read_data
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.problem import read_labels
+    from sensortree.cli.starter import doubts_of, grouped, starter, used_columns
 
     check_free(output, force)
-    table = read_data(data, delimiter)
-    table.require(target, "--target")
-    columns = [name for name in table.columns if name != target]
+    layout = Layout(delimiter, encoding, decimal, thousands)
+    table = read_data(data, layout).whole()
+    table, labels, notes = read_labels(table, target)
+    doubts = doubts_of(table, target, labels)
+    columns = used_columns(table, target, doubts)
+    left_out = {c: found.reason for c, found in doubts.items() if found.leave_out}
+    if not columns:
+        raise DataError(
+            f"{data} has no column that could be a sensor: "
+            + "; ".join(f"{column} {why}" for column, why in left_out.items())
+        )
+    numbers = [c for c in columns if not table.is_text(c)]
+    notes += columns_note({c: table.read(c).notes() for c in numbers})
+    for note in (*table.notes, *notes):
+        say(note)
+    for column, why in left_out.items():
+        say(f"{column} is left out: it {why}.")
+    for column, found in doubts.items():
+        if not found.leave_out:
+            say(f"column {column!r} {found.reason}", "warning")
     sensors = dict(grouped(columns, group_by_prefix))
-    write(output, starter(table, target, group_by_prefix))
-    text = f"{output}: {len(sensors)} sensors of cost 1; now set the prices."
-    emit("init", {"output": str(output), "sensors": sensors}, text, as_json)
+    if len(table) * len(sensors) > MANY:
+        say(
+            f"{len(table):,} rows of {len(sensors)} sensors may take minutes to fit: pass "
+            f"--max-time 60 to `fit`, or put columns that are bought together into one "
+            f"sensor (--group-by-prefix).",
+            "warning",
+        )
+    write(output, starter(table, target, labels, doubts, group_by_prefix))
+    document = {"output": str(output), "sensors": sensors, "left_out": left_out}
+    text = (
+        f"{output}: {len(sensors)} sensors of cost 1, {len(left_out)} columns left out; "
+        f"now set the prices."
+    )
+    emit("init", document, text, as_json)
 
 
 def check(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     as_json: options.Json = False,
 ) -> None:
     """Say whether a table and a sensors file fit together."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.problem import pose, summarise
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.problem import count_copies, doubts_about, pose, summarise
     from sensortree.cli.sensors_file import read_sensors_file
 
     file = read_sensors_file(sensors)
-    problem = pose(read_data(data, delimiter), file, target, allow_missing=True)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    problem = pose(table, file, target)
     found = summarise(problem)
+    found["doubts"] = doubts_about(problem)
+    found["copies"] = count_copies(problem)
+    for note in found["notes"]:
+        say(note)
+    for line in found["doubts"]:
+        say(line, "warning")
+    if found["copies"]:
+        say(
+            f"rows that are copies of others, in all columns: {found['copies']}. If they "
+            f"are no examples of their own, take them out.",
+            "warning",
+        )
     if found["unused_columns"]:
         say(f"not used: {', '.join(found['unused_columns'])}", "warning")
     if found["price_advice"] is not None:

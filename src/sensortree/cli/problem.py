@@ -7,19 +7,24 @@ frames where it is used; `name_parts` then tells the model what they are called.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.data_file import DataFile, class_finder, exact_number
+from sensortree.cli.cells import MISSING, cut, exact_number, one_spelling
+from sensortree.cli.data_file import DataFile, beside, class_finder, columns_note
+from sensortree.cli.dates import date_form, day_numbers
+from sensortree.cli.doubts import doubt
 from sensortree.cli.sensors_file import Declared, SensorsFile, toml_key
 from sensortree.exceptions import DataError, SensorError
 from sensortree.learning.settings import Settings, cost_weight_of
 from sensortree.learning.worth import never_pay, price_advice
+from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import read_prices
@@ -28,6 +33,10 @@ from sensortree.sensors.table import Table
 from sensortree.text import listed
 
 MAX_CLASSES = 1000
+# More different values than this, few rows each, are an amount rather than classes.
+FEW_CLASSES, ROWS_OF_A_CLASS = 30, 5
+RARE = 5  # rows; categories with fewer share one column
+MAX_LEVELS = 20  # columns of one category, the rarest sharing the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +52,10 @@ class Problem:
     X : ndarray of shape (n_rows, n_columns), of numbers, or of objects if some are text
     y : ndarray of shape (n_rows,), of int or str
     sensors : dict of str to Sensor
+    notes : tuple of str
+        How the table was read, where that is not plain.
+    reading : dict of column to ColumnFormat
+        How numbers and dates are written, where that is not plain.
     """
 
     data: DataFile
@@ -51,6 +64,8 @@ class Problem:
     X: NDArray[Any]
     y: NDArray[Any]
     sensors: dict[str, Sensor]
+    notes: tuple[str, ...] = ()
+    reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
 
     @property
     def unused(self) -> list[str]:
@@ -87,13 +102,8 @@ class Problem:
         }
 
 
-def pose(
-    data: DataFile, file: SensorsFile, target: str | None, allow_missing: bool
-) -> Problem:
-    """Put a data file and a declaration of sensors together.
-
-    `allow_missing` says that the leaf classifiers can take missing numbers.
-    """
+def pose(data: DataFile, file: SensorsFile, target: str | None) -> Problem:
+    """Put a data file and a declaration of sensors together."""
     target = target or file.target
     if target is None:
         raise SensorError(
@@ -104,37 +114,93 @@ def pose(
             f"{file.path}: column {target!r} is the target and belongs to a sensor too; "
             f"a model that sees the answer learns nothing else."
         )
-    labels = read_labels(data, target)
+    data = data.whole().knowing(file.known)
+    data, labels, notes = read_labels(data, target)
     columns = file.columns
     for name, sensor in file.sensors.items():
         for column in sensor.columns:
             data.require(column, f"[sensors.{name}] of {file.path}")
         if isinstance(sensor.cost, str):
             data.require(sensor.cost, f"the cost of [sensors.{name}] of {file.path}")
-    X = _table(data, file, allow_missing)
+    read = {column: _column(data, file, column) for column in columns}
     sensors = {name: _sensor(sensor, columns) for name, sensor in file.sensors.items()}
-    return Problem(data, replace(file, target=target), columns, X, labels, sensors)
+    said = columns_note({column: found.notes for column, found in read.items()})
+    return Problem(
+        data,
+        replace(file, target=target),
+        columns,
+        beside([found.values for found in read.values()]),
+        labels,
+        sensors,
+        (*data.notes, *notes, *said),
+        {c: found.form for c, found in read.items() if found.form != PLAIN_FORMAT},
+    )
 
 
-def read_labels(data: DataFile, target: str) -> NDArray[Any]:
-    """Classes of the rows, as they are written: int if that says all, text otherwise."""
-    cells = data.require(target, "the target")
-    for row, cell in enumerate(cells):
-        if cell == "":
-            raise DataError(
-                f"{data.place(row, target)} is empty; the target must say the right "
-                f"answer of every row."
-            )
-    _check_spelling(data, target)
-    labels = data.texts(target).astype(str)
-    if all(map(_is_plain_integer, np.unique(labels).tolist())):
+def read_labels(
+    data: DataFile, target: str
+) -> tuple[DataFile, NDArray[Any], list[str]]:
+    """The rows that have a class; their classes; what was done about the others.
+
+    A class is as it is written: int if that says all, text otherwise.
+    """
+    data.require(target, "the target")
+    data, notes = _answered(data, target)
+    labels, merged = _one_spelling(data, target)
+    if len(set(labels)) > 1:
+        _check_spelling(data, target)
+    different = np.unique(labels.astype(str))
+    if all(map(_is_plain_integer, different.tolist())):
         labels = labels.astype(np.int64)
-    if len(np.unique(labels)) > MAX_CLASSES:
+    else:
+        labels = labels.astype(str)
+    n_rows, n_classes = len(labels), len(different)
+    if n_classes > MAX_CLASSES or (
+        n_classes > FEW_CLASSES and n_classes * ROWS_OF_A_CLASS > n_rows
+    ):
         raise DataError(
-            f"{data.path}: the target {target!r} has more than {MAX_CLASSES} different "
-            f"values; a classifier needs a column of classes."
+            f"{data.path}: the target {target!r} has {n_classes} different values in "
+            f"{n_rows} rows; a classifier needs a column of classes. Is it another "
+            f"column? If it is an amount, make classes of it first, such as above and "
+            f"below a limit."
         )
-    return labels
+    return data, labels, [*notes, *merged]
+
+
+def _answered(data: DataFile, target: str) -> tuple[DataFile, list[str]]:
+    """The rows whose class is known, and a sentence about the others."""
+    cells = data.columns[target]
+    empty = np.array([cell == "" for cell in cells])
+    words = np.array([cell in MISSING for cell in cells])
+    # NA is a class like others where without it there would be nothing to tell apart.
+    classes = {cell for cell, gone in zip(cells, words, strict=True) if not gone}
+    left_out = words if len(classes) > 1 else empty
+    if left_out.all():
+        raise DataError(
+            f"{data.path}: the target {target!r} is empty in all rows; it must say the "
+            f"right answer."
+        )
+    if not left_out.any():
+        return data, []
+    counts = Counter(str(c) for c, out in zip(cells, left_out, strict=True) if out)
+    said = " or ".join(cut(cell) if cell else "empty" for cell in sorted(counts))
+    note = f"{left_out.sum()} rows are left out: their {target} is {said}."
+    return data.rows(~left_out), [note]
+
+
+def _one_spelling(data: DataFile, target: str) -> tuple[NDArray[Any], list[str]]:
+    """Classes of the rows as text, one for those that differ in capitals and spaces."""
+    texts = data.texts(target)
+    best = one_spelling(texts)
+    notes = [
+        f"target {target}: {cut(text)} is read as {cut(chosen)}, from which it differs in "
+        f"capitals or spaces only; rename one if they are two classes."
+        for text, chosen in best.items()
+        if text != chosen
+    ]
+    labels = np.empty(len(texts), dtype=object)
+    labels[:] = [best[text] for text in texts]
+    return labels, notes
 
 
 def _is_plain_integer(text: str) -> bool:
@@ -160,29 +226,76 @@ def _check_spelling(data: DataFile, target: str) -> None:
             )
 
 
-def _table(data: DataFile, file: SensorsFile, allow_missing: bool) -> NDArray[Any]:
-    """Columns of all sensors, and of prices, beside each other."""
+class Read(NamedTuple):
+    """A column as a model takes it: values, how they were written, what to say."""
+
+    values: NDArray[Any]
+    form: ColumnFormat = PLAIN_FORMAT
+    notes: Sequence[str] = ()
+
+
+def _column(data: DataFile, file: SensorsFile, column: str) -> Read:
+    """Read a column of a sensor, or of prices."""
     owner = {c: name for name, s in file.sensors.items() for c in s.columns}
-    read: list[NDArray[Any]] = []
-    for column in file.columns:
-        if column not in owner:  # a price
-            read.append(_prices(data, file, column))
-            continue
-        sensor = file.sensors[owner[column]]
-        steps = sensor.steps.get(column, ())
-        if "one-hot" in steps and (data.is_text(column) or data.is_blurred(column)):
-            read.append(data.texts(column))
-            continue
-        remedy = (
-            f"correct it, or give [sensors.{owner[column]}] of {file.path} transformer = "
-            f'"one-hot".'
+    if column not in owner:
+        values = _prices(data, file, column)
+        return Read(values, data.read(column).form, data.read(column).notes())
+    sensor = owner[column]
+    steps = file.sensors[sensor].steps.get(column, ())
+    if "date" in steps:
+        return _dates(data, column, sensor, file)
+    if _is_category(data, column, steps):
+        return _texts(data, column)
+    remedy = (
+        f"correct it, or take {' and '.join(steps)} from [sensors.{sensor}] of "
+        f"{file.path}, which is for numbers."
+    )
+    values = data.numbers(column, remedy)
+    return Read(values, data.read(column).form, data.read(column).notes())
+
+
+def _is_category(data: DataFile, column: str, steps: tuple[str, ...]) -> bool:
+    """Whether a column is read as text."""
+    if "one-hot" in steps:  # codes, of which no digit must be lost
+        codes = data.is_blurred(column) or bool(data.read(column).strays)
+        return codes or data.is_text(column)
+    return not steps and data.is_text(column)
+
+
+def _texts(data: DataFile, column: str) -> Read:
+    """A column of categories, one for those that differ in capitals and spaces."""
+    texts = data.texts(column)
+    best = one_spelling(texts)
+    values = np.empty(len(texts), dtype=object)
+    values[:] = [best[text] for text in texts]
+    pairs = [f"{cut(t)} is read as {cut(b)}" for t, b in best.items() if t != b]
+    more = f" and {len(pairs) - 3} more like this" if len(pairs) > 3 else ""
+    notes = [", ".join(pairs[:3]) + more] if pairs else []
+    if data.read(column).has_two_units:
+        notes.append(
+            f"numbers in two units are read as text; {_two_units(data, column)}"
         )
-        values = data.numbers(column, remedy)
-        if not allow_missing and not {"one-hot", "impute"} & set(steps):
-            _check_present(data, column, values, owner[column], file)
-        read.append(values)
-    objects = any(values.dtype == object for values in read)
-    return np.stack([v.astype(object) if objects else v for v in read], axis=1)
+    return Read(values, notes=notes)
+
+
+def _two_units(data: DataFile, column: str) -> str:
+    other = next(iter(data.read(column).other_units))
+    usual = data.read(column).form.unit
+    return f"bring {cut(other)} and its like to {usual!r}"
+
+
+def _dates(data: DataFile, column: str, sensor: str, file: SensorsFile) -> Read:
+    """A column of dates as days after 1970-01-01."""
+    form = date_form(data.columns[column])
+    if not form:
+        raise DataError(
+            f"{data.path}: column {column!r} holds no dates that can be read, such as "
+            f'2024-12-31; take transformer = "date" from [sensors.{sensor}] of '
+            f"{file.path}."
+        )
+    values = day_numbers(data.columns[column], form)
+    notes = [f"dates {form} are read as days after 1970-01-01"]
+    return Read(values, ColumnFormat(date=form), notes)
 
 
 def _prices(data: DataFile, file: SensorsFile, column: str) -> NDArray[np.float64]:
@@ -195,22 +308,6 @@ def _prices(data: DataFile, file: SensorsFile, column: str) -> NDArray[np.float6
             f"a number of at least 0."
         )
     return values
-
-
-def _check_present(
-    data: DataFile,
-    column: str,
-    values: NDArray[np.float64],
-    sensor: str,
-    file: SensorsFile,
-) -> None:
-    missing = np.flatnonzero(np.isnan(values))
-    if missing.size:
-        raise DataError(
-            f"{data.place(int(missing[0]), column)} is empty ({missing.size} of the column "
-            f'are); give [sensors.{sensor}] of {file.path} transformer = "impute", or '
-            f"use --classifier boosted."
-        )
 
 
 def _sensor(declared: Declared, columns: Sequence[str]) -> Sensor:
@@ -227,10 +324,14 @@ def _sensor(declared: Declared, columns: Sequence[str]) -> Sensor:
 
 
 def _transformer(declared: Declared) -> Any:
-    """The transformer of a sensor; one for all columns, or one for each kind of them."""
+    """The transformer of a sensor; one for all columns, or one for each kind of them.
+
+    Dates are numbers by now.
+    """
     kinds: dict[tuple[str, ...], list[int]] = {}
     for position, column in enumerate(declared.columns):
-        kinds.setdefault(declared.steps.get(column, ()), []).append(position)
+        steps = declared.steps.get(column, ())
+        kinds.setdefault(tuple(s for s in steps if s != "date"), []).append(position)
     if not any(kinds):
         return None
     if len(kinds) == 1:
@@ -249,7 +350,12 @@ def _pipeline(steps: tuple[str, ...]) -> Any:
     if not steps:
         return "passthrough"
     kinds = {
-        "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+        "one-hot": OneHotEncoder(
+            handle_unknown="infrequent_if_exist",
+            min_frequency=RARE,
+            max_categories=MAX_LEVELS,
+            sparse_output=False,
+        ),
         "impute": SimpleImputer(add_indicator=True),
         "scale": StandardScaler(),
     }
@@ -290,7 +396,7 @@ def _losses(problem: Problem) -> dict[Any, Any] | None:
 
 
 def name_parts(model: Any, problem: Problem) -> Any:
-    """Tell a fitted model what its columns, its target and its data are called."""
+    """Tell a fitted model what its parts are called, and how its cells are written."""
     columns, reader = problem.columns, model.policy_.reader
     sensors = replace(reader.sensors, column_names=tuple(columns))
     about = replace(
@@ -303,7 +409,27 @@ def name_parts(model: Any, problem: Problem) -> Any:
     )
     model.sensors_ = sensors
     model.feature_names_in_ = np.array(columns, dtype=object)
+    model.reading_ = problem.reading
     return model
+
+
+def doubts_about(problem: Problem) -> list[str]:
+    """Columns of sensors that look as if they should not be, each with the reason."""
+    said = []
+    for name, sensor in problem.file.sensors.items():
+        for column in sensor.columns:
+            if "date" in sensor.steps.get(column, ()):
+                continue
+            found = doubt(problem.data, column, problem.y)
+            if found is not None:
+                said.append(f"column {column!r} of sensor {name!r} {found.reason}.")
+    return said
+
+
+def count_copies(problem: Problem) -> int:
+    """Rows that are the same as one before, in all columns of the file."""
+    rows = list(zip(*problem.data.columns.values(), strict=True))
+    return len(rows) - len(set(rows))
 
 
 def summarise(problem: Problem) -> dict[str, Any]:
@@ -343,6 +469,7 @@ def summarise(problem: Problem) -> dict[str, Any]:
         },
         "everything": None if varies else float(resolved.cost_of(resolved.names)),
         "unused_columns": problem.unused,
+        "notes": list(problem.notes),
         "mistake_cost": settings["mistake_cost"],
         "cost_weight": settings["cost_weight"],
         "max_cost": settings["max_cost"],

@@ -7,6 +7,12 @@
     mistake_cost = 500              # what one wrong answer costs, in the same unit
     cost_weight = 1                 # error, or loss, that one unit of cost is worth
     max_cost = 300                  # no example ever spends more
+    decimal = ","                   # in the cells of all columns: 37,3
+    thousands = "."                 # and 1.234,5
+
+    [reading]                       # columns that are written in another way
+    leukocytes = { decimal = ".", thousands = "," }
+    age = { missing = ["999"] }     # words, or numbers, that stand for nothing
 
     [loss]                          # in place of mistake_cost, where classes differ
     0 = 60
@@ -21,7 +27,7 @@
     after = ["history"]             # what must be known before
     one_of = "imaging"              # at most one sensor with this label is bought
     transformer = ["impute", "scale"]  # for all its columns, or by column:
-                                       # { city = "one-hot", age = "impute" }
+                                       # { city = "one-hot", seen = "date" }
 """
 
 from __future__ import annotations
@@ -30,25 +36,35 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from sensortree.exceptions import SensorError
+from sensortree.persistence.reading import (
+    DECIMALS,
+    PLAIN_FORMAT,
+    THOUSANDS,
+    ColumnFormat,
+)
 from sensortree.text import listed
 
 MAX_BYTES = 2**20
-# What a TOML string cannot hold as it is: control characters, quotes, backslashes.
-ESCAPES = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
-ESCAPES |= {ord(character): f"\\{character}" for character in '"\\'}
-TRANSFORMERS = ("one-hot", "impute", "scale")
+# What a TOML comment cannot hold as it is, and what a string cannot: quotes, backslashes.
+CONTROLS = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
+ESCAPES = CONTROLS | {ord(character): f"\\{character}" for character in '"\\'}
+TRANSFORMERS = ("one-hot", "date", "impute", "scale")
+FIRST = ("one-hot", "date")  # they make numbers, which the others need
 TOP = (
     "target",
     "unit",
     "mistake_cost",
     "cost_weight",
     "max_cost",
+    "decimal",
+    "thousands",
+    "reading",
     "loss",
     "sensors",
 )
@@ -99,6 +115,9 @@ class SensorsFile:
         Classes as text.
     mistake_cost : float or None
         What every wrong answer costs; never beside `loss`.
+    form : ColumnFormat or None
+        How numbers are written in all columns but those of `reading`.
+    reading : dict of column to ColumnFormat
     """
 
     path: Path
@@ -109,6 +128,14 @@ class SensorsFile:
     max_cost: float | None = None
     loss: Mapping[str, float | Mapping[str, float]] | None = None
     mistake_cost: float | None = None
+    form: ColumnFormat | None = None
+    reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
+
+    @property
+    def known(self) -> dict[str, ColumnFormat]:
+        """How the columns are written of which the file says so."""
+        everywhere = {} if self.form is None else dict.fromkeys(self.columns, self.form)
+        return {**everywhere, **self.reading}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -143,7 +170,33 @@ def read_sensors_file(path: Path) -> SensorsFile:
         top.number("max_cost"),
         _loss(top.table("loss")) if "loss" in top.values else None,
         _mistake_cost(top),
+        _form(top),
+        _reading(top.table("reading")) if "reading" in top.values else {},
     )
+
+
+def _form(section: _Section) -> ColumnFormat | None:
+    """How numbers are written, where a section says so."""
+    if not {"decimal", "thousands"} & set(section.values):
+        return None
+    decimal = section.choice("decimal", DECIMALS, ".")
+    thousands = section.choice("thousands", THOUSANDS, "")
+    if decimal == thousands:
+        raise section.wrong(
+            "decimal", f"and thousands are both {decimal!r}; write one that differs."
+        )
+    return ColumnFormat(decimal, thousands)
+
+
+def _reading(section: _Section) -> dict[str, ColumnFormat]:
+    """How numbers are written, by column."""
+    forms = {}
+    for column in section.values:
+        own = section.table(column)
+        own.know(("decimal", "thousands", "missing"))
+        missing = own.names("missing") if "missing" in own.values else ()
+        forms[column] = replace(_form(own) or PLAIN_FORMAT, missing=missing)
+    return forms
 
 
 def _mistake_cost(top: _Section) -> float | None:
@@ -222,6 +275,13 @@ class _Section:
         value = self.values.get(key)
         if value is not None and (not isinstance(value, str) or not value):
             raise self.wrong(key, f'must be text, got {value!r}; write {key} = "...".')
+        return value
+
+    def choice(self, key: str, known: tuple[str, ...], usual: str) -> str:
+        """One of several texts."""
+        value = self.values.get(key, usual)
+        if not isinstance(value, str) or value not in known:
+            raise self.wrong(key, f"must be one of {listed(known)}, got {value!r}.")
         return value
 
     def number(self, key: str) -> float | None:
@@ -318,9 +378,10 @@ def _transformers(section: _Section, key: str, value: Any) -> tuple[str, ...]:
             )
     if not names or len(set(names)) < len(names):
         raise section.wrong(key, "must list each transformer once.")
-    if "one-hot" in names[1:]:
+    late = [name for name in names[1:] if name in FIRST]
+    if late:
         raise section.wrong(
-            key, "has 'one-hot' after another; it comes first, for it makes numbers."
+            key, f"has {late[0]!r} after another; it comes first, for it makes numbers."
         )
     return tuple(names)
 

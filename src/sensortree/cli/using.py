@@ -4,41 +4,57 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, picture, say, working, write
+from sensortree.exceptions import DataError
+
+if TYPE_CHECKING:
+    from sensortree.cli.data_file import DataFile
+    from sensortree.persistence.saved import SavedModel
+
+INCOMPLETE = 3  # exit code: done, but for rows that cannot be used
+PROBLEMS_SAID = 5  # on stderr; the table has them all
 
 
 def evaluate(
     model: options.Model,
     data: options.Data,
     target: options.Learned = None,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Report what a model spends on a table, and what it gets right."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import labels_for, open_model, rows_as_lines, table_for
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import open_model, rows_as_lines
 
-    policy, table = open_model(model, strict), read_data(data, delimiter)
-    X, y = table_for(policy, table), labels_for(policy, table, target)
+    policy = open_model(model, strict)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    rows, X, y, problems = _answered(policy, table, target)
     if data.name == policy.about_.data:
         say(
             f"the model was learned from a file of this name, {data.name}; if it is the "
             f"same, expect less of new rows.",
             "warning",
         )
-    with working("evaluate"), rows_as_lines(table):
+    with working("evaluate"), rows_as_lines(table, rows):
         report = policy.report(X, y)
-    emit("evaluate", report.to_dict(), str(report), as_json)
+    document = {**report.to_dict(), "rows_left_out": len(table) - len(y)}
+    emit("evaluate", document, str(report), as_json)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
 
 
 def report(
@@ -55,21 +71,61 @@ def report(
             "--title", metavar="TEXT", show_default=False, help="Heading of the page."
         ),
     ] = "",
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Write one page: what a model asks whom, and what that saves."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import labels_for, open_model, rows_as_lines, table_for
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import open_model, rows_as_lines
 
     check_free(output, force)
-    policy, table = open_model(model), read_data(data, delimiter)
-    X, y = table_for(policy, table), labels_for(policy, table, target)
-    with working("report"), rows_as_lines(table):
+    policy = open_model(model)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    rows, X, y, problems = _answered(policy, table, target)
+    with working("report"), rows_as_lines(table, rows):
         page = policy.report_page(X, y, data=data.name, title=title)
     write(output, page)
-    emit("report", {"output": str(output)}, f"{output} written.", as_json)
+    document = {"output": str(output), "rows_left_out": len(table) - len(y)}
+    emit("report", document, f"{output} written.", as_json)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _answered(
+    model: SavedModel, table: DataFile, target: str | None
+) -> tuple[list[int], Any, Any, dict[int, str]]:
+    """Rows with a right answer that can be used, their answers; and why not others."""
+    import numpy as np
+
+    from sensortree.cli.models import labels_for, problems_of, table_for
+
+    read, labels = table_for(model, table), labels_for(model, table, target)
+    found = problems_of(model, table, read)
+    asked = {*labels.rows.tolist(), *labels.unknown}
+    problems = {**labels.unknown, **{r: why for r, why in found.items() if r in asked}}
+    _tell(table, (*table.notes, *read.notes), problems)
+    if labels.n_empty:
+        say(f"{labels.n_empty} rows are left out: their {labels.target} is empty.")
+    usable = ~np.isin(labels.rows, list(problems))
+    if not usable.any():
+        raise DataError(f"{table.path}: no row is left that can be used.")
+    rows = labels.rows[usable]
+    return rows.tolist(), read.X[rows], labels.classes[usable], problems
+
+
+def _tell(table: DataFile, notes: Iterable[str], problems: Mapping[int, str]) -> None:
+    """Say how a table was read, and which of its rows cannot be used."""
+    for note in notes:
+        say(note)
+    for row, why in list(problems.items())[:PROBLEMS_SAID]:
+        say(f"{table.place(row)}: {why}", "warning")
+    if problems:
+        say(f"{len(problems)} of {len(table)} rows cannot be used.", "warning")
 
 
 def predict(
@@ -94,30 +150,43 @@ def predict(
             help="Column of DATA to write beside the answers; may be repeated.",
         ),
     ] = None,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     force: options.Force = False,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Answer each row of a table: class, probabilities, cost."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import open_model, rows_as_lines, table_for
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import (
+        open_model,
+        problems_of,
+        rows_as_lines,
+        table_for,
+    )
 
     if output is not None:
         check_free(output, force)
-    policy, table = open_model(model, strict), read_data(data, delimiter)
+    policy = open_model(model, strict)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
     for name in keep or []:
         table.require(name, "--keep")
-    X = table_for(policy, table)
-    with working("predict"), rows_as_lines(table):
-        answers = _answers(policy, X)
+    read = table_for(policy, table)
+    problems = problems_of(policy, table, read)
+    answered = [row for row in range(len(table)) if row not in problems]
+    with working("predict"), rows_as_lines(table, answered):
+        answers = _answers(policy, table, read.X, answered, problems)
     for name in keep or []:
         if name in answers:
             raise typer.BadParameter(
                 f"the answers have a column {name!r} already; rename that of {data}, or "
-                f"leave it out: rows are answered in their order.",
+                f"leave it out: {table.unit} says which row of {data} it is.",
                 param_hint="--keep",
             )
+    _tell(table, (*table.notes, *read.notes), problems)
     answers = {**{name: table.texts(name).tolist() for name in keep or []}, **answers}
     rows = [
         dict(zip(answers, row, strict=True))
@@ -126,16 +195,43 @@ def predict(
     text = _as_csv(answers, rows)
     if output is not None:
         write(output, text)
-        say(f"{output} written: {len(rows)} rows.")
+        said = f", {len(problems)} of them without an answer" if problems else ""
+        say(f"{output} written: {len(rows)} rows{said}.")
         text = ""
     if as_json:
         emit("predict", {"rows": rows}, "", as_json)
     elif text:
         typer.echo(text, nl=False)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
 
 
-def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
-    """Columns of the answers."""
+def _answers(
+    model: Any,
+    table: DataFile,
+    X: Any,
+    answered: list[int],
+    problems: Mapping[int, str],
+) -> dict[str, list[Any]]:
+    """Columns of the answers; empty cells and the reason where there is no answer."""
+    found: dict[str, list[Any]] = _found(model, X[answered]) if answered else {}
+    position = {row: at for at, row in enumerate(answered)}
+    columns = {
+        name: [
+            values[position[row]] if row in position else None
+            for row in range(len(table))
+        ]
+        for name, values in found.items()
+    }
+    return {
+        table.unit: list(table.lines),
+        **columns,
+        "problem": [problems.get(row, "") for row in range(len(table))],
+    }
+
+
+def _found(model: Any, X: Any) -> dict[str, list[Any]]:
+    """Columns of the answers to rows that have one."""
     proba, classes = model.predict_proba(X), model.classes_.tolist()
     names = model.sensors_.names
     bought = [
@@ -162,10 +258,18 @@ def _as_csv(head: Any, rows: list[dict[str, Any]]) -> str:
 def explain(
     model: options.Model,
     data: options.Data,
-    row: Annotated[
-        int,
-        typer.Option("--row", metavar="N", min=1, help="Row of the table, from 1."),
-    ] = 1,
+    line: Annotated[
+        int | None,
+        typer.Option(
+            "--line",
+            metavar="N",
+            min=1,
+            show_default=False,
+            help="Line of the file, as messages and `predict` number it: 2 is the first "
+            "below the header. In a Parquet file, the row from 1. By default the first "
+            "that can be used.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -184,27 +288,48 @@ def explain(
         ),
     ] = False,
     force: options.Force = False,
-    delimiter: options.Delimiter = ",",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Say why one row buys what it buys, and what it could have bought."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.models import open_model, table_for
+    from sensortree.cli.layout import Layout
+    from sensortree.cli.models import (
+        open_model,
+        problems_of,
+        rows_as_lines,
+        table_for,
+    )
 
     if output is not None:
         check_free(output, force)
-    policy, table = open_model(model, strict), read_data(data, delimiter)
-    if row > len(table):
+    policy = open_model(model, strict)
+    table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
+    read = table_for(policy, table)
+    problems = problems_of(policy, table, read)
+    if line is None:
+        usable = (at for i, at in enumerate(table.lines) if i not in problems)
+        line = next(usable, table.lines[0])
+    if line not in table.lines:
         raise typer.BadParameter(
-            f"{row} is beyond the last row, {len(table)}.", param_hint="--row"
+            f"there is no row in {table.unit} {line}; rows are from {table.lines[0]} to "
+            f"{table.lines[-1]}.",
+            param_hint="--line",
         )
-    X = table_for(policy, table)[row - 1 : row]
-    explanation = policy.explain(X)
+    row = table.lines.index(line)
+    if row in problems:
+        raise DataError(f"{table.place(row)}: {problems[row]}.")
+    _tell(table, (*table.notes, *read.notes), {})
+    with rows_as_lines(table, [row]):
+        explanation = policy.explain(read.X[row : row + 1])
     if output is not None:
         write(output, explanation.to_html())
     text = explanation.details if details else str(explanation)
-    emit("explain", {"row": row, **explanation.to_dict()}, text, as_json)
+    emit("explain", {table.unit: line, **explanation.to_dict()}, text, as_json)
 
 
 def inspect(model: options.Model, as_json: options.Json = False) -> None:

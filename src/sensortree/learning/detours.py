@@ -50,11 +50,11 @@ MIN_ROWS = 25
 # Leaves of a detour that is searched for, and of a tree of which the rest is tried.
 CHAIN, REST = 8, 16
 # Folds that are held out where a screen says which tree to try, if so many rows are.
-GLANCES, MANY_ROWS = 2, 1_000
+GLANCES, MANY_ROWS = 2, 250
 # With outages="auto": sensors that detours are learned for; the work on new classifiers,
 # as a share of that on the policy's own, or this much where it is quickly done; and their
 # coefficients, as a multiple of the policy's own, or this many.
-SENSORS, SHARE, QUICK = 8, 0.35, 5e6
+SENSORS, SHARE, QUICK = 5, 0.35, 5e6
 SIZE, SMALL = 4, 20_000
 
 

@@ -16,6 +16,7 @@ STAGES = (
     "comparing candidates",
     "decisions",
     "finishing",
+    "detours",
 )
 
 
@@ -28,8 +29,9 @@ class FitReport:
     seconds : dict of str to float
         By stage: "reading" the rows; "leaf classifiers", fitted and judged whenever one is
         first asked for; "search" for a tree; "comparing candidates", on held-out rows;
-        "decisions"; and "finishing", the policy with its flow of examples. For a model
-        fitted at a budget, "curve" too: all that was measured on held-out folds.
+        "decisions"; "finishing", the policy with its flow of examples; and "detours" for
+        outages. For a model fitted at a budget, "curve" too: all that was measured on
+        held-out folds.
     n_judged : int
         Subsets of sensors whose classifier was judged out of fold.
     n_kept : int

@@ -28,7 +28,7 @@
 
   function number(value) {
     if (value !== 0 && (Math.abs(value) >= 1e12 || Math.abs(value) < 1e-4))
-      return value.toPrecision(6);
+      return String(Number(value.toPrecision(6)));
     const digits = { maximumSignificantDigits: 6, useGrouping: Math.abs(value) >= 1e4 };
     return new Intl.NumberFormat(language, digits).format(value);
   }
@@ -187,7 +187,7 @@
       type: "text", id, inputmode: "decimal", autocomplete: "off", spellcheck: "false",
     });
     const { hint, error, complain } = describe(input, id);
-    const ranged = question.low !== undefined && question.low !== null;
+    const ranged = question.low !== undefined;
     if (ranged)
       hint.textContent = t("range", { low: number(question.low), high: number(question.high) });
     const example = asTyped(ranged ? question.low : 1.5);
@@ -203,7 +203,13 @@
       else input.value = asTyped(draft);
       input.disabled = box.checked;
     }
-    let confirmed = null;
+    let confirmed; // what was doubted, and is right if it comes again
+    const doubt = (value) => {
+      const [low, high] = ranged ? [number(question.low), number(question.high)] : [];
+      if (value === null) return question.always ? t("never_missing") : "";
+      const odd = ranged && (value < question.least || value > question.most);
+      return odd ? t("outside", { low, high, value: number(value) }) : "";
+    };
     return {
       node: el(
         "div", { class: "field" },
@@ -213,21 +219,17 @@
       focus: () => (box.checked ? box : input).focus(),
       complain,
       value() {
-        if (box.checked) return null;
-        const value = typed(input.value);
+        const value = box.checked ? null : typed(input.value);
         if (typeof value === "string") {
           const missing = t("missing");
           const key = value === "needs_number" && may ? "needs_value" : value;
           complain(t(key, { example, missing }));
           return undefined;
         }
-        if (ranged && (value < question.low || value > question.high) && confirmed !== value) {
-          confirmed = value;
-          const [low, high] = [number(question.low), number(question.high)];
-          complain(t("outside", { low, high, value: number(value) }));
-          return undefined;
-        }
-        return value;
+        const doubted = doubt(value);
+        if (doubted === "" || confirmed === value) return value;
+        confirmed = value;
+        return void complain(doubted);
       },
     };
   }

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+from sensortree.sensors.seen import Seen
+
 
 def questions(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """For each column of a model file its choices, and whether others are taken too.
+    """For each column of a model file its choices, and what training saw of it.
 
-    `choices` is None for a number. What is missing is no choice; the page asks the
-    runtime whether it may be missing.
+    `choices` is None for a number, and `open` says whether other values are taken too. What
+    is missing is no choice; the page asks the runtime whether it may be missing. `low` and
+    `high` are the numbers of training, `least` and `most` how far from them another may be
+    before it is doubted, `always` says that it was never missing; where that is known.
     """
     problem, transformers = document["problem"], document["reader"]["transformers"]
     found = [_number() for _ in problem["columns"]]
-    for sensor in problem["sensors"]:
-        part = transformers.get(sensor["name"])
-        own = _asked(part, len(sensor["columns"]))
-        for column, asked in zip(sensor["columns"], own, strict=True):
-            found[column] = asked
+    seen = document["reader"].get("seen") or [None] * len(problem["sensors"])
+    for sensor, known in zip(problem["sensors"], seen, strict=True):
+        part, columns = transformers.get(sensor["name"]), sensor["columns"]
+        own = _asked(part, len(columns))
+        saw = known or [{}] * len(columns)
+        for column, asked, training in zip(columns, own, saw, strict=True):
+            found[column] = {**asked, **_usual(training, asked["choices"] is None)}
     return found
+
+
+def _usual(training: dict[str, Any], is_number: bool) -> dict[str, Any]:
+    """What training saw of a column, where that was written down."""
+    if not training:
+        return {}
+    usual: dict[str, Any] = {"always": training["missing"] == 0}
+    if is_number and "low" in training:
+        low, high = training["low"], training["high"]
+        least, most = Seen(low=low, high=high).reach
+        usual |= {"low": low, "high": high, "least": least, "most": most}
+    return usual
 
 
 def _number() -> dict[str, Any]:
@@ -53,7 +71,7 @@ def _asked(part: dict[str, Any] | None, n_columns: int) -> list[dict[str, Any]]:
 def _first_choices(steps: list[dict[str, Any]], n_columns: int) -> list[dict[str, Any]]:
     """What a pipeline asks: its first step that has choices, behind those that fill in."""
     for step in steps:
-        if step["kind"] not in ("passthrough", "imputer", "typed"):
+        if step["kind"] not in ("passthrough", "typed", "imputer"):
             return _asked(step, n_columns)
         if step["kind"] == "imputer" and (
             len(step["kept"]) < n_columns or step["indicators"]

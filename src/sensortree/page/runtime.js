@@ -85,10 +85,14 @@
   const keyOf = (value) =>
     typeof value === "string" ? `s${value}` : value === null ? "null" : `n${Number(value)}`;
 
+  // Blank text says that there is no value.
+  const isBlank = (value) => typeof value === "string" && value.trim() === "";
+
   function number(value) {
     if (isMissing(value)) return NaN;
     const found = typeof value === "boolean" ? Number(value) : value;
     if (typeof found === "number") return found;
+    if (isBlank(found)) return NaN;
     if (!DECIMAL.test(found)) refuse(`${JSON.stringify(value)} is not a number.`);
     return Number(found);
   }
@@ -173,10 +177,7 @@
   const TRANSFORMS = {
     passthrough: () => (values) => values,
     typed: (part) => (values) =>
-      values.map((v, i) => {
-        if (typeof v === "string" && !v.trim()) return NaN;
-        return part.text.includes(i) ? v : number(v);
-      }),
+      values.map((v, i) => (part.text.includes(i) ? (isBlank(v) ? null : v) : number(v))),
     imputer(part) {
       const fill = plainAll(part.fill);
       return (values) => {

@@ -23,6 +23,7 @@ from sensortree.persistence.problem import (
     write_loss,
     write_sensors,
 )
+from sensortree.persistence.reading import read_reading, write_reading
 from sensortree.persistence.saved import REPORTS, SavedModel
 from sensortree.persistence.seen import read_seen, write_seen
 from sensortree.persistence.transformers import (
@@ -104,12 +105,19 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             name: plain(getattr(model, f"{name}_", None), f"{name}_")
             for name in REPORTS
         },
+        **_write_reading(model),
     }
     if policy.detours is not None:
         document["detours"] = write_detours(
             policy.detours, sensors, foreign, classifier_of
         )
     return document
+
+
+def _write_reading(model: Any) -> dict[str, Any]:
+    """How the cells of a table were written, of a model that was learned from a file."""
+    reading = getattr(model, "reading_", None)
+    return {} if reading is None else {"reading": write_reading(reading)}
 
 
 def _are_named(model: Any, sensors: SensorSet) -> bool:
@@ -181,8 +189,10 @@ def read_model(
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
+    reading = read_reading(fields, "reading") if fields.has("reading") else None
     fields.end()
-    return SavedModel(policy, np.array(columns, object) if named else None, evidence)
+    names = np.array(columns, object) if named else None
+    return SavedModel(policy, names, evidence, reading)
 
 
 def _read_columns(problem: Fields) -> tuple[str, ...]:

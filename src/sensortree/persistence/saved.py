@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.persistence.reading import ColumnFormat
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import check_price_array, float_table
@@ -43,6 +44,9 @@ class SavedModel(PolicyAnswers):
         Number of columns that X must have.
     feature_names_in_ : ndarray of shape (n_features_in_,) or None
         Names that the columns of a frame must have, in this order.
+    reading_ : dict of column to ColumnFormat, or None
+        How cells of the file were written that the command line fitted the model on;
+        columns of plain numbers and of text are not in it.
 
     Examples
     --------
@@ -71,9 +75,11 @@ class SavedModel(PolicyAnswers):
         policy: Policy,
         feature_names: NDArray[Any] | None,
         evidence: Mapping[str, Any],
+        reading: Mapping[str, ColumnFormat] | None = None,
     ):
         self.policy_ = policy
         self.feature_names_in_ = feature_names
+        self.reading_ = reading
         for name in REPORTS:
             setattr(self, f"{name}_", evidence.get(name))
 
