@@ -876,3 +876,21 @@ def test_a_session_with_a_limit_is_counted_and_not_compared(client):
             act(client, session, "tell", sensor="a", values=[-1.0])
     seen = client.get("/v1/models/toy/watch").json()
     assert (seen["decided"], seen["compared"]) == (3, 1)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
+    import asyncio
+
+    from sensortree.service import gate
+    from sensortree.service.problems import RefusedError
+
+    monkeypatch.setattr(gate, "PATIENCE", 0.05)
+    parts = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+    async def receive():
+        for part in parts:
+            return part
+        await asyncio.sleep(60)
+
+    with pytest.raises(RefusedError, match=r"did not come within 0\.05 s"):
+        asyncio.run(gate.read_body(receive, 100))

@@ -182,8 +182,8 @@ def make_app(
         lifespan=lifespan,
     )
     _refuse_in_one_shape(app)
+    _add_sessions(app, service)  # first, since they are asked for most
     _add_models(app, service)
-    _add_sessions(app, service)
     _add_pages(app, service)
     _add_operations(app, service)
     return Gate(app, tokens, service.limits, service.requests, log_values)
@@ -360,13 +360,29 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     async def make(
         request: Request, caller: Caller, key: str | None, change: Change[Reply]
     ) -> Response:
-        asked = request.url.path.encode() + b"\n" + request.state.body
+        asked = request.scope["path"].encode() + b"\n" + request.state.body
         return await service.change(sessions.once(caller.tenant, key, asked, change))
 
     reply: dict[str, Any] = {
         "response_model": schemas.SessionReply,
         "responses": refusals,
     }
+
+    @app.post("/v1/sessions/{session}/tell", **reply)
+    async def tell(
+        request: Request,
+        id: schemas.SessionId,
+        wanted: schemas.TellRequest,
+        caller: Asker,
+        key: Key = None,
+    ) -> Response:
+        """Tell the values of a sensor; other values than before are refused."""
+        change = sessions.tell(
+            service.warm,
+            *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
+            correct=False,
+        )
+        return await make(request, caller, key, change)
 
     @app.post("/v1/sessions", status_code=201, **reply)
     async def create_session(
@@ -440,22 +456,6 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
             return [record.to_dict() for record in ledger.records(connection, id)]
 
         return answered({"records": service.read(query)})
-
-    @app.post("/v1/sessions/{session}/tell", **reply)
-    async def tell(
-        request: Request,
-        id: schemas.SessionId,
-        wanted: schemas.TellRequest,
-        caller: Asker,
-        key: Key = None,
-    ) -> Response:
-        """Tell the values of a sensor; other values than before are refused."""
-        change = sessions.tell(
-            service.warm,
-            *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
-            correct=False,
-        )
-        return await make(request, caller, key, change)
 
     @app.post("/v1/sessions/{session}/correct", **reply)
     async def correct(

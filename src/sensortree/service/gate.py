@@ -175,21 +175,22 @@ class Gate:
 
 async def read_body(receive: Receive, most: int) -> bytes:
     """The body of a request, unless it is too large or too slow."""
-    parts: list[bytes] = []
-    size, more = 0, True
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False) and len(body) <= most:
+        return body  # most come in one piece, with their headers
+    parts, size = [body], len(body)
     try:
         async with asyncio.timeout(PATIENCE):
-            while more:
+            while message.get("more_body", False) and size <= most:
                 message = await receive()
-                if message["type"] != "http.request":  # who asked has gone away
-                    break
                 parts.append(message.get("body", b""))
-                size, more = size + len(parts[-1]), message.get("more_body", False)
-                if size > most:
-                    raise _too_large(most)
+                size += len(parts[-1])
     except TimeoutError as error:
         said = f"the body did not come within {PATIENCE:g} s."
         raise RefusedError(408, "slow", said, {"Connection": "close"}) from error
+    if size > most:
+        raise _too_large(most)
     return b"".join(parts)
 
 
