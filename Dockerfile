@@ -18,4 +18,4 @@ HEALTHCHECK --interval=10s --timeout=3s CMD ["python", "-c", \
 
 ENTRYPOINT ["sensortree", "serve", "--host", "0.0.0.0", "--port", "8000", \
     "--database", "/data/sensortree.sqlite3"]
-CMD ["--token-file", "/run/secrets/tokens", "/models/model.json"]
+CMD ["/models/model.json"]
