@@ -1179,7 +1179,8 @@ def test_demo_runs(tmp_path):
     pytest.importorskip("sklego", reason="the extra 'demo' is absent")
     form = document("demo", "--quick", "-o", tmp_path / "demo")
     assert "sensor tree" in form["report"]
-    assert sorted(p.suffix for p in (tmp_path / "demo").iterdir()) == [".png", ".png"]
+    written = sorted(p.suffix for p in (tmp_path / "demo").iterdir())
+    assert written == [".png", ".png", ".svg"]
 
 
 def test_reproduce_lists_the_experiments_of_a_checkout(monkeypatch):

@@ -402,7 +402,9 @@ class Counting(KNeighborsClassifier):
 def test_a_path_fits_each_leaf_classifier_once():
     X, y = load_iris(return_X_y=True)
     Counting.fits = 0
-    model = SensorTreeClassifier(classifier=Counting(), cv=3, structure="cascade")
+    model = SensorTreeClassifier(
+        classifier=Counting(), cv=3, structure="cascade", outages=False
+    )
     model.fit_path(X, y, np.geomspace(0.001, 0.1, 7))
     assert Counting.fits == 4 * (3 + 1)  # subsets of the cascade, folds and all rows
 

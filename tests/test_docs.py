@@ -137,6 +137,7 @@ def test_the_examples_of_a_page_print_what_it_says(page):
 LANGUAGES = {
     "pycon": "the examples of a page",
     "sh": "the commands of a page",
+    "python": "the clients of the service",  # in test_service_process.py
     "console": "what the program says",
     "toml": "the page's sensors file",
     "js": "the runtime's example",  # in test_javascript.py

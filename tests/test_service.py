@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -273,12 +274,12 @@ def test_a_session_begun_in_python_goes_on_in_the_service(client):
     own = model().policy.session(limit=2.0)
     own.tell("a", [1.0])
     body = {"model": "toy", "state": own.to_dict()}
-    found = client.post("/v1/sessions/resume", json=body).json()
+    found = client.post("/v1/resume", json=body).json()
     assert found["decision"]["stopped_because"] == "limit"
     state = client.get(f"/v1/sessions/{found['id']}/state").json()
     assert model().policy.resume(state).decision().label == found["decision"]["label"]
     body["state"] = {"format": "a recipe"}
-    refused(client.post("/v1/sessions/resume", json=body), 422, "not that of a session")
+    refused(client.post("/v1/resume", json=body), 422, "not that of a session")
 
 
 def test_the_ledger_tells_a_session_from_beginning_to_end(client):
@@ -298,6 +299,17 @@ def test_the_ledger_tells_a_session_from_beginning_to_end(client):
     assert found[-1]["body"]["label"] == "yes"
     assert last["receipt"] == f"{found[-1]['number']}:{found[-1]['hash']}"
     assert client.get("/v1/ledger").json()["receipt"] == last["receipt"]
+
+
+def test_why_a_session_goes_on_is_a_sentence_and_all_of_it_on_request(client):
+    session = begin(client)
+    address = f"/v1/sessions/{session['id']}/why"
+    assert session["step"]["why"] is None
+    assert client.get(address).json() == {"why": None}
+    found = act(client, session, "tell", sensor="a", values=[1.0]).json()
+    why = client.get(address).json()["why"]
+    assert found["step"]["why"] == why["text"]
+    assert why["contributions"][0]["name"] == "A"
 
 
 def test_a_correction_is_written_with_the_values_that_hold(client):
@@ -383,10 +395,11 @@ def test_a_key_belongs_to_its_tenant(path):
 def operations():
     """Every operation of the API, with an address that could be one."""
     with_ids = {"model": "toy", "session": "x" * 22}
-    app = make_app(Shelf([model()]), database_path()).app
+    shelf = Shelf([model()])
+    app = make_app(shelf, database_path()).app
     return [
         (method.upper(), path.format(**with_ids), operation["security"])
-        for path, methods in description(app)["paths"].items()
+        for path, methods in description(app, shelf)["paths"].items()
         for method, operation in methods.items()
     ]
 
@@ -734,6 +747,23 @@ def test_metrics_count_requests_by_route_and_decisions_by_sensor(client):
     assert len({*names}) > 8
 
 
+def test_methods_that_nobody_knows_are_counted_as_one(client):
+    for n in range(3):
+        client.request(f"SPAM{n}", "/v1/models")
+    text = client.get("/metrics").text
+    assert 'method="other"' in text
+    assert "SPAM" not in text
+
+
+def test_it_is_not_ready_when_the_database_cannot_be_written(path):
+    with client_of(path) as client:
+        other = sqlite3.connect(path)
+        other.execute("DROP TABLE alive")
+        other.close()
+        refused(client.get("/readyz"), 503, "cannot be used now")
+        assert client.get("/healthz").status_code == 200
+
+
 def test_it_is_ready_when_the_database_can_be_written(client):
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ok"}
@@ -762,6 +792,7 @@ def test_a_full_disk_is_told_and_nothing_acknowledged_is_lost(path):
                 break
             acknowledged.append(found.json()["id"])
         refused(found, 507, "storage of the service is full")
+        assert client.get("/healthz").status_code == 200
         assert client.get(f"/v1/sessions/{session['id']}").json() == session
         connection.execute("PRAGMA max_page_count = 100000")
         assert client.post("/v1/sessions", json={"model": "toy"}).status_code == 201
@@ -812,6 +843,12 @@ def test_a_file_that_is_no_model_is_named(tmp_path):
         open_shelf([str(tmp_path / "soup.json")])
 
 
+def test_what_is_not_done_that_way_says_how_it_is(client):
+    found = client.put("/v1/sessions")
+    refused(found, 405, "not done that way")
+    assert found.headers["allow"] == "GET, POST"
+
+
 # the description --------------------------------------------------------------------------
 
 
@@ -821,4 +858,59 @@ def test_the_description_is_json_and_names_every_refusal(client):
     for path, methods in document["paths"].items():
         for operation in methods.values():
             assert operation["description"], path
-            assert {"405", "429"} <= set(operation["responses"])
+            assert "405" in operation["responses"]
+            assert ("429" in operation["responses"]) == bool(operation["security"])
+
+
+# values that training never saw -----------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sensortree.exceptions.UnseenWarning")
+def test_values_that_training_never_saw_are_counted_by_sensor(path):
+    from sensortree import SensorTreeClassifier
+
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    fitted = SensorTreeClassifier({"x": [0], "y": [1]}, cost_weight=0.01)
+    fitted.fit(X, X[:, 0] + X[:, 1] > 0)
+    saved = Model("toy", SavedModel(fitted.policy_, None, {}))
+    with client_of(path, saved) as client:
+        session = begin(client)
+        while not session["decided"]:
+            sensor = session["step"]["sensor"]
+            session = act(client, session, "tell", sensor=sensor, values=[1e6]).json()
+        seen = client.get("/v1/models/toy/watch").json()
+    assert seen["unseen"] == dict.fromkeys(session["decision"]["acquired"], 1)
+
+
+def test_a_service_counts_the_decision_of_a_session_once(client):
+    session = begin(client)
+    for value in (-1.0, -2.0, -3.0):
+        act(client, session, "correct", sensor="a", values=[value])
+    assert client.get("/v1/models/toy/watch").json()["decided"] == 1
+
+
+def test_a_session_with_a_limit_is_counted_and_not_compared(client):
+    for more in ({"limit": 2}, {"known": {"a": [-1.0]}}, {}):
+        session = begin(client, **more)
+        if not session["decided"]:
+            act(client, session, "tell", sensor="a", values=[-1.0])
+    seen = client.get("/v1/models/toy/watch").json()
+    assert (seen["decided"], seen["compared"]) == (3, 1)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
+    import asyncio
+
+    from sensortree.service import gate
+    from sensortree.service.problems import RefusedError
+
+    monkeypatch.setattr(gate, "PATIENCE", 0.05)
+    parts = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+    async def receive():
+        for part in parts:
+            return part
+        await asyncio.sleep(60)
+
+    with pytest.raises(RefusedError, match=r"did not come within 0\.05 s"):
+        asyncio.run(gate.read_body(receive, 100))

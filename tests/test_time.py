@@ -242,7 +242,8 @@ def test_a_stage_inside_another_is_not_counted_twice(monkeypatch):
     assert watch.seconds == {"outer": 10.0, "inner": 4.0}
 
 
-def test_time_is_not_saved_with_a_model(rows, tmp_path):
+def test_time_is_not_saved_with_a_model(rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     model = SensorTreeClassifier(structure="cascade").fit(*rows)
     save(model, tmp_path / "model.json")
     assert "fit_report" not in (tmp_path / "model.json").read_text()

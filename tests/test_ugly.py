@@ -45,3 +45,19 @@ def test_every_command_goes_through_an_ugly_table_unedited(paths, name):
     assert found["ask"]["label"] == found["explain"]["answer"] == first["answer"]
     assert found["ask"]["spent"] == first["cost"]
     assert found["explain"]["line"] == first["line"] == 2
+
+
+def test_what_init_says_of_a_column_is_written_as_it_would_be_used(tmp_path):
+    from typer.testing import CliRunner
+
+    from sensortree.cli.app import app
+
+    lines = [f"0{1 + i % 9}.05.2024,{i % 7},{i % 2}" for i in range(60)]
+    data = tmp_path / "data.csv"
+    data.write_text("\n".join(["seen,age,ill", *lines]) + "\n", encoding="utf-8")
+    sensors = tmp_path / "sensors.toml"
+    told = ["init", str(data), "--target", "ill", "--output", str(sensors)]
+    assert CliRunner().invoke(app, told).exit_code == 0
+    lines = sensors.read_text("utf-8").splitlines()
+    (said,) = [line for line in lines if line.startswith("# seen holds dates")]
+    assert 'transformer = "date"' in said

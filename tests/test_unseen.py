@@ -168,13 +168,28 @@ def test_a_gap_is_nothing_new_where_training_had_some():
 
 @pytest.mark.parametrize(
     ("age", "odd"),
-    [(20 - 60 * MARGIN, 0), (19 - 60 * MARGIN, 1), (140, 0), (141, 1), (20, 0)],
+    [
+        (20 - 60 * MARGIN, 0),
+        (19 - 60 * MARGIN, 1),
+        (80 + 60 * MARGIN, 0),
+        (81 + 60 * MARGIN, 1),
+        (20, 0),
+    ],
 )
-def test_a_number_may_be_as_far_outside_as_those_of_training_are_apart(model, age, odd):
+def test_a_number_may_be_twice_as_far_outside_as_those_of_training_are_apart(
+    model, age, odd
+):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model.predict(one(age=age))
     assert len(said) == odd
+
+
+def test_a_column_that_never_varied_does_not_say_what_is_far():
+    X = np.column_stack([np.linspace(-1, 1, 60), np.zeros(60)])
+    both = SensorTree(Leaf(["x0", "x1"]))
+    model = SensorTreeClassifier(structure=both).fit(X, X[:, 0] > 0).set_strict()
+    model.predict([[0.5, 1e6]])
 
 
 def test_a_report_counts_rows_by_column(model):

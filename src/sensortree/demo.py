@@ -47,6 +47,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sensortree.display import TradeoffDisplay, TreeDisplay
 from sensortree.estimators import SensorTreeClassifier
 from sensortree.exceptions import MissingDependencyError, SensorTreeError
+from sensortree.persistence import save
 from sensortree.sensors.sensor import Sensor
 from sensortree.tree.tree import Leaf, Node
 from sensortree.types import Array
@@ -139,6 +140,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may not know "≤"
         sys.stdout.reconfigure(errors="replace")
     try:
+        if arguments.model is not None:
+            write_model(arguments.model)
+            return 0
         arguments.output.mkdir(parents=True, exist_ok=True)
         print("Cross-validating, about half a minute ...", file=sys.stderr)
         study = run_study(quick=arguments.quick)
@@ -160,6 +164,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("demo_output"),
         help="folder for the pictures (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--model",
+        type=Path,
+        help="write the tree to this model file, and measure nothing",
     )
     parser.add_argument(
         "--quick",
@@ -192,6 +201,13 @@ def run_study(quick: bool = False) -> Study:
     model = tree_classifier(WRONG_ANSWER).fit(X, y)
     display = TreeDisplay.from_estimator(model, X, unit="dollars")
     return Study(y, n_folds, n_repeats, methods, curve, model, display)
+
+
+def write_model(path: Path) -> None:
+    """Fit the tree on all patients, and save it."""
+    X, y = load_patients()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(tree_classifier(WRONG_ANSWER).fit(X, y), path)
 
 
 def load_patients() -> tuple[Any, NDArray[np.intp]]:

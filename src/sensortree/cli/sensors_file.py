@@ -51,9 +51,9 @@ from sensortree.persistence.reading import (
 from sensortree.text import listed
 
 MAX_BYTES = 2**20
-# What a TOML string cannot hold as it is: control characters, quotes, backslashes.
-ESCAPES = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
-ESCAPES |= {ord(character): f"\\{character}" for character in '"\\'}
+# What a TOML comment cannot hold as it is, and what a string cannot: quotes, backslashes.
+CONTROLS = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
+ESCAPES = CONTROLS | {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "date", "impute", "scale")
 FIRST = ("one-hot", "date")  # they make numbers, which the others need
 TOP = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sensortree.cli.cells import PLAIN_STYLE, Style
 from sensortree.cli.data_file import DataFile
 from sensortree.cli.doubts import Doubt, doubt
-from sensortree.cli.sensors_file import ESCAPES, toml_key, toml_string
+from sensortree.cli.sensors_file import CONTROLS, toml_key, toml_string
 
 HEAD = """\
 # Sensors and prices for {path}.
@@ -169,7 +169,7 @@ def _marked(data: DataFile, column: str, found: Doubt) -> str:
 
 def _commented(text: str) -> str:
     """Text as a comment may hold it: no control characters, no half characters."""
-    return text.encode("utf-8", "replace").decode().translate(ESCAPES)
+    return text.encode("utf-8", "replace").decode().translate(CONTROLS)
 
 
 def _seen(data: DataFile, columns: list[str]) -> str:

@@ -236,8 +236,8 @@ def _sure(page: ReportPage) -> Iterable[str]:
         lower, upper = page.certificate["lower"], page.certificate["upper"]
         yield paragraph(
             f"The decisions come from a linear program whose least value is proven to lie "
-            f"between {lower:.6g} and {upper:.6g}: learning found what it looked for. What "
-            f"that is worth on new examples is what the intervals above say."
+            f"between {lower:.10g} and {upper:.10g}: learning found what it looked for. "
+            f"What that is worth on new examples is what the intervals above say."
         )
     stopped = [use for use in report.leaves if use.leaf < 0 and use.rows]
     if stopped:

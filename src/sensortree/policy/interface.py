@@ -58,7 +58,7 @@ class PolicyAnswers:
         Traceback (most recent call last):
             ...
         sensortree.exceptions.DataError: values that training never saw: -87000 in row 0,
-        column 'x0' of sensor 'x0'; training had -2.32503 to 2.2126. Correct them, or have
+        column 'x0' of sensor 'x0'; training had -2.32503 to 1.96026. Correct them, or have
         them answered all the same: set_strict(False), or no --strict.
         """
         self.policy_ = replace(self._policy, strict=bool(strict))

@@ -1,8 +1,9 @@
 """`Seen`: what training saw of a column; `Unseen`: what it never saw, in rows to come.
 
 One rule for everybody who reads values: a text that training never had; a number that is
-farther outside the numbers of training than these are apart (`MARGIN`); nothing at all
-where something always was. Only what was bought is looked at.
+farther outside the numbers of training than twice what these are apart (`MARGIN`), unless
+they were all the same and so say nothing about what is far; nothing at all where something
+always was. Only what was bought is looked at.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sensortree.types import Array, Rows
 
 # How far beyond the least and the largest number of training another may be: so many times
 # the distance between these two.
-MARGIN = 1.0
+MARGIN = 2.0
 # Levels of a text beyond which none is remembered, and none is missed.
 MOST_LEVELS = 1_000
 # Findings that a message names.
@@ -53,7 +54,7 @@ class Seen:
     @property
     def reach(self) -> tuple[float, float]:
         """Numbers between these are as in training, or not far from it."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or self.low == self.high:
             return -np.inf, np.inf
         margin = MARGIN * (self.high - self.low)
         return self.low - margin, self.high + margin

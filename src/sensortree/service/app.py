@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from threading import Lock
@@ -15,6 +17,7 @@ from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from sensortree._version import __version__
 from sensortree.exceptions import SensorTreeError
@@ -85,8 +88,11 @@ class Service:
 
     def __init__(self, shelf: Shelf, database: Path, limits: Limits):
         self.shelf, self.limits = shelf, limits
+        for model in shelf.models:  # what takes a while is done before it is asked
+            model.prepare()
+        self.warm = sessions.Warm(shelf)
         self.requests = metrics.Requests()
-        self._database = database
+        self._database, self._written = database, -math.inf
         self._writer = Writer(database)
         self._reader, self._turn = open_to_read(database), Lock()
 
@@ -119,8 +125,10 @@ class Service:
             raise storage_error(error, self._database) from error
 
     async def check(self) -> None:
-        """Write nothing, as a change does."""
-        await asyncio.wrap_future(self._writer.change(_nothing))
+        """Write something, unless that was done a moment ago."""
+        if time.monotonic() > self._written + 1:
+            await asyncio.wrap_future(self._writer.change(_sign_of_life))
+            self._written = time.monotonic()
 
     def watched(self, model: Model) -> dict[str, Any]:
         """What was seen of a model in use."""
@@ -128,11 +136,9 @@ class Service:
         return watch.summary(model.reference, seen)
 
 
-def _nothing(connection: sqlite3.Connection) -> Reply:
+def _sign_of_life(connection: sqlite3.Connection) -> None:
     """A change that proves that the database can be written."""
-    connection.execute("UPDATE watches SET state = state WHERE model = ''")
-    connection.execute("DELETE FROM watches WHERE model = ''")
-    return Reply(200, b"")
+    connection.execute("INSERT OR REPLACE INTO alive VALUES (1, ?)", (ledger.now(),))
 
 
 def answered(document: Any, status: int = 200) -> Response:
@@ -178,8 +184,8 @@ def make_app(
         lifespan=lifespan,
     )
     _refuse_in_one_shape(app)
+    _add_sessions(app, service)  # first, since they are asked for most
     _add_models(app, service)
-    _add_sessions(app, service)
     _add_pages(app, service)
     _add_operations(app, service)
     return Gate(app, tokens, service.limits, service.requests, log_values)
@@ -206,7 +212,10 @@ def _refuse_in_one_shape(app: FastAPI) -> None:
     async def http(request: Request, error: Any) -> Response:
         said = {404: "there is nothing here.", 405: "this is not done that way."}
         detail = said.get(error.status_code, "the request cannot be read.")
-        refusal = RefusedError(error.status_code, "http", detail, error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(_methods(app, request))
+        refusal = RefusedError(error.status_code, "http", detail, headers)
         return respond(request, refusal)
 
     async def malformed(request: Request, error: Any) -> Response:
@@ -222,6 +231,15 @@ def _refuse_in_one_shape(app: FastAPI) -> None:
     app.add_exception_handler(SensorTreeError, library)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(RequestValidationError, malformed)
+
+
+def _methods(app: FastAPI, request: Request) -> list[str]:
+    """Methods of all routes that a path has."""
+    found: set[str] = set()
+    for route in app.routes:
+        if route.matches(request.scope)[0] != Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
 
 
 def described(statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
@@ -344,13 +362,29 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     async def make(
         request: Request, caller: Caller, key: str | None, change: Change[Reply]
     ) -> Response:
-        asked = request.url.path.encode() + b"\n" + request.state.body
+        asked = request.scope["path"].encode() + b"\n" + request.state.body
         return await service.change(sessions.once(caller.tenant, key, asked, change))
 
     reply: dict[str, Any] = {
         "response_model": schemas.SessionReply,
         "responses": refusals,
     }
+
+    @app.post("/v1/sessions/{session}/tell", **reply)
+    async def tell(
+        request: Request,
+        id: schemas.SessionId,
+        wanted: schemas.TellRequest,
+        caller: Asker,
+        key: Key = None,
+    ) -> Response:
+        """Tell the values of a sensor; other values than before are refused."""
+        change = sessions.tell(
+            service.warm,
+            *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
+            correct=False,
+        )
+        return await make(request, caller, key, change)
 
     @app.post("/v1/sessions", status_code=201, **reply)
     async def create_session(
@@ -362,7 +396,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
         change = sessions.create(model, caller.tenant, beginning, most)
         return await make(request, caller, key, change)
 
-    @app.post("/v1/sessions/resume", status_code=201, **reply)
+    @app.post("/v1/resume", status_code=201, **reply)
     async def resume_session(
         request: Request, wanted: schemas.ResumeRequest, caller: Asker, key: Key = None
     ) -> Response:
@@ -390,6 +424,18 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
         return answered(sessions.shown(row, session))
 
     @app.get(
+        "/v1/sessions/{session}/why",
+        response_model=dict[str, Any],
+        responses=refusals,
+    )
+    async def session_reason(id: schemas.SessionId, caller: Reader) -> Response:
+        """Say why a session stands where it does, with every contribution."""
+        row = service.read(lambda c: sessions.find(c, caller.tenant, id))
+        _, session = sessions.resumed(row, service.shelf)
+        why = session.step.why
+        return answered({"why": None if why is None else why.to_dict()})
+
+    @app.get(
         "/v1/sessions/{session}/state",
         response_model=dict[str, Any],
         responses=refusals,
@@ -413,22 +459,6 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
 
         return answered({"records": service.read(query)})
 
-    @app.post("/v1/sessions/{session}/tell", **reply)
-    async def tell(
-        request: Request,
-        id: schemas.SessionId,
-        wanted: schemas.TellRequest,
-        caller: Asker,
-        key: Key = None,
-    ) -> Response:
-        """Tell the values of a sensor; other values than before are refused."""
-        change = sessions.tell(
-            service.shelf,
-            *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
-            correct=False,
-        )
-        return await make(request, caller, key, change)
-
     @app.post("/v1/sessions/{session}/correct", **reply)
     async def correct(
         request: Request,
@@ -439,7 +469,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Correct the values of a sensor; the session goes its way anew."""
         change = sessions.tell(
-            service.shelf,
+            service.warm,
             *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.values),
             correct=True,
         )
@@ -455,7 +485,7 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Say that a sensor cannot be had; the session goes on without it."""
         change = sessions.unavailable(
-            service.shelf,
+            service.warm,
             *(caller.tenant, id, wanted.revision, wanted.sensor, wanted.because),
         )
         return await make(request, caller, key, change)
@@ -535,7 +565,7 @@ def _add_operations(app: FastAPI, service: Service) -> None:
         text = service.requests.text() + metrics.watch_text(seen)
         return Response(text, headers={"Content-Type": metrics.MEDIA_TYPE})
 
-    @app.get("/healthz", response_model=schemas.Health, responses=described((405, 429)))
+    @app.get("/healthz", response_model=schemas.Health, responses=described((405,)))
     async def alive() -> Response:
         """Say that the service is there."""
         return answered({"status": "ok"})
@@ -543,7 +573,7 @@ def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get(
         "/readyz",
         response_model=schemas.Health,
-        responses=described((405, 429, 503, 507)),
+        responses=described((405, 503, 507)),
     )
     async def ready() -> Response:
         """Say that the database can be written."""
@@ -553,18 +583,28 @@ def _add_operations(app: FastAPI, service: Service) -> None:
     @app.get("/openapi.json", response_model=dict[str, Any], responses=described(ANY))
     async def openapi(caller: Reader) -> Response:
         """Describe the API."""
-        return answered(description(app))
+        return answered(description(app, service.shelf))
 
 
-def description(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document: with tokens and the shape of refusals."""
+def description(app: FastAPI, shelf: Shelf) -> dict[str, Any]:
+    """The OpenAPI document: with tokens, refusals, and examples that are there."""
     document = app.openapi()
     parts = document["components"]
-    parts["schemas"]["Problem"] = schemas.Problem.model_json_schema()
+    forms = parts["schemas"]
+    forms["Problem"] = schemas.Problem.model_json_schema()
     for name in ("HTTPValidationError", "ValidationError"):
-        parts["schemas"].pop(name, None)
+        forms.pop(name, None)
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    model = shelf.current[0]
+    sensor = model.policy.sensors.names[0]
+    for form in ("SessionRequest", "ResumeRequest"):
+        forms[form]["properties"]["model"]["examples"] = [model.name]
+    for form in ("TellRequest", "UnavailableRequest"):
+        forms[form]["properties"]["sensor"]["examples"] = [sensor]
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["security"] = [] if path in OPEN else [{"token": []}]
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] == "model":
+                    parameter["example"] = model.name
     return document

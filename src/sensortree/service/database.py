@@ -67,6 +67,7 @@ CREATE TABLE IF NOT EXISTS replies (
     PRIMARY KEY (tenant, key)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS replies_of_session ON replies (session);
+CREATE TABLE IF NOT EXISTS alive (one INTEGER PRIMARY KEY, at TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS watches (model TEXT PRIMARY KEY, state TEXT NOT NULL);
 """
 

@@ -34,6 +34,7 @@ OPEN = frozenset(
     {"/healthz", "/readyz"}
 )  # for whoever runs the machine; they tell nothing
 PATIENCE = 30.0  # seconds for a body
+METHODS = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?")
 SAFE = [
@@ -121,7 +122,8 @@ class Gate:
             caller = self._known(scope, headers)
         if not length.isdigit() or int(length[:20]) > self._limits.body:
             raise _too_large(self._limits.body)
-        self._check_rate(caller)
+        if scope["path"] not in OPEN:
+            self._check_rate(caller)
         return caller
 
     def _known(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
@@ -162,12 +164,13 @@ class Gate:
     ) -> None:
         """Count and log a request: its route, never its path, and no values."""
         route = getattr(scope.get("route"), "path", "-")
-        self._requests.answered(scope["method"], route, status, seconds)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._requests.answered(method, route, status, seconds)
         caller = scope["state"].get("caller")
         who = "-" if caller is None else caller.name
         LOG.info(
             "%s %s %s %d %.1f ms %s",
-            *(request, scope["method"], route, status, 1e3 * seconds, who),
+            *(request, method, route, status, 1e3 * seconds, who),
         )
         if self._log_values and body:
             LOG.info("%s sent %s", request, body.decode(errors="backslashreplace"))
@@ -175,21 +178,22 @@ class Gate:
 
 async def read_body(receive: Receive, most: int) -> bytes:
     """The body of a request, unless it is too large or too slow."""
-    parts: list[bytes] = []
-    size, more = 0, True
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False) and len(body) <= most:
+        return body  # most come in one piece, with their headers
+    parts, size = [body], len(body)
     try:
         async with asyncio.timeout(PATIENCE):
-            while more:
+            while message.get("more_body", False) and size <= most:
                 message = await receive()
-                if message["type"] != "http.request":  # who asked has gone away
-                    break
                 parts.append(message.get("body", b""))
-                size, more = size + len(parts[-1]), message.get("more_body", False)
-                if size > most:
-                    raise _too_large(most)
+                size += len(parts[-1])
     except TimeoutError as error:
         said = f"the body did not come within {PATIENCE:g} s."
         raise RefusedError(408, "slow", said, {"Connection": "close"}) from error
+    if size > most:
+        raise _too_large(most)
     return b"".join(parts)
 
 

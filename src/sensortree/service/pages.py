@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 from sensortree.exceptions import ModelFileError
 from sensortree.page import to_page
 from sensortree.service.shelf import SHORT, Model
+from sensortree.service.watch import SPEND
 
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -100,11 +101,16 @@ Cell = tuple[str, str]  # text, class
 
 def _quantity(one: dict[str, Any]) -> tuple[Cell, ...]:
     alarm = one["alarm"]
-    observed = "–" if one["observed"] is None else f"{one['observed']:.4g}"
+    is_rate = one["quantity"] != SPEND
+
+    def said(number: float) -> str:
+        return f"{number:.1%}" if is_rate else f"{number:.4g}"
+
+    observed = "–" if one["observed"] is None else said(one["observed"])
     return (
         (one["quantity"], ""),
-        (f"{one['training']:.4g}", ""),
-        (f"{one['low']:.4g} – {one['high']:.4g}", ""),
+        (said(one["training"]), ""),
+        (f"{said(one['low'])} – {said(one['high'])}", ""),
         (observed, ""),
         (f"{max(one['evidence'], 0):.0%}", ""),
         ("no", "")
@@ -129,7 +135,8 @@ def _table(
         for row in rows
     )
     return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
+        f'<div class="scroll" role="region" aria-label="{escape(caption)}" tabindex="0">'
+        f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
 
@@ -137,6 +144,8 @@ def _table(
 def _page(title: str, body: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
         f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Path, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 # One value of a table; null is a value that is missing.
 Value = bool | int | float | str | None
@@ -31,13 +31,19 @@ After = Annotated[
     ),
 ]
 PageSize = Annotated[int, Query(ge=1, le=500, description="Most that are listed.")]
-# What 64 bits hold; a revision never comes near.
+
+
+def _whole(number: Any) -> Any:
+    """An integer that JSON has written as 3.0."""
+    whole = isinstance(number, float) and number.is_integer()
+    return int(number) if whole else number
+
+
+# At most what every JSON reader holds exactly; a revision never comes near.
 Revision = Annotated[
-    int | None,
+    Annotated[int, Field(ge=0, le=2**53), BeforeValidator(_whole)] | None,
     Field(
-        ge=0,
-        le=2**53,
-        description="The revision that is to be changed; 409 if there is a later one.",
+        description="The revision that is to be changed; 409 if there is a later one."
     ),
 ]
 
@@ -45,7 +51,7 @@ Revision = Annotated[
 class Request(BaseModel):
     """What is sent; a key that is not known is refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
 class StepRequest(Request):
@@ -161,6 +167,20 @@ class Models(BaseModel):
     models: list[ModelCard]
 
 
+class SessionStep(BaseModel):
+    """What to do next in a session; see `Step`."""
+
+    action: str
+    sensor: str | None
+    sensors: list[str]
+    columns: list[str]
+    cost: float
+    spent: float
+    worst_case_remaining: float
+    proba: dict[str, float]
+    why: str | None
+
+
 class StepAnswer(BaseModel):
     """What to do next; see `Step`."""
 
@@ -226,7 +246,7 @@ class SessionReply(SessionHead):
 
     spent: float
     told: dict[str, list[Value]]
-    step: StepAnswer
+    step: SessionStep
     decision: DecisionAnswer | None
 
 

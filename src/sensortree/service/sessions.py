@@ -11,17 +11,18 @@ import hashlib
 import json
 import secrets
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sensortree.exceptions import SessionError
+from sensortree.policy.reasons import by_class
 from sensortree.policy.session import Session
 from sensortree.service import ledger, watch
 from sensortree.service.database import Change
 from sensortree.service.problems import RefusedError, to_json
 from sensortree.service.shelf import Model, Shelf
-from sensortree.text import plain
 
 FIELDS = (
     "id, tenant, name, model, revision, state, created, changed, ended, watched, "
@@ -143,18 +144,52 @@ def resumed(row: Row, shelf: Shelf) -> tuple[Model, Session]:
 
 
 def shown(row: Row, session: Session) -> dict[str, Any]:
-    """A session as answers show it."""
+    """A session as answers show it; why it goes on as it does is one sentence."""
     state = json.loads(row.state)
     told = {**state["known"]}
     told.update({event[1]: event[2] for event in state["log"] if event[0] == "tell"})
-    decided = session.ask() is None
+    step = session.step
+    said = {**step._asdict(), "why": None if step.why is None else step.why.text}
+    said["proba"] = by_class(said.pop("classes"), step.proba)
     return {
         **row.head(),
-        "spent": session.spent,
+        "spent": step.spent,
         "told": told,
-        "step": session.step.to_dict(),
-        "decision": session.decision().to_dict() if decided else None,
+        "step": said,
+        "decision": session.decision().to_dict() if step.sensor is None else None,
     }
+
+
+class Warm:
+    """Sessions that were changed last, as they stand, so that they need no replay.
+
+    One is used only if its state is that of the database; what was undone there is not.
+    They belong to the thread of the `Writer`.
+
+    Parameters
+    ----------
+    shelf : Shelf
+    most : int, default=2000
+        How many are kept.
+    """
+
+    def __init__(self, shelf: Shelf, most: int = 2_000):
+        self._shelf, self._most = shelf, most
+        self._kept: OrderedDict[str, tuple[str, Session]] = OrderedDict()
+
+    def take(self, row: Row) -> tuple[Model, Session]:
+        """A stored session, to be changed; who does not keep it afterwards drops it."""
+        state, session = self._kept.pop(row.id, ("", None))
+        model = self._shelf.of_version(row.model)
+        if session is None or model is None or state != row.state:
+            return resumed(row, self._shelf)
+        return model, session
+
+    def keep(self, row: Row, session: Session) -> None:
+        """Keep a session that has been changed."""
+        self._kept[row.id] = row.state, session
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
 
 
 # changed ----------------------------------------------------------------------------------
@@ -213,7 +248,7 @@ def _begun(
         )
         told = {key: state[key] for key in ("known", "limit", "prices", "log")}
         happened = {"model": model.name, "version": model.version, **told}
-        row = _went_on(connection, row, model, session, ("created", happened))
+        row = _went_on(connection, row, model, session, state, ("created", happened))
         connection.execute(
             f"INSERT INTO sessions ({FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             tuple(vars(row).values()),
@@ -224,7 +259,7 @@ def _begun(
 
 
 def tell(
-    shelf: Shelf,
+    warm: Warm,
     tenant: str,
     id: str,
     revision: int | None,
@@ -236,15 +271,13 @@ def tell(
 
     def act(session: Session) -> Happened:
         session.tell(sensor, values, replace=correct)
-        state = session.to_dict()
-        told = state["log"][-1][2] if state["log"] else []
-        return "told", {"sensor": sensor, "values": told, "correct": correct}
+        return "told", {"sensor": sensor, "values": values, "correct": correct}
 
-    return _changed(shelf, tenant, id, revision, act)
+    return _changed(warm, tenant, id, revision, act)
 
 
 def unavailable(
-    shelf: Shelf,
+    warm: Warm,
     tenant: str,
     id: str,
     revision: int | None,
@@ -257,11 +290,11 @@ def unavailable(
         session.unavailable(sensor, because)
         return "unavailable", {"sensor": sensor, "because": because}
 
-    return _changed(shelf, tenant, id, revision, act)
+    return _changed(warm, tenant, id, revision, act)
 
 
 def _changed(
-    shelf: Shelf,
+    warm: Warm,
     tenant: str,
     id: str,
     revision: int | None,
@@ -270,10 +303,11 @@ def _changed(
     def change(connection: sqlite3.Connection) -> Reply:
         row = find(connection, tenant, id)
         _check_revision(row, revision)
-        model, session = resumed(row, shelf)
+        model, session = warm.take(row)
         happened = act(session)
-        if _state(session) != row.state:  # what is told twice changes nothing
-            row = _went_on(connection, row, model, session, happened)
+        state = session.to_dict()
+        if json.dumps(state) != row.state:  # what is told twice changes nothing
+            row = _went_on(connection, row, model, session, state, happened)
             connection.execute(
                 "UPDATE sessions SET revision = ?, state = ?, changed = ?, ended = ?, "
                 "watched = ?, receipt = ? WHERE id = ?",
@@ -282,6 +316,7 @@ def _changed(
                     *(row.receipt, id),
                 ),
             )
+        warm.keep(row, session)
         return Reply(200, to_json(shown(row, session)))
 
     return change
@@ -316,11 +351,12 @@ def _went_on(
     row: Row,
     model: Model,
     session: Session,
+    state: Mapping[str, Any],
     happened: Happened,
 ) -> Row:
     """Write down what happened, and what the session says to it."""
     kind, body = happened
-    ledger.append(connection, kind, plain(body), row.tenant, row.id)
+    ledger.append(connection, kind, body, row.tenant, row.id)
     step = session.ask()
     if step is None:
         decision = session.decision()
@@ -336,22 +372,18 @@ def _went_on(
             model.reference,
             decision,
             {one.sensor for one in session.unseen},
-            _comparable(session.to_dict(), model),
+            _comparable(state, model),
         )
         watch.write(connection, model.version, seen)
     return replace(
         row,
         revision=row.revision + 1,
-        state=_state(session),
+        state=json.dumps(state),
         changed=record.at,
         ended=decision is not None,
         watched=row.watched or decision is not None,
         receipt=record.receipt,
     )
-
-
-def _state(session: Session) -> str:
-    return json.dumps(session.to_dict())
 
 
 def _comparable(state: Mapping[str, Any], model: Model) -> bool:

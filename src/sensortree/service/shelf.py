@@ -44,6 +44,10 @@ class Model:
         """What answers."""
         return self.saved.policy_
 
+    def prepare(self) -> None:
+        """Work out what the first who asks would else have to wait for."""
+        _ = self.reference, self.policy.places, self.policy.around
+
     @cached_property
     def reference(self) -> Reference:
         """What training leads one to expect of its use."""

@@ -13,7 +13,7 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from sensortree.service.betting import (
 
 # False alarms: at most this share of models that are in use as in training ever has one.
 RISK = 0.05
-OF_TRAINING = 0.4  # the part of it that is spent on what training does not know exactly
+OF_TRAINING = 0.6  # the part of it that is spent on what training does not know exactly
 SPEND = "spend"
 
 
@@ -117,7 +117,8 @@ class Watched:
 
     def to_dict(self) -> dict[str, Any]:
         """Give what was seen as plain values for JSON."""
-        return asdict(self)
+        bets = {name: vars(each) for name, each in self.bets.items()}
+        return {**vars(self), "bets": bets}
 
 
 def read_watched(text: str) -> Watched:
