@@ -1,6 +1,6 @@
 """How many steps a second the service takes, with every session on disk.
 
-    python -m benchmarks.service                 20 seconds, 24 clients
+    python -m benchmarks.service                 20 seconds, 12 clients
     python -m benchmarks.service --seconds 60 --clients 48
 
 A real server (uvicorn, synchronous=FULL) in a process of its own, and clients in another:
@@ -41,7 +41,7 @@ def main() -> int:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--clients", type=int, default=24)
+    parser.add_argument("--clients", type=int, default=12)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as folder:
         X = write_model(Path(folder) / "model.json")

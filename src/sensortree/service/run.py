@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import logging
 import sys
@@ -59,6 +60,8 @@ def serve(
         limits=limits,
         log_values=log_values,
     )
+    gc.collect()
+    gc.freeze()  # what stays for good is not looked through again and again
     uvicorn.run(
         app,
         host=host,
