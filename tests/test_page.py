@@ -25,6 +25,7 @@ from sensortree.page.runnable import CLASSIFIERS, TRANSFORMERS, check_runnable
 from sensortree.page.texts import own_texts, with_others
 from sensortree.persistence import classifiers, transformers
 from sensortree.persistence.model import write_model
+from sensortree.sensors.seen import MARGIN
 
 PAGE = files("sensortree.page")
 HOSTILE = "</script><script>alert(1)</script><!--\u2028'\"&{sensor}"
@@ -231,7 +232,7 @@ def test_columns_are_asked_with_what_training_saw_of_them():
     model, frame, _ = models.fitted("text and gaps")
     age, sex, pain, crp = questions(write_model(model, None))
     assert (age["low"], age["high"]) == (frame["age"].min(), frame["age"].max())
-    assert age["least"] == 2 * age["low"] - age["high"]
+    assert age["least"] == age["low"] - MARGIN * (age["high"] - age["low"])
     assert age["always"]
     assert not crp["always"]
     assert sex["choices"] == ["f", "m", "x"]  # the rare one too
