@@ -18,6 +18,7 @@ pytest.importorskip("httpx2", reason="its test client needs httpx2")
 from fastapi.testclient import TestClient
 from toys import toy_policy
 
+from sensortree import save
 from sensortree.exceptions import ModelFileError, ParameterError
 from sensortree.persistence.saved import SavedModel
 from sensortree.policy.about import About
@@ -914,3 +915,56 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
 
     with pytest.raises(RefusedError, match=r"did not come within 0\.05 s"):
         asyncio.run(gate.read_body(receive, 100))
+
+
+# the commands -----------------------------------------------------------------------------
+
+
+def command(*arguments):
+    from typer.testing import CliRunner
+
+    from sensortree.cli.app import app
+
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_a_token_is_printed_once_and_opens_the_service(tmp_path):
+    file = tmp_path / "tokens.toml"
+    result = command("token", "clinic", "--scope", "ask", "--token-file", file)
+    assert result.exit_code == 0
+    token = result.stdout.strip()
+    assert token not in file.read_text()
+    caller = read_tokens(file, {}).find(token)
+    assert (caller.tenant, caller.scopes) == ("default", {"ask"})
+    again = command("token", "clinic", "--token-file", file)
+    assert again.exit_code == 1
+    assert "has a token 'clinic' already" in again.stderr
+
+
+def test_names_that_would_break_the_file_are_refused(tmp_path):
+    file = tmp_path / "tokens.toml"
+    result = command("token", 'a"]\n', "--token-file", file)
+    assert result.exit_code == 1
+    assert "must be of letters" in result.stderr
+    assert not file.exists()
+
+
+def test_serving_elsewhere_without_tokens_is_refused_on_the_command_line(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("SENSORTREE_TOKEN", raising=False)
+    save(model().saved, tmp_path / "model.json")
+    result = command("serve", tmp_path / "model.json", "--host", "0.0.0.0")
+    assert result.exit_code == 1
+    assert "so that it needs tokens; make one with `sensortree token`" in result.stderr
+
+
+def test_without_its_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    import sys
+
+    save(model().saved, tmp_path / "model.json")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "sensortree.service.run")
+    result = command("serve", tmp_path / "model.json")
+    assert result.exit_code == 1
+    assert "pip install 'sensortree[serve]'" in result.stderr
