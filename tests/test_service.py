@@ -23,7 +23,7 @@ from sensortree.exceptions import ModelFileError, ParameterError
 from sensortree.persistence.saved import SavedModel
 from sensortree.policy.about import About
 from sensortree.service import database, ledger
-from sensortree.service.app import description, make_app
+from sensortree.service.app import make_app
 from sensortree.service.limits import Bucket, Limits
 from sensortree.service.run import is_loopback, serve
 from sensortree.service.shelf import Model, Shelf, open_shelf
@@ -396,17 +396,16 @@ def test_a_key_belongs_to_its_tenant(path):
 def operations():
     """Every operation of the API, with an address that could be one."""
     with_ids = {"model": "toy", "session": "x" * 22}
-    shelf = Shelf([model()])
-    app = make_app(shelf, database_path()).app
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        client_of(Path(folder) / "sessions.sqlite3") as client,
+    ):
+        document = client.get("/openapi.json").json()
     return [
         (method.upper(), path.format(**with_ids), operation["security"])
-        for path, methods in description(app, shelf)["paths"].items()
+        for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
-
-
-def database_path():
-    return Path(tempfile.mkdtemp()) / "sessions.sqlite3"
 
 
 OPERATIONS = operations()
@@ -436,8 +435,9 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def guarded():
-    with client_of(database_path(), tokens=True) as client:
+def guarded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("guarded") / "sessions.sqlite3"
+    with client_of(path, tokens=True) as client:
         yield client
 
 
