@@ -18,11 +18,12 @@ pytest.importorskip("httpx2", reason="its test client needs httpx2")
 from fastapi.testclient import TestClient
 from toys import toy_policy
 
+from sensortree import save
 from sensortree.exceptions import ModelFileError, ParameterError
 from sensortree.persistence.saved import SavedModel
 from sensortree.policy.about import About
 from sensortree.service import database, ledger
-from sensortree.service.app import description, make_app
+from sensortree.service.app import make_app
 from sensortree.service.limits import Bucket, Limits
 from sensortree.service.run import is_loopback, serve
 from sensortree.service.shelf import Model, Shelf, open_shelf
@@ -395,17 +396,16 @@ def test_a_key_belongs_to_its_tenant(path):
 def operations():
     """Every operation of the API, with an address that could be one."""
     with_ids = {"model": "toy", "session": "x" * 22}
-    shelf = Shelf([model()])
-    app = make_app(shelf, database_path()).app
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        client_of(Path(folder) / "sessions.sqlite3") as client,
+    ):
+        document = client.get("/openapi.json").json()
     return [
         (method.upper(), path.format(**with_ids), operation["security"])
-        for path, methods in description(app, shelf)["paths"].items()
+        for path, methods in document["paths"].items()
         for method, operation in methods.items()
     ]
-
-
-def database_path():
-    return Path(tempfile.mkdtemp()) / "sessions.sqlite3"
 
 
 OPERATIONS = operations()
@@ -435,8 +435,9 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def guarded():
-    with client_of(database_path(), tokens=True) as client:
+def guarded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("guarded") / "sessions.sqlite3"
+    with client_of(path, tokens=True) as client:
         yield client
 
 
@@ -914,3 +915,56 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
 
     with pytest.raises(RefusedError, match=r"did not come within 0\.05 s"):
         asyncio.run(gate.read_body(receive, 100))
+
+
+# the commands -----------------------------------------------------------------------------
+
+
+def command(*arguments):
+    from typer.testing import CliRunner
+
+    from sensortree.cli.app import app
+
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_a_token_is_printed_once_and_opens_the_service(tmp_path):
+    file = tmp_path / "tokens.toml"
+    result = command("token", "clinic", "--scope", "ask", "--token-file", file)
+    assert result.exit_code == 0
+    token = result.stdout.strip()
+    assert token not in file.read_text()
+    caller = read_tokens(file, {}).find(token)
+    assert (caller.tenant, caller.scopes) == ("default", {"ask"})
+    again = command("token", "clinic", "--token-file", file)
+    assert again.exit_code == 1
+    assert "has a token 'clinic' already" in again.stderr
+
+
+def test_names_that_would_break_the_file_are_refused(tmp_path):
+    file = tmp_path / "tokens.toml"
+    result = command("token", 'a"]\n', "--token-file", file)
+    assert result.exit_code == 1
+    assert "must be of letters" in result.stderr
+    assert not file.exists()
+
+
+def test_serving_elsewhere_without_tokens_is_refused_on_the_command_line(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("SENSORTREE_TOKEN", raising=False)
+    save(model().saved, tmp_path / "model.json")
+    result = command("serve", tmp_path / "model.json", "--host", "0.0.0.0")
+    assert result.exit_code == 1
+    assert "so that it needs tokens; make one with `sensortree token`" in result.stderr
+
+
+def test_without_its_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    import sys
+
+    save(model().saved, tmp_path / "model.json")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "sensortree.service.run")
+    result = command("serve", tmp_path / "model.json")
+    assert result.exit_code == 1
+    assert "pip install 'sensortree[serve]'" in result.stderr
