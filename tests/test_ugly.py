@@ -61,3 +61,21 @@ def test_what_init_says_of_a_column_is_written_as_it_would_be_used(tmp_path):
     lines = sensors.read_text("utf-8").splitlines()
     (said,) = [line for line in lines if line.startswith("# seen holds dates")]
     assert 'transformer = "date"' in said
+
+
+def test_codes_with_zeros_in_front_are_doubted_and_stay(tmp_path):
+    from typer.testing import CliRunner
+
+    from sensortree.cli.app import app
+
+    codes = ["01067", "10115", "80331"]
+    lines = [f"{codes[i % 3]},{i % 7},{i % 2}" for i in range(60)]
+    data = tmp_path / "data.csv"
+    data.write_text("\n".join(["zip,age,ill", *lines]) + "\n", encoding="utf-8")
+    sensors = tmp_path / "sensors.toml"
+    told = ["init", str(data), "--target", "ill", "--output", str(sensors)]
+    result = CliRunner().invoke(app, told)
+    assert "'zip' is written as codes are ('01067')" in result.stderr
+    assert 'transformer = "one-hot"' in result.stderr
+    assert "\n[sensors.zip]\n" in sensors.read_text("utf-8")
+    assert "'age'" not in result.stderr

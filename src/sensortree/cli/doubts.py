@@ -77,7 +77,11 @@ def doubt(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | None:
         reason = _about_numbers(data, column, n_filled, n_different)
     if reason:
         return Doubt(reason)
-    return _about_target(data, column, labels) or _about_stand_ins(data, column)
+    return (
+        _about_target(data, column, labels)
+        or _about_codes(filled)
+        or _about_stand_ins(data, column)
+    )
 
 
 def _about_text(column: str, filled: dict[Any, int], n_filled: int) -> str:
@@ -110,6 +114,21 @@ def _about_numbers(data: DataFile, column: str, n_filled: int, n_different: int)
     if counts_rows or (_is_name(column) and n_different >= OFTEN * n_filled):
         return f"is an identifier ({n_different} different integers in {n_filled} rows)"
     return ""
+
+
+def _about_codes(filled: dict[Any, int]) -> Doubt | None:
+    """Whether numbers are codes: of one length, some with a zero in front."""
+    written = [cell for cell in filled if isinstance(cell, str) and cell.isdigit()]
+    if len(written) < len(filled) or len(set(map(len, written))) > 1:
+        return None
+    padded = [cell for cell in written if cell.startswith("0") and len(cell) > 1]
+    if not padded:
+        return None
+    return Doubt(
+        f"is written as codes are ({cut(padded[0])}), and read as numbers; if their order "
+        f'means nothing, transformer = "one-hot" keeps them apart',
+        leave_out=False,
+    )
 
 
 def _about_stand_ins(data: DataFile, column: str) -> Doubt | None:
