@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow browser check format docs links reproduce serve wheel constraints clean
+.PHONY: help demo test coverage slow browser check format docs links reproduce serve wheel constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ serve: $(VENV)/all.stamp  ## the demo's model on http://127.0.0.1:8000, on this 
 	$(BIN)/python -m sensortree serve demo_output/heart.json --database demo_output/sessions.sqlite3
 
 test: $(VENV)/all.stamp  ## the default tests (a few minutes on two cores)
+	$(BIN)/python -m pytest --numprocesses 2
+
+coverage: $(VENV)/all.stamp  ## the same with the lines that no test runs; half as long again
 	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report term:skip-covered
 
 slow: $(VENV)/all.stamp  ## the long tests
