@@ -39,6 +39,7 @@ class SensorParameters(ShallowTable):
         -------
         params : dict of str to value
         """
+        # The estimator beside this class has it, which mypy cannot know.
         given: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
         if deep and isinstance(self.sensors, Mapping):
             own = parameters_of(self.sensors)
@@ -67,6 +68,7 @@ class SensorParameters(ShallowTable):
             params["sensors"] = with_parameters(
                 params.get("sensors", self.sensors), nested
             )
+        # As in get_params.
         return super().set_params(**params)  # type: ignore[misc]
 
 

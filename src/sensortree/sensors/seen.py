@@ -249,6 +249,7 @@ def _outside() -> int:
     """How many calls up the first line stands that is not ours."""
     import sys
 
+    # The outermost frame has none behind it, which ends the loop; mypy thinks it may not.
     frame, level = sys._getframe(1), 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith(
         "sensortree."
