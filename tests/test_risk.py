@@ -191,10 +191,16 @@ def test_balanced_classes_count_the_same_as_a_whole(rare):
         ({"risk": "brier", "loss": {0: 1, 1: 2}}, "loss says what wrong answers cost"),
         ({"class_weight": {0: 1}, "loss": {0: 1, 1: 2}}, "loss and class_weight"),
         ({"class_weight": {7: 1}}, "class_weight names class 7"),
-        ({"class_weight": {0: -1}}, "class_weight of 0 must be a finite number above 0"),
+        (
+            {"class_weight": {0: -1}},
+            "class_weight of 0 must be a finite number above 0",
+        ),
         ({"class_weight": "even"}, "'balanced'"),
         ({"risk": lambda y, p: p[:, 1] - 0.5}, "gave -0.5 for class"),
-        ({"risk": lambda y, p: -np.log(p[:, 1])}, "bound it, as log-loss is by clipping"),
+        (
+            {"risk": lambda y, p: -np.log(p[:, 1])},
+            "bound it, as log-loss is by clipping",
+        ),
         ({"risk": lambda y, p: p}, "it must give one number for each"),
         ({"risk": lambda y, p: np.zeros(len(y))}, "is 0 for every certain answer"),
     ],
