@@ -135,9 +135,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "auto": quadratic rather than linear if products of readings clearly tell more
           where the rows of a small tree stop; "boosted" if its held-out log-loss is
           clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained. Below 500 distinct rows, or where it would take out of
-          proportion long, "boosted" is not compared; where readings are missing that no
-          transformer fills in, it is the only one. `leaf_report_` says what was compared.
+          leaves unexplained, and where a category has 5 levels or more. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
