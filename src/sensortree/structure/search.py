@@ -122,7 +122,7 @@ class StructureSearch:
         """What growth learns from: losses and scores of the screen."""
         subsets = self.subsets
         return Evidence(
-            subsets.screened,
+            subsets.screened_each,
             subsets.features,
             len(subsets.names),
             subsets.cost,
