@@ -50,12 +50,13 @@ class SubsetLosses:
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
+        self._weighed: tuple[float, dict[Any, Any]] = np.nan, {}
 
     def without(self, gone: frozenset[str]) -> SubsetLosses:
         """The same where some sensors are not to be had; what was worked out is shared."""
         self._opened()
         other = copy(self)
-        other._gone = gone
+        other._gone, other._weighed = gone, (np.nan, {})
         return other
 
     def named(self, subset: Iterable[int]) -> frozenset[str]:
@@ -207,6 +208,12 @@ class SubsetLosses:
         n_rows = min(len(rows), GLANCED_ROWS)
         spread = np.linspace(0, len(rows) - 1, n_rows).astype(np.intp)
         return rows[spread], weight[spread]
+
+    def weighed(self, cost_weight: float) -> dict[Any, Any]:
+        """What branching found at vertices, at the cost weight that was last asked for."""
+        if self._weighed[0] != cost_weight:
+            self._weighed = cost_weight, {}
+        return self._weighed[1]
 
     def features(self, subset: Subset) -> Array:
         """Class scores, how far the largest leads, and the readings; NaN is the mean."""

@@ -152,6 +152,7 @@ class StructureSearch:
             data.loss.stakes(len(data.classes))[data.y[rows]],
             self.out_of_time,
             self.share,
+            subsets.weighed(cost_weight),
         )
 
 
