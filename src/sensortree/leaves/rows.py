@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError, FewRowsWarning
+from sensortree.leaves.coding import Coded, coded, side_by_side
+from sensortree.sensors.levels import levels_of
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader, together
@@ -101,6 +103,21 @@ class TrainingRows:
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_samples, width)."""
         return together(self.blocks, self.sensors, subset, np.arange(len(self.y)))
+
+    @cached_property
+    def coded_blocks(self) -> list[Coded]:
+        """Readings of each sensor, a category as one column."""
+        transforms = map(self.reader.transformers.get, self.sensors.names)
+        return [
+            coded(block, levels_of(transform))
+            for block, transform in zip(self.blocks, transforms, strict=True)
+        ]
+
+    def coded(self, subset: frozenset[str]) -> Coded:
+        """Readings of a subset side by side, a category as one column."""
+        chosen = map(self.sensors.index, self.sensors.in_order(subset))
+        nothing = np.empty((len(self.y), 0))
+        return side_by_side([nothing, *(self.coded_blocks[j] for j in chosen)])[0]
 
     def distinct(self) -> tuple[Rows, Array]:
         """First row of each run of equal rows (class and fold too), and its weight."""

@@ -180,12 +180,12 @@ class SubsetLosses:
         """The screen, made when it is first asked for."""
         if self._screen is None:
             data = self.data
-            task = data.blocks, data.y, data.weight, data.fold
+            task = data.y, data.weight, data.fold
             if self.masked:
                 free = self.numbered(self.market.free())
-                self._screen = MaskedScreen(*task, free)
+                self._screen = MaskedScreen(data.coded_blocks, *task, free)
             else:
-                self._screen = LeastSquaresScreen(*task)
+                self._screen = LeastSquaresScreen(data.blocks, *task)
         return self._screen
 
     @cached_property

@@ -223,7 +223,7 @@ def backward(
     subsets, data = search.subsets, search.subsets.data
     others = [j for j in range(len(subsets.names)) if j not in root]
     order = elimination_order(
-        [data.blocks[j] for j in others],
+        [data.coded_blocks[j] for j in others],
         data.y,
         data.weight,
         np.array([subsets.mean_cost(frozenset((j,)), root) for j in others]),
