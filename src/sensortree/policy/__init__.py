@@ -20,6 +20,7 @@
     report        what a policy spent;  compared  beside its baselines
     rules         who takes a way, in one condition;  page  all for the page of a report
     measures      shares, ranks and means with intervals;  report_text  all as text
+    tradeoff      `TradeoffCurve`: error against cost;  choice  a point of it
     about         what a model is about: unit, target, date, held-out score
     interface     the questions that every fitted or loaded model answers
     digest        one digest of all that a policy's answers depend on
