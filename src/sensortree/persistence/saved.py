@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.persistence.reading import ColumnFormat
+from sensortree.policy.choice import Choice
 from sensortree.policy.interface import PolicyAnswers
+from sensortree.policy.outages import OutageReport
 from sensortree.policy.policy import Policy
+from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.reader import check_price_array, float_table
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
@@ -21,6 +24,8 @@ from sensortree.tree.tree import SensorTree
 
 # What a model may know about its training, each an attribute with "_" behind.
 REPORTS = ("certificate", "decision_report", "structure_report", "fallback_leaf")
+# The same, of those that have a section of their own.
+OWN_SECTION = ("outage_report", "curve", "chosen")
 
 
 class SavedModel(PolicyAnswers):
@@ -40,6 +45,10 @@ class SavedModel(PolicyAnswers):
     certificate_, decision_report_, structure_report_ : dict or None
         What the training proved and reported, as plain data.
     fallback_leaf_ : int or None
+    outage_report_ : OutageReport or None
+        What the outage of each sensor costs.
+    curve_, chosen_ : TradeoffCurve and Choice, or None
+        What the cost weight was picked from for a budget or an error, and why.
     n_features_in_ : int
         Number of columns that X must have.
     feature_names_in_ : ndarray of shape (n_features_in_,) or None
@@ -69,6 +78,9 @@ class SavedModel(PolicyAnswers):
     decision_report_: dict[str, Any] | None
     structure_report_: dict[str, Any] | None
     fallback_leaf_: int | None
+    outage_report_: OutageReport | None
+    curve_: TradeoffCurve | None
+    chosen_: Choice | None
 
     def __init__(
         self,
@@ -80,7 +92,7 @@ class SavedModel(PolicyAnswers):
         self.policy_ = policy
         self.feature_names_in_ = feature_names
         self.reading_ = reading
-        for name in REPORTS:
+        for name in (*REPORTS, *OWN_SECTION):
             setattr(self, f"{name}_", evidence.get(name))
 
     @property
