@@ -12,18 +12,19 @@ import pytest
 from typer.testing import CliRunner
 
 import sensortree
+from sensortree.cells.dates import date_form, day_number
+from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.numbers import Wanted, read_numbers
+from sensortree.cells.words import one_spelling
 from sensortree.cli.app import app
-from sensortree.cli.cells import Wanted, one_spelling, read_numbers
 from sensortree.cli.csv_file import find_delimiter
 from sensortree.cli.data_file import DataFile, read_data
-from sensortree.cli.dates import date_form, day_number
 from sensortree.cli.doubts import doubt
 from sensortree.cli.layout import Layout
 from sensortree.cli.problem import pose
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence.model import read_model
-from sensortree.persistence.reading import ColumnFormat
 
 
 def numbers(*cells: str, **known) -> list[float]:

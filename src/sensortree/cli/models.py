@@ -14,12 +14,12 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, cut, spelling_key
+from sensortree.cells.dates import day_numbers
+from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
+from sensortree.cells.words import MISSING, cut, spelling_key
 from sensortree.cli.data_file import DataFile, beside, class_finder, columns_note
-from sensortree.cli.dates import day_numbers
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
-from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
 from sensortree.persistence.saved import SavedModel
 from sensortree.policy.masked import MaskedPolicy
 from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensortree.cells.formats import ColumnFormat
 from sensortree.exceptions import DataError
-from sensortree.persistence.reading import ColumnFormat
 from sensortree.policy.choice import Choice
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.outages import OutageReport

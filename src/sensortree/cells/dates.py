@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, NOTHING, Cell, number_text
+from sensortree.cells.words import MISSING, NOTHING, Cell, number_text
 
 LOOKED_AT = 1000  # different cells, by which a form is recognised
 SHARE = 0.9  # of them that must have it
