@@ -32,12 +32,6 @@ def check_runnable(document: dict[str, Any]) -> None:
                 f"the model has a section {section!r}, which a page cannot follow; ask it "
                 f"with model.policy_.session() in Python."
             )
-    for entry in document.get("reading", ()):
-        if entry["date"]:
-            raise ModelFileError(
-                f"column {entry['column']!r} holds dates, for which a page cannot ask; ask "
-                f"with `sensortree ask`."
-            )
     for what, part, kinds in _parts(document):
         if part["kind"] not in kinds:
             raise only_python(f"{what} is of the kind {part['kind']!r}")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
 from sensortree.exceptions import DataError
+from sensortree.persistence.written import WrittenValues, categories_of
 from sensortree.policy.choice import Choice
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.outages import OutageReport
@@ -118,6 +120,48 @@ class SavedModel(PolicyAnswers):
     def n_features_in_(self) -> int:
         """Number of columns that X must have."""
         return len(self.sensors_.column_names)
+
+    def as_written(self, sensor: str, values: Any) -> Any:
+        """Give values of a sensor, as people write them, as its sessions want them.
+
+        Categories may differ in capitals and spaces. If the model was learned from a file
+        by the command line, dates and numbers may be written as in that file; dates also
+        as 2024-12-31.
+
+        Parameters
+        ----------
+        sensor : str
+        values : mapping of column to value, sequence in the order of columns, or value
+
+        Returns
+        -------
+        values : the same, to be told to a session
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import Sensor, SensorTreeClassifier, load, save
+        >>> X = np.array([["Yes", "No"] * 20], dtype=object).T
+        >>> model = SensorTreeClassifier({"smokes": Sensor([0])}).fit(X, X[:, 0] == "No")
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.json")
+        ...     save(model, path)
+        ...     loaded = load(path)
+        >>> loaded.as_written("smokes", " yes ")
+        ['Yes']
+        """
+        columns = self.policy_.columns_of.get(sensor)
+        return values if columns is None else self.written_.in_order(columns, values)
+
+    @cached_property
+    def written_(self) -> WrittenValues:
+        """How values of the columns are written."""
+        formats: dict[str, ColumnFormat] = {}
+        if self.reading_ is not None:  # learned from a file
+            plain = dict.fromkeys(self.sensors_.column_names, PLAIN_FORMAT)
+            formats = {**plain, **self.reading_}
+        return WrittenValues(categories_of(self.policy_.reader), formats)
 
     def __repr__(self) -> str:
         return (
