@@ -433,7 +433,7 @@ def test_files_without_outages_and_curve_are_read_as_before(path):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("curve.measure", "hope", "curve.measure must be one of error, loss"),
+        ("curve.measure", "", "curve.measure must be text, not empty"),
         ("curve.cost_weight", [0.001, 1.0, 2.0], "cost_weight must not ascend"),
         ("curve.cost_weight", [], "must hold 1 to 10,000 numbers"),
         ("curve.fold_error.0", DELETE, "fold_error has 8 entries, expected 9"),

@@ -39,7 +39,7 @@ def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
 
 def read_curve(fields: Fields, unit: str) -> tuple[TradeoffCurve, Choice]:
     """A curve, and what was picked from it."""
-    measure = _one_of(fields, "measure", ("error", "loss"))
+    measure = fields.text("measure")
     shape = fields.length("cost_weight"), fields.integer("folds", 1, MAX_FOLDS)
     if not 1 <= shape[0] <= MAX_POINTS:
         raise ModelFileError(
@@ -48,17 +48,17 @@ def read_curve(fields: Fields, unit: str) -> tuple[TradeoffCurve, Choice]:
     weight = fields.numbers("cost_weight", shape[:1], least=0.0)
     if (np.diff(weight) > 0).any():
         raise ModelFileError(f"{fields.place('cost_weight')} must not ascend.")
-    fold_error = fields.numbers("fold_error", shape, least=0.0)
+    fold_error = fields.numbers("fold_error", shape)
     fold_cost = fields.numbers("fold_cost", shape, least=0.0)
     curve = TradeoffCurve(
         weight,
-        fields.numbers("error", shape[:1], least=0.0),
+        fields.numbers("error", shape[:1]),
         fields.numbers("mean_cost", shape[:1], least=0.0),
         standard_error(fold_error),
         standard_error(fold_cost),
         fold_error,
         fold_cost,
-        measure="error" if measure == "error" else "loss",
+        measure=measure,
         nothing=_end(fields, "nothing"),
         everything=_end(fields, "everything"),
         unit=unit,
@@ -92,5 +92,5 @@ def _end(fields: Fields, key: str) -> Point | None:
     if not fields.has(key):
         fields.take(key)
         return None
-    cost, error = fields.numbers(key, (2,), least=0.0).tolist()
+    cost, error = fields.numbers(key, (2,)).tolist()
     return cost, error

@@ -109,7 +109,7 @@ class Tally:
         self.cost = self.spend.sum(axis=1)
         everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
         self.everything = np.broadcast_to(everything, len(truth))
-        loss = policy.loss.of(truth, answer)
+        loss = policy.loss.judge(truth, self.belief)
         total = loss + policy.cost_weight * self.cost
         self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
 
