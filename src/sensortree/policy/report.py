@@ -31,7 +31,7 @@ from sensortree.sensors.seen import Unseen, merged
 from sensortree.sensors.table import Table, pandas_frame
 from sensortree.text import plain
 from sensortree.tree.paths import path_bill
-from sensortree.types import Array
+from sensortree.types import Array, Mask, Rows
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
@@ -301,6 +301,32 @@ def cost_report(
     )
 
 
+def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
+    """What rows that stop at some places are charged, by sensor, and what they acquire.
+
+    Parameters
+    ----------
+    policy : Policy
+    place : ndarray of shape (n_rows,)
+    prices : ndarray of shape (n_rows, n_sensors) or None
+
+    Returns
+    -------
+    spend : ndarray of shape (n_rows, n_sensors)
+    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    """
+    sensors = policy.sensors
+    spend = np.zeros((len(place), len(sensors)))
+    acquired = np.zeros(spend.shape, dtype=bool)
+    for at in np.unique(place):
+        rows = np.flatnonzero(place == at)
+        own = None if prices is None else prices[rows]
+        for name, price in path_bill(policy.paths[at], sensors, own).items():
+            spend[rows, sensors.index(name)] = price
+            acquired[rows, sensors.index(name)] = True
+    return spend, acquired
+
+
 def _mistake_cost(policy: Policy) -> float | None:
     """Money that a wrong answer counts as, if one counts as the other."""
     loss = 1.0 if policy.loss.matrix is None else policy.loss.per_mistake
@@ -335,27 +361,13 @@ class _Rows:
         self.belief = walk.posterior()
         self.answer = answer = policy.loss.answer(self.belief)
         prices = policy.reader.prices(table)
-        self.spend, self.acquired = self._bills(prices)
+        self.spend, self.acquired = bills(policy, self.place, prices)
         self.cost = self.spend.sum(axis=1)
         everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
         self.everything = np.broadcast_to(everything, len(truth))
         loss = policy.loss.of(truth, answer)
         total = loss + policy.cost_weight * self.cost
         self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
-
-    def _bills(self, prices: Array | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Price that each sensor charges each row, and which are acquired."""
-        sensors = self.policy.sensors
-        spend = np.zeros((len(self.place), len(sensors)))
-        acquired = np.zeros(spend.shape, dtype=bool)
-        for place in np.unique(self.place):
-            rows = np.flatnonzero(self.place == place)
-            own = None if prices is None else prices[rows]
-            bill = path_bill(self.policy.paths[place], sensors, own)
-            for name, price in bill.items():
-                spend[rows, sensors.index(name)] = price
-                acquired[rows, sensors.index(name)] = True
-        return spend, acquired
 
     def mean(self, rows: Any = slice(None)) -> list[float]:
         """Mean of every measure over some rows; NaN over none."""
