@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.dummy import DummyRegressor
+from typer.testing import CliRunner
 
 from sensortree import (
     DataError,
@@ -20,7 +22,9 @@ from sensortree import (
     acquired_from_events,
     compare_from_log,
     evaluate_from_log,
+    save,
 )
+from sensortree.cli.app import app
 from sensortree.logs.estimate import contributions, weights
 from sensortree.logs.purchases import NEVER, read_purchases
 from sensortree.logs.support import Support, reason_to_refuse
@@ -463,7 +467,7 @@ def rests_on(**figures):
 def test_below_one_percent_is_refused_and_above_is_not():
     assert reason_to_refuse(rests_on()) is None
     few = rests_on(n_rows=10_000, effective_size=99.0, effective_share=0.0099)
-    assert "worth 99.0 equal ones (0.99%)" in reason_to_refuse(few)
+    assert "worth 99.0 equal ones (0.99 %)" in reason_to_refuse(few)
     enough = rests_on(n_rows=10_000, effective_size=101.0, effective_share=0.0101)
     assert reason_to_refuse(enough) is None
 
@@ -538,3 +542,96 @@ def test_what_is_no_policy_is_named(clinic_log):
             clinic_log.y,
             acquired=clinic_log.acquired,
         )
+
+
+# the command line -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(model, clinic_log, tmp_path):
+    """A model file, a table, and its log as a long and as a wide table."""
+    n_rows = 600
+    names = ["cheap", "dear", "dearest"]
+    acquired = clinic_log.acquired[:n_rows]
+    frame = pd.DataFrame(clinic_log.X[:n_rows], columns=["x0", "x1", "x2"])
+    frame = frame.astype(object).where(acquired > 0, "not done")
+    frame["stay"] = [f"s{i}" for i in range(n_rows)]
+    frame["sick"] = clinic_log.y[:n_rows]
+    rows, sensors = np.nonzero(acquired)
+    shuffled = np.random.default_rng(0).permutation(len(rows))
+    long = pd.DataFrame(
+        {
+            "stay": [f"s{row}" for row in rows],
+            "sensor": [names[s] for s in sensors],
+            "time": acquired[rows, sensors] + 0.5,
+        }
+    ).iloc[shuffled]
+    wide = pd.DataFrame(acquired, columns=names).assign(stay=frame["stay"]).iloc[::-1]
+    found = SimpleNamespace(folder=tmp_path, model=tmp_path / "model.json")
+    save(model, found.model)
+    for name, table in (("data", frame), ("long", long), ("wide", wide)):
+        setattr(found, name, tmp_path / f"{name}.csv")
+        table.to_csv(getattr(found, name), index=False)
+    return found
+
+
+def evaluated(files, log, *options):
+    return CliRunner().invoke(
+        app,
+        [
+            *("evaluate", str(files.model), str(files.data), "--target", "sick"),
+            *("--log", str(log), "--id", "stay", *options),
+        ],
+    )
+
+
+def test_the_command_judges_from_a_long_and_a_wide_log_alike(files, model, clinic_log):
+    long = evaluated(files, files.long, "--json")
+    assert long.exit_code == 0, long.output
+    assert json.loads(long.stdout) == json.loads(
+        evaluated(files, files.wide, "--json").stdout
+    )
+    wanted = evaluate_from_log(
+        model,
+        clinic_log.X[:600],
+        clinic_log.y[:600],
+        acquired=clinic_log.acquired[:600],
+    )
+    document = json.loads(long.stdout)
+    assert document["cost"]["value"] == pytest.approx(wanted.cost.value)
+    assert document["support"]["n_complete"] == wanted.support.n_complete
+    assert document["schema"] == "sensortree/evaluate-log"
+    assert "policy less logger" in evaluated(files, files.long).stdout
+
+
+def test_a_cell_that_cannot_be_read_leaves_out_a_row_only_if_it_was_bought(
+    files, clinic_log
+):
+    table = pd.read_csv(files.data)
+    row = int(np.flatnonzero(clinic_log.acquired[:600, 1])[0])
+    table["x1"] = table["x1"].astype(object)
+    table.loc[row, "x1"] = "haemolysed"
+    table.to_csv(files.data, index=False)
+    result = evaluated(files, files.long, "--json")
+    assert result.exit_code == 3
+    assert f"line {row + 2}: column 'x1': 'haemolysed' is not a number" in result.stderr
+    assert json.loads(result.stdout)["support"]["n_rows"] == 599
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        ("stay,sensor\ns1,dear\n", "so nobody can tell what was bought first"),
+        ("stay,sensor,time\ns1,dera,1\n", "'dera' of id 's1' is not a sensor"),
+        ("stay,when\ns1,1\n", "neither a column 'sensor' nor one that is named"),
+        ("stay,cheap\ns1,1\n", "has no row with stay 's0'"),
+        ("cheap\n1\n", "has 1 rows.*--id"),
+        ("stay,cheap\ns1,-1\n", "line 2, column 'cheap': -1 is no position"),
+    ],
+)
+def test_a_log_file_that_cannot_be_used_is_named(files, log, message):
+    path = files.folder / "bad.csv"
+    path.write_text(log, encoding="utf-8")
+    result = evaluated(files, path)
+    assert result.exit_code != 0
+    assert re.search(message, " ".join(result.stderr.split())), result.stderr

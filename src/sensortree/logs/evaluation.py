@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
     UNTOLD,
@@ -579,9 +580,9 @@ def _notes(support: Support, refused: str | None) -> tuple[str, ...]:
     said = []
     if not refused and support.unreached > 0.01:
         said.append(
-            f"for {support.unreached:.0%} of the rows the logger hardly ever went on as "
-            f"far as the policy does; what is said of them is inferred from rows that are "
-            f"less like them."
+            f"for {percent(support.unreached)} of the rows the logger hardly ever went on "
+            f"as far as the policy does; what is said of them is inferred from rows that "
+            f"are less like them."
         )
     if support.n_complete == support.n_rows:
         said.append("the log holds all that the policy asks: these are plain means.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sensortree.display.words import percent
 from sensortree.text import aligned
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def comparison_text(found: LogComparison) -> str:
     head = ("per row", "first", "second", "first less second")
     sizes = [
         f"{who}: worth {one.support.effective_size:,.0f} rows "
-        f"({one.support.effective_share:.1%}) of {one.support.n_rows:,}"
+        f"({percent(one.support.effective_share)}) of {one.support.n_rows:,}"
         for who, one in (("first", found.first), ("second", found.second))
     ]
     return "\n\n".join([*refused, aligned(head, lines), "\n".join(sizes)])
@@ -73,12 +74,12 @@ def support_lines(support: Support) -> list[tuple[str, str]]:
         ),
         (
             "worth so many equal rows",
-            f"{support.effective_size:,.0f} ({support.effective_share:.1%})",
+            f"{support.effective_size:,.0f} ({percent(support.effective_share)})",
         ),
         ("mean weight (should be about 1)", f"{support.mean_weight:.3f}"),
-        ("share of the largest weight", f"{support.largest_weight:.2%}"),
-        ("rounds after which stopping was all but sure", f"{support.certain:.1%}"),
-        ("rows of which hardly any went on", f"{support.unreached:.1%}"),
+        ("share of the largest weight", f"{percent(support.largest_weight)}"),
+        ("rounds after which stopping was all but sure", f"{percent(support.certain)}"),
+        ("rows of which hardly any went on", f"{percent(support.unreached)}"),
     ]
 
 

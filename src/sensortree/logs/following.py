@@ -90,7 +90,9 @@ def follow(policy: Policy, table: Table, purchases: Purchases, truth: Rows) -> F
         stands.append(Stand(rows, walk.ahead[stands_still], likely))
         under_way, after = rows[purchases.n_rounds[rows] > after], after + 1
     prices = policy.reader.prices(table)
-    names, outcomes = _measured(policy, end.place, belief, truth, prices)
+    places = np.unique(end.place[n_needed != UNKNOWN])
+    others = [int(place) for place in places[::-1] if place < 0]
+    names, outcomes = _measured(policy, end.place, others, belief, truth, prices)
     so_far = outcomes[:, :3].copy()
     so_far[:, 2] = purchases.cost(prices)
     outcomes[n_needed == UNKNOWN] = np.nan
@@ -105,14 +107,19 @@ def rows_of(table: Table, rows: Rows) -> Table:
 
 
 def _measured(
-    policy: Policy, place: Rows, belief: Array, truth: Rows, prices: Array | None
+    policy: Policy,
+    place: Rows,
+    others: list[int],
+    belief: Array,
+    truth: Rows,
+    prices: Array | None,
 ) -> tuple[tuple[tuple[str, str | int], ...], Array]:
-    """All that is measured of rows that stop at some places."""
+    """All that is measured of rows that stop at the leaves, and at other places."""
     answer = policy.loss.answer(belief)
     wrong = (answer != truth).astype(np.float64)
     spend, acquired = bills(policy, place, prices)
     names = policy.sensors.names
-    places = [*range(policy.tree.n_leaves), *(p for p in np.unique(place) if p < 0)]
+    places = [*range(policy.tree.n_leaves), *others]
     columns: dict[tuple[str, str | int], NDArray[Any]] = {
         ("error", ""): wrong,
         ("loss", ""): policy.loss.of(truth, answer),
@@ -120,6 +127,6 @@ def _measured(
     }
     columns |= {("acquires", name): acquired[:, s] for s, name in enumerate(names)}
     columns |= {("spends", name): spend[:, s] for s, name in enumerate(names)}
-    columns |= {("stops", int(p)): place == p for p in places}
-    columns |= {("errs", int(p)): wrong * (place == p) for p in places}
+    columns |= {("stops", p): place == p for p in places}
+    columns |= {("errs", p): wrong * (place == p) for p in places}
     return tuple(columns), np.stack(list(columns.values()), axis=1).astype(np.float64)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sensortree.display.words import percent
 from sensortree.logs.following import Followed
 from sensortree.logs.stopping import Stopping
 from sensortree.types import Array
@@ -85,23 +86,24 @@ def support_of(followed: Followed, stopping: Stopping, weight: Array) -> Support
 
 def reason_to_refuse(support: Support) -> str | None:
     """Why a log cannot tell, with the figures; None if it can."""
-    n_rows, share = support.n_rows, support.effective_share
+    rows, worth = f"{support.n_rows:,}", f"{support.effective_size:.1f}"
+    share = support.effective_share
     if share < LEAST_SHARE or support.effective_size < LEAST_ROWS:
         return (
             f"the log holds all that the policy asks for {support.n_complete:,} of its "
-            f"{n_rows:,} rows, worth {support.effective_size:.1f} equal ones "
-            f"({share:.2%}); at least {LEAST_SHARE:.0%} and {LEAST_ROWS} rows are needed. "
-            f"Judge a policy that asks less, or log more rows for which the rest is bought "
-            f"too."
+            f"{rows} rows, worth {worth} equal ones ({100 * share:.2f} %); at least "
+            f"{100 * LEAST_SHARE:.0f} % and {LEAST_ROWS} rows are needed. Judge a policy "
+            f"that asks less, or log more rows for which the rest is bought too."
         )
     short = 1 - support.mean_weight
-    noise = 3 * np.sqrt(1 / support.effective_size)  # of the mean weight, at most
+    noise = 3 / support.effective_size**0.5  # three standard errors of the mean weight
     if support.unreached > MOST_UNREACHED and short > support.unreached / 2 + noise:
+        unreached, mean = percent(support.unreached), f"{support.mean_weight:.2f}"
         return (
-            f"for {support.unreached:.0%} of the rows the logger stopped, with a chance "
-            f"above {CERTAIN:.0%}, before all that the policy asks was bought, and rows "
-            f"like them are missing among the others (mean weight "
-            f"{support.mean_weight:.2f}, expected 1); at most {MOST_UNREACHED:.0%} may be. "
-            f"Judge a policy that asks for no more there, or let some such rows go on."
+            f"for {unreached} of the rows the logger stopped, with a chance above "
+            f"{100 * CERTAIN:.0f} %, before all that the policy asks was bought, and rows "
+            f"like them are missing among the others (mean weight {mean}, expected 1); at "
+            f"most {100 * MOST_UNREACHED:.0f} % may be. Judge a policy that asks for no "
+            f"more there, or let some such rows go on."
         )
     return None
