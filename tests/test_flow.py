@@ -8,7 +8,6 @@ from sklearn.datasets import load_iris
 
 from sensortree import CSTCClassifier, Leaf, Node, SensorTree, SensorTreeClassifier
 from sensortree.policy.flow import measure_flow, stop_leaves
-from sensortree.sensors.loss import Loss
 
 FORK = SensorTree(
     Node(["a"], Leaf(["a"]), Node(["a"], Leaf(["a", "b"]), Leaf(["a", "c"])))
@@ -21,13 +20,15 @@ def test_answers_that_a_way_changed_and_would_have_changed_are_counted():
     at_node = np.array([0, 1, 0, 0, 1])
     leaf_answers = np.stack([at_node, [0, 0, 1, 0, 0], [1, 1, 1, 1, 1]], axis=1)
     node_answers = np.stack([at_node, at_node], axis=1)
+    y = np.array([0, 0, 1, 0, 1])
     answers = measure_flow(
         FORK,
         decisions,
         leaf_answers,
         node_answers,
-        Loss(),
-        np.array([0, 0, 1, 0, 1]),
+        leaf_answers != y[:, None],
+        node_answers != y[:, None],
+        y,
         2,
         np.array([1.0, 1, 1, 1, 2]),
     ).answers

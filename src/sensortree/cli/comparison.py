@@ -31,6 +31,11 @@ def compared(
     ends: dict[str, Measured | None] = {}
     for label, method in methods.items():
         estimator = _with_settings(method, settings)
+        if not hasattr(estimator, "risk") and settings["risk"] != "error":
+            said = f"it minimises a loss of its own, not {settings['risk']}."
+            lines.append({"method": label, "refused": said})
+            work.advance(label)
+            continue
         quiet = TextProgress(verbose=False)
         try:
             folds = HeldOutFolds(

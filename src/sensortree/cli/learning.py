@@ -47,6 +47,7 @@ def fit(
             help="Mean cost per example to keep to; the cost weight is chosen for it.",
         ),
     ] = None,
+    risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
@@ -78,7 +79,7 @@ def fit(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout)
     chosen = {
-        **problem.settings(cost_weight, max_cost, mistake_cost),
+        **problem.settings(cost_weight, max_cost, mistake_cost, risk),
         "classifier": classifier.value,
         "structure": structure.value,
         "max_time": max_time,
@@ -108,6 +109,7 @@ def curve(
         ),
     ] = None,
     cv: options.Folds = 5,
+    risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
@@ -140,7 +142,7 @@ def curve(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout)
     estimator = SensorTreeClassifier(
-        **problem.settings(None, max_cost, mistake_cost),
+        **problem.settings(None, max_cost, mistake_cost, risk),
         classifier=classifier.value,
         structure=structure.value,
         max_time=max_time,
@@ -160,6 +162,7 @@ def compare(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
@@ -180,11 +183,11 @@ def compare(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout)
     chosen = {
-        **problem.settings(None, max_cost, mistake_cost),
+        **problem.settings(None, max_cost, mistake_cost, risk),
         "classifier": classifier.value,
         "structure": structure.value,
     }
-    weight = problem.settings(cost_weight, max_cost, mistake_cost)["cost_weight"]
+    weight = problem.settings(cost_weight, max_cost, mistake_cost, risk)["cost_weight"]
     methods = {label: getattr(sensortree, name) for label, name in METHODS.items()}
     with working("compare", len(methods) + 2) as work:
         lines = compared(methods, chosen, problem, weight, cv, work)

@@ -18,6 +18,14 @@ class Classifier(StrEnum):
     boosted = "boosted"
 
 
+class Risk(StrEnum):
+    """What can be minimised beside the cost."""
+
+    error = "error"
+    brier = "brier"
+    log_loss = "log_loss"
+
+
 class Structure(StrEnum):
     """Trees that need no more words."""
 
@@ -166,6 +174,15 @@ CostWeight = Annotated[
         show_default=False,
         help="Error, or loss, that one unit of cost is worth; by default that of the "
         "sensors file, or 1 if mistakes have a price, else 0.01.",
+    ),
+]
+RiskMeasure = Annotated[
+    Risk | None,
+    typer.Option(
+        "--risk",
+        show_default=False,
+        help="What is minimised beside the cost: wrong answers, or how far probabilities "
+        "are off; by default what the sensors file says, or error.",
     ),
 ]
 MistakeCost = Annotated[

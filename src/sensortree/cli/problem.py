@@ -83,15 +83,18 @@ class Problem:
         cost_weight: float | None = None,
         max_cost: float | None = None,
         mistake_cost: float | None = None,
+        risk: str | None = None,
     ) -> dict[str, Any]:
         """Parameters of an estimator; what is given wins over what the file says."""
         file = self.file
         loss = self.loss if mistake_cost is None else None
         cost = file.mistake_cost if mistake_cost is None else mistake_cost
+        risk = file.risk if risk is None else risk
         weight = file.cost_weight if cost_weight is None else cost_weight
         priced = loss is not None or cost is not None
         return {
             "sensors": self.sensors,
+            "risk": risk,
             "mistake_cost": cost,
             "loss": loss,
             "cost_weight": cost_weight_of(
@@ -449,9 +452,9 @@ def summarise(problem: Problem) -> dict[str, Any]:
     settings = problem.settings()
     stake = (
         Market(resolved, read_prices(Table(problem.X), resolved), settings["max_cost"]),
-        Settings(loss=settings["loss"], mistake_cost=settings["mistake_cost"]).losses(
-            classes
-        ),
+        Settings(
+            **{name: settings[name] for name in ("risk", "loss", "mistake_cost")}
+        ).losses(classes, np.zeros(0, np.intp), np.zeros(0)),
         len(classes),
         settings["cost_weight"],
     )

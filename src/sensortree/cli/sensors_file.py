@@ -56,10 +56,12 @@ CONTROLS = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
 ESCAPES = CONTROLS | {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "date", "impute", "scale")
 FIRST = ("one-hot", "date")  # they make numbers, which the others need
+RISKS = ("error", "brier", "log_loss")
 TOP = (
     "target",
     "unit",
     "mistake_cost",
+    "risk",
     "cost_weight",
     "max_cost",
     "decimal",
@@ -113,6 +115,8 @@ class SensorsFile:
     cost_weight, max_cost : float or None
     loss : dict of class to number or to dict of answer to number, or None
         Classes as text.
+    risk : {"error", "brier", "log_loss"}
+        What is minimised beside the cost.
     mistake_cost : float or None
         What every wrong answer costs; never beside `loss`.
     form : ColumnFormat or None
@@ -130,6 +134,7 @@ class SensorsFile:
     mistake_cost: float | None = None
     form: ColumnFormat | None = None
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
+    risk: str = "error"
 
     @property
     def known(self) -> dict[str, ColumnFormat]:
@@ -172,6 +177,7 @@ def read_sensors_file(path: Path) -> SensorsFile:
         _mistake_cost(top),
         _form(top),
         _reading(top.table("reading")) if "reading" in top.values else {},
+        top.choice("risk", RISKS, "error"),
     )
 
 

@@ -425,6 +425,7 @@ def described(model: Any) -> dict[str, Any]:
         "sensors": listed,
         "cost_weight": policy.cost_weight,
         "max_cost": policy.max_cost,
+        "risk": policy.loss.name,
         "mistake_cost": policy.loss.per_mistake,
         "loss": policy.loss.matrix,
         "tree": model.tree_.to_dict(),
@@ -476,7 +477,9 @@ def _described_text(document: dict[str, Any]) -> str:
 
 
 def _mistakes_text(document: dict[str, Any]) -> str:
-    """What wrong answers cost."""
+    """What wrong answers cost, or how probabilities are judged."""
+    if document["risk"] not in ("error", "loss"):
+        return f"probabilities are judged by {document['risk']}"
     if document["loss"] is None:
         return "a wrong answer counts 1"
     unit = f" {document['about']['unit']}" if document["about"]["unit"] else ""

@@ -34,7 +34,7 @@ class Choice:
     cheaper, dearer : dict or None
         ``cost_weight``, ``mean_cost`` and ``error`` of the points of the next lower and
         next higher mean cost; None at an end of the curve.
-    measure : {"error", "loss"}
+    measure : str
         What `error` counts.
     note : str
         What else there is to know.

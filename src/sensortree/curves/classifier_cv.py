@@ -77,9 +77,10 @@ class SensorTreeClassifierCV(
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, mistake_cost, loss, max_cost, structure, n_leaves, n_exact, max_time, improve, \
-            root_sensors, classifier, calibration, savings, errors, decision_features, \
-            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
+    costs, risk, mistake_cost, loss, class_weight, max_cost, structure, n_leaves, \
+            n_exact, max_time, improve, root_sensors, classifier, calibration, \
+            savings, errors, decision_features, refine, solver, tol, l2, l1, \
+            fallback, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
         is picked, and the fit on all rows is finished.
@@ -126,8 +127,10 @@ class SensorTreeClassifierCV(
         cost_weights: Iterable[float] | None = None,
         cv: Any = 5,
         costs: Any = None,
+        risk: Any = "error",
         mistake_cost: float | None = None,
         loss: Any = None,
+        class_weight: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -157,8 +160,10 @@ class SensorTreeClassifierCV(
         self.cost_weights = cost_weights
         self.cv = cv
         self.costs = costs
+        self.risk = risk
         self.mistake_cost = mistake_cost
         self.loss = loss
+        self.class_weight = class_weight
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,16 +44,17 @@ class TradeoffCurve:
     cost_weight : ndarray of shape (n_weights,)
         In descending order, so that what buys least comes first; NaN where not known.
     error : ndarray of shape (n_weights,)
-        Share of wrong answers on held-out rows; with a `mistake_cost` or `loss`, the
-        mean loss.
+        Share of wrong answers on held-out rows; with a `mistake_cost`, a `loss` or
+        another `risk`, its mean.
     mean_cost : ndarray of shape (n_weights,)
         Mean price of the sensors bought for a held-out row.
     error_se, cost_se : ndarray of shape (n_weights,)
         Standard errors of both over folds; NaN with fewer than two.
     fold_error, fold_cost : ndarray of shape (n_weights, n_folds)
         The same on each fold.
-    measure : {"error", "loss"}
-        What `error` counts.
+    measure : str
+        What `error` counts: "error", "loss" where mistakes are priced, or the risk that
+        was asked for.
     nothing, everything : (mean cost, error) or None
         Of leaf classifiers that know what is free, and of those that know all sensors,
         for everybody, as in reports: fitted and measured on the same folds as the curve.
@@ -80,7 +81,7 @@ class TradeoffCurve:
     cost_se: Array
     fold_error: Array
     fold_cost: Array
-    measure: Literal["error", "loss"] = "error"
+    measure: str = "error"
     nothing: Point | None = field(default=None, kw_only=True)
     everything: Point | None = field(default=None, kw_only=True)
     unit: str = field(default="", kw_only=True)
@@ -502,7 +503,7 @@ def measured_curve(
         [m.error for _, m in measured],
         [m.cost for _, m in measured],
         folds.weight,
-        measure="error" if folds.data.loss.matrix is None else "loss",
+        measure=folds.data.loss.name,
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,

@@ -488,9 +488,10 @@ def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array,
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
-        answer = np.searchsorted(part.classes, model.predict(X, prices))
+        likely = model.predict_proba(X, prices)
         cost = model.acquisition_cost(X, prices)
-    values = np.stack([answer != part.y, part.loss.of(part.y, answer), cost])
+    answer, lost = part.loss.answer(likely), part.loss.judge(part.y, likely)
+    values = np.stack([answer != part.y, lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
     return means, np.average(values**2, axis=1, weights=part.weight)
 

@@ -46,7 +46,7 @@ def acquisition_cost_scorer(
 def cost_adjusted_scorer(cost_weight: float) -> Scorer:
     """Scorer by the risk at one cost weight, as a negative number: greater is better.
 
-    The risk is the error (with a `mistake_cost` or `loss`, the mean loss) and the
+    The risk is the error (or the mean of whatever else the model minimises) and the
     weighted mean cost together. The weight is that of the scorer, whatever cost weights a
     search tries: it says what a unit of cost is worth to you.
 
@@ -83,15 +83,13 @@ def _negative_risk(
     cost_weight: float, model: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> float:
     cost = -acquisition_cost_scorer(model, X, y, sample_weight)
-    loss = np.average(_losses(model, model.predict(X), y), weights=sample_weight)
+    loss = np.average(_losses(model, X, y), weights=sample_weight)
     return -(float(loss) + cost_weight * cost)
 
 
-def _losses(model: Any, answer: Any, y: Any) -> Any:
-    """Loss of each answer; a class that the model has not seen costs the most there is."""
+def _losses(model: Any, X: Any, y: Any) -> Any:
+    """Loss of each row; a class that the model has not seen costs the most there is."""
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
-    if loss.matrix is None:
-        return answer != y
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    own = loss.of(true, np.searchsorted(classes, answer))
+    own = loss.judge(true, model.predict_proba(X))
     return np.where(classes[true] == y, own, loss.largest)

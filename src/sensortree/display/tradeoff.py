@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import DataError, MissingDependencyError
+from sensortree.text import listed
 from sensortree.types import Array
 
 Curve = tuple[Array, Array, Array | None]
@@ -141,10 +142,11 @@ class TradeoffDisplay:
         measures = {one.measure for one in curves.values()}
         if len(measures) != 1:
             raise DataError(
-                "curves of an error and of a loss cannot be drawn together; draw those of "
-                "one kind."
+                f"curves of {listed(sorted(measures))} cannot be drawn together; draw "
+                f"those of one kind."
             )
-        by_error = measures == {"error"}
+        measure = measures.pop()
+        by_error = measure == "error"
 
         def height(error: Any) -> Any:
             return 1.0 - error if by_error else error
@@ -157,7 +159,7 @@ class TradeoffDisplay:
                 for label, one in curves.items()
             },
             unit=first.unit if unit is None else unit,
-            measure="accuracy" if by_error else "mean loss",
+            measure="accuracy" if by_error else f"mean {measure.replace('_', '-')}",
             cost_errors={label: one.cost_se for label, one in curves.items()},
             chosen={label: choice.index for label, choice in picked.items()},
             ends={

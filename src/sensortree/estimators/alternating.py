@@ -33,9 +33,10 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, mistake_cost, loss, max_cost, structure, n_leaves, \
-            n_exact, max_time, improve, root_sensors, classifier, calibration, cv, errors, \
-            decision_features, l2, n_jobs, verbose, unit
+    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
+            structure, n_leaves, n_exact, max_time, improve, root_sensors, \
+            classifier, calibration, cv, errors, decision_features, l2, n_jobs, \
+            verbose, unit
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty.
@@ -75,8 +76,10 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         *,
         costs: Any = None,
         cost_weight: float | str = "auto",
+        risk: Any = "error",
         mistake_cost: float | None = None,
         loss: Any = None,
+        class_weight: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -99,8 +102,10 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.risk = risk
         self.mistake_cost = mistake_cost
         self.loss = loss
+        self.class_weight = class_weight
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

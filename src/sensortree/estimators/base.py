@@ -39,6 +39,7 @@ from sensortree.leaves.sklearn_private import (
 from sensortree.policy.about import About, now
 from sensortree.policy.decisions import PARTS
 from sensortree.progress import TextProgress
+from sensortree.sensors.scores import SCORES
 from sensortree.tree.tree import SensorTree
 
 __all__ = ["BaseSensorTreeClassifier", "Interval", "StrOptions"]
@@ -67,7 +68,9 @@ class BaseSensorTreeClassifier(
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cost_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "risk": [StrOptions({"error", *SCORES}), callable],
         "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
+        "class_weight": [None, StrOptions({"balanced"}), Mapping],
         "structure": [
             StrOptions({"exhaustive", "cascade", *LEARNED}),
             SensorTree,
@@ -279,6 +282,21 @@ class BaseSensorTreeClassifier(
             raise ParameterError(
                 "loss and mistake_cost both say what wrong answers cost; leave out "
                 "mistake_cost if that differs between classes, else loss."
+            )
+        if (
+            parameters["loss"] is not None
+            and parameters.get("class_weight") is not None
+        ):
+            raise ParameterError(
+                "loss and class_weight both say what mistaking a class costs; leave one "
+                "of them out."
+            )
+        priced = [n for n in ("loss", "mistake_cost") if parameters[n] is not None]
+        if priced and parameters.get("risk", "error") != "error":
+            raise ParameterError(
+                f"{priced[0]} says what wrong answers cost, but risk="
+                f"{parameters['risk']!r} judges probabilities; leave one of them out. "
+                f"What a unit of cost is worth there is said by cost_weight."
             )
 
     def __sklearn_tags__(self) -> Any:

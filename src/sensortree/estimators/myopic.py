@@ -32,8 +32,8 @@ class MyopicClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, mistake_cost, loss, max_cost, root_sensors, classifier, calibration, \
-            cv, n_jobs, unit
+    sensors, costs, risk, mistake_cost, loss, class_weight, max_cost, root_sensors, \
+            classifier, calibration, cv, n_jobs, unit
         As in `SensorTreeClassifier`, but leaves are judged on their training rows by
         default, as published.
     reject : float, default=0.5
@@ -78,8 +78,10 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         costs: Any = None,
         reject: float = 0.5,
         confidence: str = "largest",
+        risk: Any = "error",
         mistake_cost: float | None = None,
         loss: Any = None,
+        class_weight: Any = None,
         max_cost: float | None = None,
         order: Sequence[str] | None = None,
         root_sensors: Any = "auto",
@@ -93,8 +95,10 @@ class MyopicClassifier(BaseSensorTreeClassifier):
         self.costs = costs
         self.reject = reject
         self.confidence = confidence
+        self.risk = risk
         self.mistake_cost = mistake_cost
         self.loss = loss
+        self.class_weight = class_weight
         self.max_cost = max_cost
         self.order = order
         self.root_sensors = root_sensors

@@ -49,6 +49,20 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Error that one unit of cost is worth (α in the paper), or, where mistakes are
         priced, money. Larger buys less. "auto" is 1 with a `mistake_cost` or a `loss`,
         which are then in the unit of the prices, and 0.01 without.
+    risk : {"error", "brier", "log_loss"} or callable, default="error"
+        What leaves lose, and so what is minimised beside the cost.
+
+        - "error": 1 for a wrong answer, or what `mistake_cost`, `loss` or `class_weight`
+          says. For who acts on answers.
+        - "brier": half the squared distance of the probabilities from the truth: 0 if
+          sure and right, 1 if sure and wrong.
+        - "log_loss": minus the logarithm of the true class's probability, which counts as
+          0.0001 at least: 9.2 at most. For who is sold probabilities, or where a class
+          is so rare that hardly any reading changes an answer.
+        - a function of (y, probabilities) that gives one finite number, at least 0, for
+          each row. Model files keep its name only.
+
+        `cost_weight` is then what a unit of cost is worth in the unit of the risk.
     mistake_cost : float, default=None
         What one wrong answer costs, in the unit of the prices: short for a `loss` of so
         much for every wrong answer. Risk is then money: ``mistake_cost=500`` learns what
@@ -59,6 +73,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         mistake an example of that class. A dict of class to dict of answer to number, or
         a matrix with a row for each true class and a column for each answer, classes
         sorted. Leaves then give the answer of the least expected loss.
+    class_weight : "balanced" or dict of class to float, default=None
+        What an example of each class counts in the risk, 1 for those not named: short for
+        a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
+        a whole. Decisions and answers change; probabilities stay those of the data.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
@@ -270,8 +288,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         *,
         costs: Any = None,
         cost_weight: float | str = "auto",
+        risk: Any = "error",
         mistake_cost: float | None = None,
         loss: Any = None,
+        class_weight: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -299,8 +319,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.sensors = sensors
         self.costs = costs
         self.cost_weight = cost_weight
+        self.risk = risk
         self.mistake_cost = mistake_cost
         self.loss = loss
+        self.class_weight = class_weight
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

@@ -34,7 +34,8 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, mistake_cost, loss, max_cost, classifier, calibration, cv, n_jobs, unit
+    sensors, costs, risk, mistake_cost, loss, class_weight, max_cost, classifier, \
+            calibration, cv, n_jobs, unit
         As in `SensorTreeClassifier`.
     cost_weight : "auto" or float, default="auto"
         Error that one unit of cost is worth, 0.01 by default, or, where mistakes are
@@ -76,8 +77,10 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
         costs: Any = None,
         cost_weight: float | str = "auto",
         budget: float | None = None,
+        risk: Any = "error",
         mistake_cost: float | None = None,
         loss: Any = None,
+        class_weight: Any = None,
         max_cost: float | None = None,
         n_exact: int | str = 3,
         classifier: Any = "logistic2",
@@ -90,8 +93,10 @@ class StaticSubsetClassifier(BaseSensorTreeClassifier):
         self.costs = costs
         self.cost_weight = cost_weight
         self.budget = budget
+        self.risk = risk
         self.mistake_cost = mistake_cost
         self.loss = loss
+        self.class_weight = class_weight
         self.max_cost = max_cost
         self.n_exact = n_exact
         self.classifier = classifier

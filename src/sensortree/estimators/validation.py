@@ -62,7 +62,7 @@ def read_rows(
     rows = np.flatnonzero(weight > 0)  # those that count
     labels, weight = target[rows], weight[rows]
     classes, codes = _encode(labels)
-    loss = settings.losses(classes)
+    loss = settings.losses(classes, codes, weight)
     weighted = sample_weight is not None
     takes_nan = accepts_nan(resolve_classifier(settings.classifier))
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)

@@ -73,9 +73,8 @@ def best_fixed_set(leaves: LeafClassifiers, settings: Settings) -> frozenset[str
     weight = data.weight / data.weight.sum()
 
     def risk(subset: frozenset[str]) -> tuple[float, float]:
-        said = data.loss.answer(leaves.posteriors[subset])
         cost = market.mean_cost(subset)
-        loss = float(weight @ data.loss.of(data.y, said))
+        loss = float(weight @ data.loss.judge(data.y, leaves.posteriors[subset]))
         return float(np.round(loss + settings.cost_weight * cost, 12)), cost
 
     return min(filter(market.allows, leaves.posteriors), key=risk)

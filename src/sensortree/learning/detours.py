@@ -22,6 +22,7 @@ from sensortree.learning.pose import (
     answers,
     believed_subsets,
     costs_of_leaves,
+    losses,
     pose,
     worst_risk,
 )
@@ -186,9 +187,9 @@ class HeldUp:
         return answers(vertices, self.travellers.leaves)[self.examples]
 
     def losses(self, vertices: Sequence[Leaf | Node]) -> Array:
-        """What these answers cost, (n_rows, n_vertices)."""
-        data = self.travellers.data
-        return data.loss.of(data.y[self.examples, None], self.answers(vertices))
+        """What predictions there lose, out of fold, (n_rows, n_vertices)."""
+        self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
+        return losses(vertices, self.travellers.leaves)[self.examples]
 
     def fares(self, paths: Iterable[Path]) -> tuple[Array, Array]:
         """What each pays for a path, (n_rows, n_paths), and has paid, (n_rows, 1)."""
@@ -521,7 +522,8 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
         margins[:, nodes],
         turned.answers(tree.leaves),
         turned.answers(tree.nodes),
-        data.loss,
+        turned.losses(tree.leaves),
+        turned.losses(tree.nodes),
         data.y[turned.examples],
         len(data.classes),
         problem.weight,

@@ -13,7 +13,7 @@ from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.detours import learn_detours
 from sensortree.learning.learned import Learned, Learner
-from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
+from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.learning.timing import Mark
@@ -201,7 +201,8 @@ def assemble(
         posed.problem.margins(learned.coef),
         answers(tree.leaves, leaves)[rows],
         answers(tree.nodes, leaves)[rows],
-        data.loss,
+        losses(tree.leaves, leaves)[rows],
+        losses(tree.nodes, leaves)[rows],
         data.y[rows],
         len(data.classes),
         weight,

@@ -259,8 +259,9 @@ def as_policy(
         *zip(tree.nodes, node_scorers, strict=True),
         *zip(tree.leaves, leaf_scorers, strict=True),
     ]
-    said = [_answers(v, scorer, linear, data) for v, scorer in vertices]
-    given = np.stack(said, axis=1)
+    said = [_posterior(v, scorer, linear) for v, scorer in vertices]
+    given = np.stack([data.loss.answer(belief) for belief in said], axis=1)
+    lost = np.stack([data.loss.judge(linear.y, belief) for belief in said], axis=1)
     no_prices = np.zeros((len(linear.y), n_varying))
     margins = [
         decision(linear.readings[:, linear.columns_of(node.sensors)], None, no_prices)
@@ -271,7 +272,8 @@ def as_policy(
         np.stack(margins, axis=1) if margins else np.empty((len(linear.y), 0)),
         given[:, tree.n_nodes :],
         given[:, : tree.n_nodes],
-        data.loss,
+        lost[:, tree.n_nodes :],
+        lost[:, : tree.n_nodes],
         linear.y,
         len(data.classes),
         linear.weight,
@@ -338,9 +340,9 @@ def sharpness(scores: Array, y: Rows, weight: Array) -> float:
     return float(np.exp(found.x))
 
 
-def _answers(
-    vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData, data: TrainingRows
-) -> Rows:
-    """Answers of a vertex to all training rows, (n_samples,)."""
+def _posterior(
+    vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData
+) -> Array:
+    """What a vertex says of all training rows, (n_samples, n_classes)."""
     readings = linear.readings[:, linear.columns_of(vertex.sensors)]
-    return data.loss.answer(scorer.predict_proba(readings))
+    return scorer.predict_proba(readings)

@@ -104,14 +104,15 @@ def leaf_risks(
     data, cost_weight = leaves.data, settings.cost_weight
     market = data.market(settings.max_cost)
     costs = leaf_costs(tree, data.sensors, data.prices)
-    given = answers(tree.leaves, leaves)
-    observed = leaf_risk(data.loss.of(data.y[:, None], given), costs, cost_weight)
+    observed = leaf_risk(losses(tree.leaves, leaves), costs, cost_weight)
     risk = observed
     if settings.errors == "smoothed" and (data.fold >= 0).any():
         believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
         belief = trusted_posterior(believed, data.y, data.weight)
         if belief is not None:
-            expected = leaf_risk(data.loss.expected(belief, given), costs, cost_weight)
+            predicted = [leaves.posteriors[leaf.sensors] for leaf in tree.leaves]
+            each = [data.loss.expect(belief, posterior) for posterior in predicted]
+            expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
             risk = 0.5 * (observed + expected)
     # No decision may lead where an example cannot pay.
     ruled_out = ~market.affordable(costs)
@@ -133,6 +134,13 @@ def worst_risk(data: TrainingRows, settings: Settings) -> float:
     costs = data.sensors.costs if data.prices is None else data.prices
     highest = float(np.max(costs.sum(axis=-1)))
     return max_risk(highest, settings.cost_weight, data.loss.largest)
+
+
+def losses(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> Array:
+    """What predictions at each vertex lose, out of fold, (n_samples, n_vertices)."""
+    data = leaves.data
+    lost = [data.loss.judge(data.y, leaves.posteriors[v.sensors]) for v in vertices]
+    return np.stack(lost, axis=1) if lost else np.empty((len(data.y), 0))
 
 
 def answers(

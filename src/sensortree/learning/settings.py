@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import ParameterError, SensorError
 from sensortree.policy.decisions import PARTS
-from sensortree.sensors.loss import Loss, loss_per_mistake, resolve_loss
+from sensortree.sensors.loss import (
+    Loss,
+    loss_of_risk,
+    loss_per_mistake,
+    resolve_class_weight,
+    resolve_loss,
+)
 from sensortree.sensors.market import Market
 from sensortree.structure.search import SEARCHES
+from sensortree.types import Array, Rows
 
 # Cost weights by default: where an error counts 1, and where it counts money.
 OF_ERRORS, OF_MONEY = 0.01, 1.0
@@ -27,7 +34,7 @@ class Settings:
 
     Attributes
     ----------
-    sensors, costs, loss, mistake_cost, classifier, calibration, cv
+    sensors, costs, risk, loss, mistake_cost, class_weight, classifier, calibration, cv
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
@@ -45,8 +52,10 @@ class Settings:
 
     sensors: Any = None
     costs: Any = None
+    risk: Any = "error"
     loss: Any = None
     mistake_cost: float | None = None
+    class_weight: Any = None
     classifier: Any = "logistic2"
     calibration: str | None = None
     cv: Any = None
@@ -66,11 +75,25 @@ class Settings:
     verbose: bool = False
     unit: str = ""
 
-    def losses(self, classes: NDArray[Any]) -> Loss:
-        """What wrong answers cost, of some classes."""
-        if self.mistake_cost is None:
+    def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
+        """What predictions cost, of some classes.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+        y : ndarray of shape (n_samples,)
+            Positions in `classes`.
+        weight : ndarray of shape (n_samples,)
+        """
+        if self.loss is not None:
             return resolve_loss(self.loss, classes)
-        return loss_per_mistake(self.mistake_cost, len(classes))
+        by_class = resolve_class_weight(self.class_weight, classes, y, weight)
+        if self.mistake_cost is None:
+            return loss_of_risk(self.risk, by_class, classes)
+        priced = loss_per_mistake(self.mistake_cost, len(classes))
+        if by_class is None or priced.matrix is None:
+            return priced
+        return Loss(by_class[:, None] * priced.matrix)
 
     @property
     def learns_structure(self) -> bool:

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from sensortree.learning.learned import Learner
-from sensortree.learning.pose import Posed, answers, costs_of_leaves, pose
+from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import HeldOut
@@ -245,6 +245,7 @@ def score_of_ways(
     share = np.concatenate([weight[test] / weight[test].mean() for test in tests])
     y = data.y[distinct][rows]
     given = answers(tree.leaves, leaves)[distinct][rows, leaf]
+    lost = losses(tree.leaves, leaves)[distinct][rows, leaf]
 
     def mean(values: Array) -> tuple[float, float]:
         """Mean over observations, and its standard error."""
@@ -256,7 +257,7 @@ def score_of_ways(
 
     return HeldOut(
         *mean(risks),
-        *mean_of(data.loss.of(y, given)),
+        *mean_of(lost),
         *mean_of(np.asarray(given != y, dtype=np.float64)),
         *mean_of(costs_of_leaves(tree, leaves)[rows, leaf]),
         len(risks),

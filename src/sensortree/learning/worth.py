@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market, within
+from sensortree.sensors.scores import SCORES
 from sensortree.text import listed
 
 
@@ -16,7 +17,8 @@ def most_worth(loss: Loss, n_classes: int) -> float:
     Whatever is known, classes have some probabilities p there, and who stops answers
     with the a of the least expected loss; who knows the class loses only the least of
     its row. So no reading saves more than the largest of these least losses, whatever
-    the data. It is 1 - 1/n_classes if every error counts 1.
+    the data. It is 1 - 1/n_classes if every error counts 1. Where probabilities are
+    judged, the most is lost where all classes are equally likely.
 
     Examples
     --------
@@ -26,6 +28,11 @@ def most_worth(loss: Loss, n_classes: int) -> float:
     >>> round(most_worth(Loss(np.array([[0.0, 60.0], [4000.0, 0.0]])), 2), 3)
     59.113
     """
+    if loss.score is not None:
+        most = 1.0 if loss.by_class is None else float(loss.by_class.max())
+        known = loss.score.name in SCORES  # proper: the most is lost where all are even
+        nothing = loss.score.of_knowing_nothing(n_classes)
+        return most * (nothing if known else loss.score.largest)
     alike = 1.0 if loss.matrix is None else loss.per_mistake
     if alike is not None:
         return alike * (1.0 - 1.0 / n_classes)
@@ -89,7 +96,7 @@ def price_advice(
     counts = f"at cost_weight={cost_weight:g}"
     if too_dear:
         price = max(least_prices(market)[name] for name in too_dear)
-        counted = "" if loss.matrix is not None else " wrong answers"
+        counted = " wrong answers" if loss.plain else ""
         counts = (
             f"{listed(too_dear)} can never pay: {counts} a price of {price:g} counts "
             f"{cost_weight * price:g}{counted}, and no reading saves more than "
@@ -118,6 +125,10 @@ def price_advice(
 
 def _remedy(loss: Loss) -> str:
     """What to do where sensors are too dear."""
+    if loss.score is not None:
+        return (
+            "Lower cost_weight: it is what a unit of cost is worth in the risk's unit."
+        )
     if loss.matrix is None:
         return (
             "If prices are money, say what a wrong answer costs (mistake_cost=...); or "

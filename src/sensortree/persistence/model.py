@@ -70,7 +70,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             "sensors": write_sensors(sensors),
             "cost_weight": float(policy.cost_weight),
             "max_cost": None if policy.max_cost is None else float(policy.max_cost),
-            "loss": write_loss(policy.loss),
+            **write_loss(policy.loss),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sensortree.exceptions import ModelFileError, SensorError
 from sensortree.persistence.fields import Fields, check_text, number, numbers, scalar
 from sensortree.sensors.loss import Loss
+from sensortree.sensors.scores import named_score
 from sensortree.sensors.sensor import Terms
 from sensortree.sensors.sensor_set import SensorSet
 
@@ -144,14 +145,36 @@ def _read_terms(sensor: Fields, n_columns: int) -> Terms:
     )
 
 
-def write_loss(loss: Loss) -> list[float] | None:
-    """The loss matrix, row after row."""
-    return None if loss.matrix is None else numbers(loss.matrix)
+def write_loss(loss: Loss) -> dict[str, Any]:
+    """The loss matrix, row after row, and, where probabilities are judged, how."""
+    said: dict[str, Any] = {
+        "loss": None if loss.matrix is None else numbers(loss.matrix)
+    }
+    if loss.score is not None:
+        by_class = None if loss.by_class is None else numbers(loss.by_class)
+        said["risk"] = {"name": loss.score.name, "by_class": by_class}
+    return said
 
 
 def read_loss(fields: Fields, n_classes: int) -> Loss:
-    """The loss matrix; null for 1 per error."""
-    if not fields.has("loss"):
+    """The loss matrix, null for 1 per error; and how probabilities are judged.
+
+    A function of the user's own is known by its name only.
+    """
+    matrix = None
+    if fields.has("loss"):
+        matrix = fields.numbers("loss", (n_classes, n_classes), least=0.0)
+    else:
         fields.take("loss")
-        return Loss()
-    return Loss(fields.numbers("loss", (n_classes, n_classes), least=0.0))
+    if not fields.has("risk"):
+        fields.optional("risk")
+        return Loss(matrix)
+    risk = fields.child("risk")
+    score = named_score(risk.text("name"))
+    by_class = None
+    if risk.has("by_class"):
+        by_class = risk.numbers("by_class", (n_classes,), least=0.0)
+    else:
+        risk.take("by_class")
+    risk.end()
+    return Loss(matrix, score, by_class)

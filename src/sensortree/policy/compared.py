@@ -97,7 +97,7 @@ def _rival(
     own = None if prices is None else prices[rows]
     cost = np.broadcast_to(sensors.cost_of(names, prices=own), len(rows))
     right = truth[rows]
-    loss = policy.loss.of(right, answer)
+    loss = policy.loss.judge(right, belief)
     total = loss + policy.cost_weight * cost
     measures = np.stack([answer != right, loss, cost, total], axis=1)
     return Rival(baseline.name, names, measures, _answered_blindly(missing))

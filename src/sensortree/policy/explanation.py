@@ -357,7 +357,7 @@ def explain(policy: Policy, table: Table) -> Explanation:
     first = place.path[0] if place.path else frozenset()
     sensors, names = policy.sensors, policy.classes.tolist()
     likely = walk.posterior()
-    matrix = policy.loss.matrix
+    matrix = policy.loss.matrix if policy.loss.score is None else None
     expected = None if matrix is None else (likely @ matrix)[0].tolist()
     return Explanation(
         start=purchases(bill, first),

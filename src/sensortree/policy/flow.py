@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.sensors.loss import Loss
 from sensortree.tree.forks import fork_at
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
@@ -85,7 +84,8 @@ def measure_flow(
     decisions: Array,
     leaf_answers: NDArray[np.intp],
     node_answers: NDArray[np.intp],
-    loss: Loss,
+    leaf_losses: Array,
+    node_losses: Array,
     y: NDArray[np.intp],
     n_classes: int,
     weight: Array,
@@ -100,15 +100,16 @@ def measure_flow(
         What each leaf would answer.
     node_answers : ndarray of int of shape (n_samples, n_nodes)
         What would be answered at each node.
-    loss : Loss
+    leaf_losses : ndarray of shape (n_samples, n_leaves)
+        What its prediction would lose.
+    node_losses : ndarray of shape (n_samples, n_nodes)
     y : ndarray of shape (n_samples,)
     n_classes : int
     weight : ndarray of shape (n_samples,)
     """
     leaf = tree.route(decisions)
     passed = tree.passed(decisions)
-    loss_at = loss.of(y[:, None], leaf_answers)
-    kept = loss_at[np.arange(len(leaf)), leaf]
+    kept = leaf_losses[np.arange(len(leaf)), leaf]
     classes = np.zeros((tree.n_leaves, n_classes))
     np.add.at(classes, (leaf, y), weight)
     share = passed * weight[:, None]
@@ -119,8 +120,8 @@ def measure_flow(
     return Flow(
         node_rows,
         classes,
-        share.T @ loss_at,
-        (share * loss.of(y[:, None], node_answers)).sum(axis=0),
+        share.T @ leaf_losses,
+        (share * node_losses).sum(axis=0),
         share.T @ kept,
         float(weight @ kept / weight.sum()),
         _answers(tree, decisions, leaf_answers, node_answers, y, n_classes, weight),

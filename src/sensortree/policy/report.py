@@ -282,7 +282,7 @@ def cost_report(
         n_rows=int((weight > 0).sum()),
         **mean,
         cost_weight=policy.cost_weight,
-        has_loss=policy.loss.matrix is not None,
+        has_loss=not policy.loss.plain,
         mistake_cost=_mistake_cost(policy),
         unit=policy.about.unit,
         quantiles=_quantiles(rows.cost, rows.weight),
@@ -329,8 +329,8 @@ def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mas
 
 def _mistake_cost(policy: Policy) -> float | None:
     """Money that a wrong answer counts as, if one counts as the other."""
-    loss = 1.0 if policy.loss.matrix is None else policy.loss.per_mistake
-    if loss is None or not policy.cost_weight:
+    loss = 1.0 if policy.loss.plain else policy.loss.per_mistake
+    if loss is None or policy.loss.score is not None or not policy.cost_weight:
         return None
     return loss / policy.cost_weight
 
@@ -365,7 +365,7 @@ class _Rows:
         self.cost = self.spend.sum(axis=1)
         everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
         self.everything = np.broadcast_to(everything, len(truth))
-        loss = policy.loss.of(truth, answer)
+        loss = policy.loss.judge(truth, self.belief)
         total = loss + policy.cost_weight * self.cost
         self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
 
@@ -519,7 +519,7 @@ def _intervals(
     between = dict(zip(MEASURES, means, strict=False))
     wrong = rows.measures[rows.counted, 0] > 0
     between["error"] = wilson(wrong, rows.weight[rows.counted])
-    if rows.policy.loss.matrix is None:
+    if rows.policy.loss.plain:
         between["loss"] = between["error"]
     return {**between, "auroc": area}
 

@@ -1,9 +1,9 @@
-"""`Loss`: what a wrong answer costs, by class and answer."""
+"""`Loss`: what a prediction costs: by its answer, or by its probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -12,21 +12,55 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import ParameterError
-from sensortree.types import Array
+from sensortree.sensors.scores import Score, resolve_score
+from sensortree.types import Array, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What answers cost.
+    """What predictions cost.
 
     Attributes
     ----------
     matrix : ndarray of shape (n_classes, n_classes) or None
         Row: the true class; column: the answer. None is 1 for a wrong answer, 0 for a
-        right one.
+        right one. It decides which answer is given.
+    score : Score or None
+        How probabilities are judged, in place of the answer; None if that counts.
+    by_class : ndarray of shape (n_classes,) or None
+        What an example of each class counts, where probabilities are judged.
     """
 
     matrix: Array | None = None
+    score: Score | None = field(default=None, metadata={"digest": "if set"})
+    by_class: Array | None = field(default=None, metadata={"digest": "if set"})
+
+    @property
+    def plain(self) -> bool:
+        """Whether the loss is 1 for a wrong answer and 0 for a right one."""
+        return self.matrix is None and self.score is None
+
+    @property
+    def name(self) -> str:
+        """What the mean loss is called: "error", "loss", or the name of the score."""
+        if self.score is not None:
+            return self.score.name
+        return "error" if self.matrix is None else "loss"
+
+    def judge(self, y: Rows, posterior: Array) -> Array:
+        """What predicted probabilities lose, (n_rows,)."""
+        if self.score is None:
+            return self.of(y, self.answer(posterior))
+        losses = self.score.judge(y, posterior)
+        return losses if self.by_class is None else losses * self.by_class[y]
+
+    def expect(self, belief: Array, posterior: Array) -> Array:
+        """Expected loss of predictions where classes are so likely as `belief` says."""
+        if self.score is None:
+            return self.expected(belief, self.answer(posterior)[:, None])[:, 0]
+        if self.by_class is not None:
+            belief = belief * self.by_class
+        return self.score.expect(belief, posterior)
 
     def answer(self, posterior: Array) -> NDArray[np.intp]:
         """Answer of the least expected loss, (n_rows,); the first of equals."""
@@ -55,7 +89,15 @@ class Loss:
         return np.take_along_axis(belief @ self.matrix, answers, axis=1)
 
     def stakes(self, n_classes: int) -> Array:
-        """What it costs to mistake an example of each class, in the mean, (n_classes,)."""
+        """What it costs to mistake an example of each class, in the mean, (n_classes,).
+
+        A score is put beside the squared distance from the class: both are what is lost
+        where nothing is known.
+        """
+        if self.score is not None:
+            stake = self.score.of_knowing_nothing(n_classes) / (1.0 - 1.0 / n_classes)
+            own = np.ones(n_classes) if self.by_class is None else self.by_class
+            return stake * own
         if self.matrix is None:
             return np.ones(n_classes)
         return np.asarray(self.matrix.sum(axis=1) / (n_classes - 1))
@@ -72,7 +114,10 @@ class Loss:
 
     @property
     def largest(self) -> float:
-        """The most that an answer can cost."""
+        """The most that a prediction can cost."""
+        if self.score is not None:
+            most = 1.0 if self.by_class is None else float(self.by_class.max())
+            return most * self.score.largest
         return 1.0 if self.matrix is None else float(self.matrix.max())
 
 
@@ -91,6 +136,69 @@ def loss_per_mistake(cost: float, n_classes: int) -> Loss:
             f"wrong answer costs, in the unit of the prices."
         )
     return Loss(float(cost) * (1.0 - np.eye(n_classes)))
+
+
+def loss_of_risk(
+    risk: Any, by_class: NDArray[np.float64] | None, classes: NDArray[Any]
+) -> Loss:
+    """Give the loss by a kind of risk, examples of each class counting what is given.
+
+    Parameters
+    ----------
+    risk : "error", name of a score, or callable
+    by_class : ndarray of shape (n_classes,) or None
+    classes : ndarray of shape (n_classes,)
+    """
+    score = resolve_score(risk, classes)
+    if by_class is None:
+        return Loss(score=score)
+    matrix = by_class[:, None] * (1.0 - np.eye(len(classes)))
+    return Loss(matrix) if score is None else Loss(matrix, score, by_class)
+
+
+def resolve_class_weight(
+    class_weight: str | Mapping[Any, float] | None,
+    classes: NDArray[Any],
+    y: Rows,
+    weight: Array,
+) -> Array | None:
+    """What an example of each class counts, (n_classes,); None if all count the same.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or mapping of class to number
+        "balanced" lets every class count the same as a whole, and an example 1 in the
+        mean; classes that a mapping leaves out count 1.
+    classes : ndarray of shape (n_classes,)
+    y : ndarray of shape (n_samples,)
+        Positions in `classes`.
+    weight : ndarray of shape (n_samples,)
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ParameterError(
+                f"class_weight must be 'balanced', a mapping of class to number or None, "
+                f"got {class_weight!r}."
+            )
+        counts = np.bincount(y, weight, minlength=len(classes))
+        return np.asarray(weight.sum() / (len(classes) * counts))
+    names = classes.tolist()
+    counted = np.ones(len(names))
+    for name, value in class_weight.items():
+        if name not in names:
+            raise ParameterError(
+                f"class_weight names class {name!r}, which y does not have; its classes "
+                f"are {', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}."
+            )
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ParameterError(
+                f"class_weight of {name!r} must be a finite number above 0, got {value!r}; "
+                f"leave rows of a class that does not count out."
+            )
+        counted[names.index(name)] = float(value)
+    return counted
 
 
 def resolve_loss(

@@ -207,9 +207,16 @@ class SubsetLosses:
         return np.where(np.isnan(columns), mean, columns)
 
     def _losses(self, posterior: Array) -> Array:
-        """What the answers to these class probabilities, or scores, cost, (n_rows,)."""
+        """What predictions by class probabilities, or scores, lose, (n_rows,)."""
         loss = self.data.loss
-        return loss.of(self.data.y, loss.answer(posterior))
+        judged = posterior if loss.score is None else as_probabilities(posterior)
+        return loss.judge(self.data.y, judged)
+
+
+def as_probabilities(scores: Array) -> Array:
+    """Scores of classes as probabilities, none of them below `LEAST`."""
+    likely = np.maximum(scores, LEAST)
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,5 +230,5 @@ class ScreenedClassifiers(LeafClassifiers):
         for subset in subsets:
             if subset not in self.posteriors:
                 known = self.subsets.numbered(subset)
-                scores = np.maximum(self.subsets.scores(known), LEAST)
-                self.posteriors[subset] = scores / scores.sum(axis=1, keepdims=True)
+                scores = self.subsets.scores(known)
+                self.posteriors[subset] = as_probabilities(scores)
