@@ -232,7 +232,8 @@ def evaluate_from_log(
         Prices of each row, if the model was fitted with such.
     answers : array-like of shape (n_rows,), default=None
         What was answered in the log, to compare with; by default the policy's answers
-        with what was bought.
+        with what was bought. They change the logger's loss only if answers, and not
+        probabilities, are what is lost by.
     label_influenced_buying : bool, default=False
         Whether those who bought knew the right answer, or a sign of it that is in no
         column, when they decided whether to go on.
@@ -410,7 +411,9 @@ def _read(
     logger = followed.so_far.copy()
     if answers is not None:
         said = labels_of(answers, classes, n_rows, "answers")
-        logger[:, 0], logger[:, 1] = said != truth, policy.loss.of(truth, said)
+        logger[:, 0] = said != truth
+        if policy.loss.score is None:  # an answer says nothing of probabilities
+            logger[:, 1] = policy.loss.of(truth, said)
     histories = read_histories(policy.reader, table, purchases)
     return _Log(policy, truth, followed, histories, logger)
 
@@ -495,7 +498,7 @@ def _judge(log: _Log, chances: Stopping, outlook: Any, options: _Options) -> _Ju
         leaves=_leaves(policy, followed, None if refused else every),
         bands=tuple(bands),
         notes=_notes(support, refused),
-        has_loss=policy.loss.matrix is not None,
+        has_loss=not policy.loss.plain,
         cost_weight=policy.cost_weight,
         unit=policy.about.unit,
     )

@@ -122,7 +122,7 @@ def _measured(
     places = [*range(policy.tree.n_leaves), *others]
     columns: dict[tuple[str, str | int], NDArray[Any]] = {
         ("error", ""): wrong,
-        ("loss", ""): policy.loss.of(truth, answer),
+        ("loss", ""): policy.loss.judge(truth, belief),
         ("cost", ""): spend.sum(axis=1),
     }
     columns |= {("acquires", name): acquired[:, s] for s, name in enumerate(names)}

@@ -98,14 +98,13 @@ def views(
     for after, (rows, going, belief) in enumerate(stands):
         label = truth[rows]
         right = belief[np.arange(len(rows)), label]
-        answer = policy.loss.answer(belief)
         view = np.stack(
             [
                 np.ones(len(rows)),
                 right,
                 right**2,
                 belief.max(axis=1, initial=0.0),
-                policy.loss.of(label, answer),
+                policy.loss.judge(label, belief),
             ],
             axis=1,
         )
