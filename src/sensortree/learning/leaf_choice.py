@@ -115,7 +115,7 @@ def leaves_of(
     task = settings.calibration, settings.n_jobs
     if settings.classifier != "auto":
         return _leaves(rows, settings.classifier, *task, watch), None
-    with watch.stage("leaf classifiers"):
+    with watch.stage("leaf choice"):
         judged, report = choose_leaf(rows, settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(CLASSIFIERS[report.choice])

@@ -122,7 +122,7 @@ class StructureSearch:
         """What growth learns from: losses and scores of the screen."""
         subsets = self.subsets
         return Evidence(
-            subsets.screened,
+            subsets.screened_each,
             subsets.features,
             len(subsets.names),
             subsets.cost,
@@ -152,6 +152,7 @@ class StructureSearch:
             data.loss.stakes(len(data.classes))[data.y[rows]],
             self.out_of_time,
             self.share,
+            subsets.weighed(cost_weight),
         )
 
 
