@@ -484,6 +484,26 @@ def test_boosted_trees_must_be_trees(path, changes, message):
         load(path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": (0, 0)}, "size is out of range"),
+        ({"size": (0, 99)}, "size is out of range"),
+        ({"readings": (0, 99)}, "readings is out of range"),
+        ({"readings": (0, -1)}, "readings is out of range"),
+        ({"size": (slice(None), [])}, "readings has"),
+    ],
+)
+def test_sets_of_levels_must_be_sets_of_readings(path, changes, message):
+    document = json.loads(saved("boosted, levels"))
+    for entry in document["classifiers"]:
+        for key, (at, value) in changes.items():
+            entry["classifier"].get("sets", {key: [None]})[key][at] = value
+    path.write_bytes(with_digest(document))
+    with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
 # limits -----------------------------------------------------------------------------------
 
 HUGE = {

@@ -141,7 +141,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
-          the rows that are held out ask for. Subsets are compared by one booster that was
+          the rows that are held out ask for. A category of 5 levels or more is one column
+          to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
         Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
