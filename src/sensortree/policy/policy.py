@@ -17,14 +17,8 @@ from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
-from sensortree.policy.session import (
-    AsyncOracle,
-    OnError,
-    Oracle,
-    Session,
-    resume_session,
-    stand,
-)
+from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
+from sensortree.policy.session import Session, resume_session, stand
 from sensortree.policy.steps import Decision, Step
 from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
