@@ -25,9 +25,8 @@ from sensortree._version import __version__
 logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
-    from sensortree.curves.choice import Choice
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
-    from sensortree.curves.curve import TradeoffCurve, tradeoff_curve
+    from sensortree.curves.curve import tradeoff_curve
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.about import About, HeldOut
+    from sensortree.policy.choice import Choice
     from sensortree.policy.explanation import Explanation
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from sensortree.policy.report import CostReport
     from sensortree.policy.session import Session
     from sensortree.policy.steps import Decision, Step
+    from sensortree.policy.tradeoff import TradeoffCurve
     from sensortree.program import Certificate
     from sensortree.sensors.sensor import Sensor, Terms
     from sensortree.sensors.sensor_set import SensorSet
@@ -157,7 +158,7 @@ _HOME = {
     "CSTCClassifier": "estimators",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
-    "Choice": "curves.choice",
+    "Choice": "policy.choice",
     "CostReport": "policy.report",
     "Decision": "policy.steps",
     "DecisionReport": "estimators",
@@ -184,7 +185,7 @@ _HOME = {
     "Step": "policy.steps",
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",
-    "TradeoffCurve": "curves.curve",
+    "TradeoffCurve": "policy.tradeoff",
     "TradeoffDisplay": "display",
     "TreeDisplay": "display",
     "acquisition_cost_scorer": "curves.scorers",

@@ -343,7 +343,7 @@ def inspect(model: options.Model, as_json: options.Json = False) -> None:
 def described(model: Any) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
-    seen = policy.reader.seen
+    seen, outages, curve = policy.reader.seen, model.outage_report_, model.curve_
     listed = [
         {
             "sensor": name,
@@ -374,6 +374,10 @@ def described(model: Any) -> dict[str, Any]:
         "tree_text": str(model.tree_),
         "certificate": model.certificate_,
         "decisions": model.decision_report_,
+        "outages": outages.to_dict() if outages is not None else None,
+        "outages_text": "" if outages is None else str(outages),
+        "curve": None if curve is None else curve.to_dict(),
+        "curve_text": "" if curve is None else f"{curve}\n{model.chosen_}",
         "digest": policy.digest,
     }
 
@@ -413,9 +417,16 @@ def _described_text(document: dict[str, Any]) -> str:
             f"{'none' if cap is None else format(cap, 'g')}; "
             f"{_mistakes_text(document)}",
             f"certificate of the linear program: {certificate}",
+            *_part("if a sensor cannot be had (risk)", document["outages_text"]),
+            *_part("picked from, on held-out folds", document["curve_text"]),
             f"digest: {document['digest']}",
         ]
     )
+
+
+def _part(title: str, text: str) -> list[str]:
+    """A part with its heading; none if there is nothing to say."""
+    return [f"\n{title}:", text, ""] if text else []
 
 
 def _mistakes_text(document: dict[str, Any]) -> str:
