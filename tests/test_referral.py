@@ -306,3 +306,57 @@ def test_detours_hand_over_too():
     assert model.policy_.detours is not None
     detour = model.policy_.around["dear"]
     assert any(leaf.refers for leaf in detour.tree.leaves)
+
+
+# reports, curves --------------------------------------------------------------------------
+
+
+def test_reports_say_who_is_handed_over_and_what_that_costs():
+    X, y = doubtful(500, seed=3)
+    model = tree_of(0.25)
+    report, referred = model.report(X, y), model.referred(X)
+    wrong = model.predict(X) != y
+    use = report.referral
+    assert use.share == pytest.approx(referred.mean())
+    assert use.cost == pytest.approx(0.25 * referred.mean())
+    assert use.error == pytest.approx(wrong[~referred].mean())
+    assert use.guess_error == pytest.approx(wrong[referred].mean())
+    assert report.error == pytest.approx(wrong.mean())
+    assert report.loss == pytest.approx(np.where(referred, 0.25, wrong).mean())
+    spent = 0.02 * model.acquisition_cost(X).mean()
+    assert report.total == pytest.approx(report.loss + spent)
+    assert f"handed over to a person: {100 * referred.mean():.1f}%" in str(report)
+    assert report.to_dict()["referral"]["share"] == use.share
+
+
+def test_reports_without_a_person_say_nothing_of_one():
+    X, y = doubtful(100)
+    report = tree_of(None).report(X, y)
+    assert report.referral is None
+    assert "person" not in str(report)
+
+
+def test_curves_count_what_persons_cost():
+    X, y = doubtful(300)
+    model = SensorTreeClassifier(
+        SENSORS, costs=COSTS, classifier="linear", refer_cost=0.1
+    )
+    curve = sensortree.tradeoff_curve(model, X, y, cost_weights=[0.02], cv=3)
+    assert curve.measure == "loss"
+    assert curve.error.max() < 0.1  # at most what it costs to hand over everybody
+    assert curve.nothing[1] > 0.1  # which nobody does who buys nothing
+
+
+def test_scorers_count_what_persons_cost():
+    X, y = doubtful(300)
+    model = tree_of(0.0)
+    assert sensortree.cost_adjusted_scorer(0.02)(model, X, y) == 0.0
+
+
+def test_budgets_are_of_sensors_not_of_persons():
+    X, y = doubtful(300)
+    model = sensortree.SensorTreeClassifierCV(
+        SENSORS, costs=COSTS, classifier="linear", refer_cost=0.1, budget=1.0, cv=3
+    ).fit(X, y)
+    assert model.acquisition_cost(X).mean() < 1.2
+    assert model.referred(X).any()

@@ -132,6 +132,13 @@ class TrainingRows:
         return np.asarray(self.refer_costs[:, :1])
 
     @property
+    def loss_name(self) -> str:
+        """What the mean of what is lost is called; errors and persons are a "loss"."""
+        if self.may_refer and self.loss.plain:
+            return "loss"
+        return self.loss.name
+
+    @property
     def largest_loss(self) -> float:
         """The most that stopping can cost."""
         if self.refer_costs is None:
