@@ -66,6 +66,13 @@ if TYPE_CHECKING:
     )
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
+    from sensortree.logs import (
+        LogComparison,
+        LogEvaluation,
+        acquired_from_events,
+        compare_from_log,
+        evaluate_from_log,
+    )
     from sensortree.page import to_page
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
@@ -104,6 +111,8 @@ __all__ = [
     "FitReport",
     "HeldOut",
     "Leaf",
+    "LogComparison",
+    "LogEvaluation",
     "MaskedPolicy",
     "MissingDependencyError",
     "ModelFileError",
@@ -140,10 +149,13 @@ __all__ = [
     "UnseenWarning",
     "WideBasisWarning",
     "__version__",
+    "acquired_from_events",
     "acquisition_cost_scorer",
     "cascade_tree",
     "cluster_subsets",
+    "compare_from_log",
     "cost_adjusted_scorer",
+    "evaluate_from_log",
     "exhaustive_tree",
     "load",
     "save",
@@ -166,6 +178,8 @@ _HOME = {
     "FitReport": "learning.timing",
     "HeldOut": "policy.about",
     "Leaf": "tree.tree",
+    "LogComparison": "logs",
+    "LogEvaluation": "logs",
     "MaskedPolicy": "policy.masked",
     "MyopicClassifier": "estimators",
     "Node": "tree.tree",
@@ -188,10 +202,13 @@ _HOME = {
     "TradeoffCurve": "policy.tradeoff",
     "TradeoffDisplay": "display",
     "TreeDisplay": "display",
+    "acquired_from_events": "logs",
     "acquisition_cost_scorer": "curves.scorers",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
+    "compare_from_log": "logs",
     "cost_adjusted_scorer": "curves.scorers",
+    "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
     "load": "persistence",
     "save": "persistence",

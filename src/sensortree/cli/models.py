@@ -173,7 +173,7 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
 def problems_of(model: SavedModel, data: DataFile, table: ModelTable) -> dict[int, str]:
     """Rows that cannot be answered, each with the reason."""
     problems = dict(data.broken)
-    problems |= _bad_prices(model, table)
+    problems |= bad_prices(model, table)
     rows = np.array([i for i in range(len(data)) if i not in problems], dtype=np.intp)
     problems |= _unreadable_and_bought(model, table, rows)
     rows = np.array([i for i in rows.tolist() if i not in problems], dtype=np.intp)
@@ -181,7 +181,7 @@ def problems_of(model: SavedModel, data: DataFile, table: ModelTable) -> dict[in
     return dict(sorted(problems.items()))
 
 
-def _bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
+def bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
     """Rows with a price that is none."""
     problems = {}
     for sensor in map(int, model.sensors_.varying):

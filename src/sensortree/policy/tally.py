@@ -21,7 +21,7 @@ from sensortree.policy.referred import (
 )
 from sensortree.sensors.seen import merged
 from sensortree.tree.paths import path_bill
-from sensortree.types import Array
+from sensortree.types import Array, Mask, Rows
 
 SHARES = ("sensitivity", "specificity", "precision")
 
@@ -81,6 +81,32 @@ class ClassUse:
     intervals: Mapping[str, Interval]
 
 
+def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
+    """What rows that stop at some places are charged, by sensor, and what they acquire.
+
+    Parameters
+    ----------
+    policy : Policy
+    place : ndarray of shape (n_rows,)
+    prices : ndarray of shape (n_rows, n_sensors) or None
+
+    Returns
+    -------
+    spend : ndarray of shape (n_rows, n_sensors)
+    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    """
+    sensors = policy.sensors
+    spend = np.zeros((len(place), len(sensors)))
+    acquired = np.zeros(spend.shape, dtype=bool)
+    for at in np.unique(place):
+        rows = np.flatnonzero(place == at)
+        own = None if prices is None else prices[rows]
+        for name, price in path_bill(policy.paths[at], sensors, own).items():
+            spend[rows, sensors.index(name)] = price
+            acquired[rows, sensors.index(name)] = True
+    return spend, acquired
+
+
 class Tally:
     """Rows that a policy was followed for, with their answers and bills.
 
@@ -112,7 +138,7 @@ class Tally:
         self.belief = walk.posterior()
         self.answer = answer = policy.loss.answer(self.belief)
         prices = walk.prices
-        self.spend, self.acquired = self._bills(prices)
+        self.spend, self.acquired = bills(policy, self.place, prices)
         self.cost = self.spend.sum(axis=1)
         everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
         self.everything = np.broadcast_to(everything, len(truth))
@@ -121,20 +147,6 @@ class Tally:
         loss = losses_of(policy, walk.table, truth, self.referred, self.belief)
         total = loss + policy.cost_weight * self.cost
         self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
-
-    def _bills(self, prices: Array | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Price that each sensor charges each row, and which are acquired."""
-        sensors = self.policy.sensors
-        spend = np.zeros((len(self.place), len(sensors)))
-        acquired = np.zeros(spend.shape, dtype=bool)
-        for place in np.unique(self.place):
-            rows = np.flatnonzero(self.place == place)
-            own = None if prices is None else prices[rows]
-            bill = path_bill(self.policy.paths[place], sensors, own)
-            for name, price in bill.items():
-                spend[rows, sensors.index(name)] = price
-                acquired[rows, sensors.index(name)] = True
-        return spend, acquired
 
     def mean(self, rows: Any = slice(None)) -> list[float]:
         """Mean of every measure over some rows; NaN over none."""
