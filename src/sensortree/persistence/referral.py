@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from sensortree.exceptions import ModelFileError
+from sensortree.persistence.about import MAX_ROWS
 from sensortree.persistence.fields import Fields, numbers
-from sensortree.sensors.referral import Referral
+from sensortree.sensors.referral import Promise, Referral
 
 
 def write_referral(referral: Referral | None) -> dict[str, Any]:
@@ -19,6 +21,7 @@ def write_referral(referral: Referral | None) -> dict[str, Any]:
             "by_class": None if by_class is None else numbers(by_class),
             "column": referral.column,
             "least_confidence": float(referral.least_confidence),
+            "promise": None if referral.promise is None else asdict(referral.promise),
         }
     }
 
@@ -45,5 +48,16 @@ def read_referral(problem: Fields, n_classes: int, n_columns: int) -> Referral |
         raise ModelFileError(
             f"{found.place('least_confidence')} must be a probability, got {least:g}."
         )
+    promise = _read_promise(found.child("promise")) if found.has("promise") else None
+    found.optional("promise")
     found.end()
-    return Referral(by_class, column, least)
+    return Referral(by_class, column, least, promise)
+
+
+def _read_promise(found: Fields) -> Promise:
+    shares = {name: found.number(name, least=0.0) for name in ("error", "confidence")}
+    counts = {
+        name: found.integer(name, 0, MAX_ROWS) for name in ("rows", "answered", "wrong")
+    }
+    found.end()
+    return Promise(shares["error"], shares["confidence"], **counts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sensortree.policy.measures import Interval, wilson
+from sensortree.sensors.referral import Promise
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
 
@@ -32,6 +33,8 @@ class ReferralUse:
         Its 95 % interval, by Wilson.
     guess_error : float
         Share of wrong best guesses among the rows that are handed over; NaN if none is.
+    promise : Promise or None
+        What was promised of the others; see `guarantee_error`.
     """
 
     share: float
@@ -39,6 +42,7 @@ class ReferralUse:
     error: float
     error_interval: Interval
     guess_error: float
+    promise: Promise | None = None
 
     def __str__(self) -> str:
         said = f"handed over to a person: {self.share:.1%} of the rows"
@@ -51,7 +55,7 @@ class ReferralUse:
             said += (
                 f"; best guesses for those handed over err in {self.guess_error:.1%}"
             )
-        return said
+        return said if self.promise is None else f"{said}\n{self.promise}"
 
 
 def losses_of(
@@ -84,7 +88,11 @@ def person_costs(policy: Policy, table: Table, truth: Rows) -> Array | None:
 
 
 def referral_use(
-    referred: Mask, costs: Array | None, wrong: Mask, weight: Array
+    referred: Mask,
+    costs: Array | None,
+    wrong: Mask,
+    weight: Array,
+    promise: Promise | None = None,
 ) -> ReferralUse:
     """Add up what handing over came to.
 
@@ -96,6 +104,7 @@ def referral_use(
     wrong : ndarray of bool of shape (n_rows,)
         Whether its answer, or best guess, is wrong.
     weight : ndarray of shape (n_rows,)
+    promise : Promise, default=None
     """
 
     def share_of(values: Mask, among: Mask) -> float:
@@ -112,4 +121,5 @@ def referral_use(
         share_of(wrong, ~referred),
         wilson(wrong[~referred], weight[~referred]),
         share_of(wrong, referred),
+        promise,
     )

@@ -163,7 +163,13 @@ class Tally:
         rows = self.counted
         costs = None if self.person is None else self.person[rows]
         wrong = self.measures[rows, 0] > 0
-        return referral_use(self.referred[rows], costs, wrong, self.weight[rows])
+        return referral_use(
+            self.referred[rows],
+            costs,
+            wrong,
+            self.weight[rows],
+            self.policy.referral.promise,
+        )
 
     def sensor_uses(self) -> Iterable[SensorUse]:
         """Use of every sensor, in the declared order."""

@@ -16,6 +16,36 @@ from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What is promised of those who are answered, and by which rows that was proved.
+
+    Attributes
+    ----------
+    error : float
+        Share of wrong answers at most.
+    confidence : float
+        Probability of rows that prove no such promise wrongly.
+    rows : int
+        Rows that were set aside.
+    answered, wrong : int
+        How many of them are answered, and how many of those wrongly.
+    """
+
+    error: float
+    confidence: float
+    rows: int
+    answered: int
+    wrong: int
+
+    def __str__(self) -> str:
+        return (
+            f"promised: an error of at most {self.error:g} of those who are answered, with "
+            f"confidence {self.confidence:g}, by {self.rows} rows set aside "
+            f"({self.wrong} wrong of {self.answered} answered)"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Referral:
     """What handing over costs, and who is handed over beside those the tree sends there.
@@ -29,11 +59,14 @@ class Referral:
         Position of the column of X that holds what each example costs.
     least_confidence : float
         An answer whose probability is below it is handed over too.
+    promise : Promise or None
+        What `guarantee_error` has proved of the others.
     """
 
     by_class: Array | None = None
     column: int | None = None
-    least_confidence: float = field(default=0.0)
+    least_confidence: float = 0.0
+    promise: Promise | None = field(default=None, metadata={"digest": "never"})
 
     @property
     def priced(self) -> bool:
