@@ -253,6 +253,7 @@ class Session:
             self._failures(),
             policy.labels,
             self._around,
+            policy.hands_over_one(end, proba),
         )
 
     def _failures(self) -> dict[str, str | None]:
@@ -288,8 +289,12 @@ class Session:
                 self._allowance.prices,
             )
         if self._end is not None:
-            proba = evidence.posterior(places[self._end])[0]
-            return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why, classes)
+            proba = evidence.posterior(places[self._end])
+            refers = self._allowance.route.hands_over_one(self._end, proba)
+            stop = Step(
+                "stop", None, (), (), 0.0, self.spent, 0.0, proba[0], why, classes
+            )
+            return stop._replace(referred=refers)
         sensor = self._pending[0]
         return Step(
             "acquire",
