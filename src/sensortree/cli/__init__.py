@@ -11,7 +11,7 @@
      │   └─ doubts       what speaks against a column as a sensor
      ├─ sensors_file     reads sensors.toml
      ├─ data_file        columns of a CSV (csv_file) or Parquet file
-     │   └─ cells, dates     what cells say; layout: what somebody says about them
+     │   └─ layout           what somebody says about its cells
      ├─ options          arguments that several commands share
      └─ console          what is printed, written and shown meanwhile
 

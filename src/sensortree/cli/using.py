@@ -18,6 +18,7 @@ from sensortree.exceptions import DataError
 
 if TYPE_CHECKING:
     from sensortree.cli.data_file import DataFile
+    from sensortree.cli.models import Labels
     from sensortree.persistence.saved import SavedModel
 
 INCOMPLETE = 3  # exit code: done, but for rows that cannot be used
@@ -28,6 +29,9 @@ def evaluate(
     model: options.Model,
     data: options.Data,
     target: options.Learned = None,
+    log: options.Log = None,
+    id_column: options.Id = "id",
+    label_influenced_buying: options.LabelInfluencedBuying = False,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
@@ -38,21 +42,67 @@ def evaluate(
     """Report what a model spends on a table, and what it gets right."""
     from sensortree.cli.data_file import read_data
     from sensortree.cli.layout import Layout
+    from sensortree.cli.logs import read_log
     from sensortree.cli.models import open_model, rows_as_lines
 
     policy = open_model(model, strict)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    rows, X, y, problems = _answered(policy, table, target)
     if data.name == policy.about_.data:
         say(
             f"the model was learned from a file of this name, {data.name}; if it is the "
             f"same, expect less of new rows.",
             "warning",
         )
+    if log is not None:
+        _evaluate_log(
+            policy,
+            table,
+            target,
+            read_log(log, table, policy.sensors_.names, id_column),
+            label_influenced_buying,
+            as_json,
+        )
+        return
+    rows, X, y, problems = _answered(policy, table, target)
     with working("evaluate"), rows_as_lines(table, rows):
         report = policy.report(X, y)
     document = {**report.to_dict(), "rows_left_out": len(table) - len(y)}
     emit("evaluate", document, str(report), as_json)
+    if problems:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _evaluate_log(
+    model: SavedModel,
+    table: DataFile,
+    target: str | None,
+    acquired: Any,
+    label_influenced_buying: bool,
+    as_json: bool,
+) -> None:
+    """Report what a model would have spent on rows for which another rule bought."""
+    from sensortree.cli.logs import unreadable_and_bought
+    from sensortree.cli.models import bad_prices, labels_for, rows_as_lines, table_for
+    from sensortree.logs import evaluate_from_log
+
+    read, labels = table_for(model, table), labels_for(model, table, target)
+    found = {
+        **unreadable_and_bought(model, read, acquired),
+        **bad_prices(model, read),
+        **table.broken,
+    }
+    usable, problems = _usable(table, labels, found, (*table.notes, *read.notes))
+    rows = labels.rows[usable]
+    with working("evaluate"), rows_as_lines(table, rows.tolist()):
+        judged = evaluate_from_log(
+            model,
+            read.X[rows],
+            labels.classes[usable],
+            acquired=acquired[rows],
+            label_influenced_buying=label_influenced_buying,
+        )
+    document = {**judged.to_dict(), "rows_left_out": len(table) - len(rows)}
+    emit("evaluate-log", document, str(judged), as_json)
     if problems:
         raise typer.Exit(INCOMPLETE)
 
@@ -100,22 +150,30 @@ def _answered(
     model: SavedModel, table: DataFile, target: str | None
 ) -> tuple[list[int], Any, Any, dict[int, str]]:
     """Rows with a right answer that can be used, their answers; and why not others."""
-    import numpy as np
-
     from sensortree.cli.models import labels_for, problems_of, table_for
 
     read, labels = table_for(model, table), labels_for(model, table, target)
     found = problems_of(model, table, read)
+    usable, problems = _usable(table, labels, found, (*table.notes, *read.notes))
+    rows = labels.rows[usable]
+    return rows.tolist(), read.X[rows], labels.classes[usable], problems
+
+
+def _usable(
+    table: DataFile, labels: Labels, found: Mapping[int, str], notes: Iterable[str]
+) -> tuple[Any, dict[int, str]]:
+    """Which labelled rows have no problem; problems of rows that have a class are told."""
+    import numpy as np
+
     asked = {*labels.rows.tolist(), *labels.unknown}
     problems = {**labels.unknown, **{r: why for r, why in found.items() if r in asked}}
-    _tell(table, (*table.notes, *read.notes), problems)
+    _tell(table, notes, problems)
     if labels.n_empty:
         say(f"{labels.n_empty} rows are left out: their {labels.target} is empty.")
     usable = ~np.isin(labels.rows, list(problems))
     if not usable.any():
         raise DataError(f"{table.path}: no row is left that can be used.")
-    rows = labels.rows[usable]
-    return rows.tolist(), read.X[rows], labels.classes[usable], problems
+    return usable, problems
 
 
 def _tell(table: DataFile, notes: Iterable[str], problems: Mapping[int, str]) -> None:
@@ -343,7 +401,7 @@ def inspect(model: options.Model, as_json: options.Json = False) -> None:
 def described(model: Any) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
-    seen = policy.reader.seen
+    seen, outages, curve = policy.reader.seen, model.outage_report_, model.curve_
     listed = [
         {
             "sensor": name,
@@ -374,6 +432,10 @@ def described(model: Any) -> dict[str, Any]:
         "tree_text": str(model.tree_),
         "certificate": model.certificate_,
         "decisions": model.decision_report_,
+        "outages": outages.to_dict() if outages is not None else None,
+        "outages_text": "" if outages is None else str(outages),
+        "curve": None if curve is None else curve.to_dict(),
+        "curve_text": "" if curve is None else f"{curve}\n{model.chosen_}",
         "digest": policy.digest,
     }
 
@@ -413,9 +475,16 @@ def _described_text(document: dict[str, Any]) -> str:
             f"{'none' if cap is None else format(cap, 'g')}; "
             f"{_mistakes_text(document)}",
             f"certificate of the linear program: {certificate}",
+            *_part("if a sensor cannot be had (risk)", document["outages_text"]),
+            *_part("picked from, on held-out folds", document["curve_text"]),
             f"digest: {document['digest']}",
         ]
     )
+
+
+def _part(title: str, text: str) -> list[str]:
+    """A part with its heading; none if there is nothing to say."""
+    return [f"\n{title}:", text, ""] if text else []
 
 
 def _mistakes_text(document: dict[str, Any]) -> str:

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from sensortree.curves.choice import Choice, check_targets, choose
 from sensortree.curves.curve import (
     FIRST_POINTS,
     POINTS,
-    TradeoffCurve,
     automatic_grid,
     first_weights,
     measured_curve,
@@ -32,6 +30,8 @@ from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.timing import FitReport
+from sensortree.policy.choice import Choice, check_targets, choose
+from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
 
 # Points put between the last that meets a target and the first that does not, on held-out

@@ -14,7 +14,6 @@ from sensortree.estimators.base import (
     StrOptions,
 )
 from sensortree.learning.calibrating import CalibrationReport
-from sensortree.learning.detours import OutageReport
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -27,6 +26,7 @@ from sensortree.learning.joint import (
 from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.timing import FitReport
+from sensortree.policy.outages import OutageReport
 from sensortree.program import SOLVERS, Certificate
 
 
@@ -142,7 +142,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
-          the rows that are held out ask for. Subsets are compared by one booster that was
+          the rows that are held out ask for. A category of 5 levels or more is one column
+          to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
         Calibrate every leaf classifier by itself, on all examples, as
@@ -238,7 +239,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Where the time of the fit went; print it. It is not saved with the model.
     outage_report_ : OutageReport or None
         What the outage of each sensor costs, without a detour and on it; print it. None
-        with ``outages=False``. It is not saved with the model; the detours are.
+        with ``outages=False``.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     training_cost_ : float

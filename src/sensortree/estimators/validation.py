@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -25,6 +26,7 @@ from sensortree.leaves.rows import (
     assign_folds,
     folds_of_splits,
     frequent_readings,
+    order_of_rows,
 )
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.sensors.declaration import resolve_sensors
@@ -87,8 +89,8 @@ def read_rows(
     read = [blocks[sensor] for sensor in in_X]
     varying = [sensor for sensor in in_X if sensor in sensors.varying]
     own = np.empty((len(rows), 0)) if paid is None else paid[:, varying]
-    values = np.hstack([*read, own, codes[:, None], fold[:, None]])
-    order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
+    columns = (column for block in [*read, own] for column in block.T)
+    order = order_of_rows(chain(columns, [codes, fold, weight]), len(rows))
     blocks = [block[order] for block in blocks]
     codes, fold = codes[order], fold[order]
     readings = np.hstack(blocks)

@@ -115,7 +115,7 @@ def leaves_of(
     task = settings.calibration, settings.n_jobs
     if settings.classifier != "auto":
         return _leaves(rows, settings.classifier, *task, watch), None
-    with watch.stage("leaf classifiers"):
+    with watch.stage("leaf choice"):
         judged, report = choose_leaf(rows, settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(CLASSIFIERS[report.choice])
@@ -243,8 +243,9 @@ def unexplained(
         differs = np.eye(len(rows.classes))[rows.y] - best.said[subset]
         if len(rows.classes) == 2:  # the same twice
             differs = differs[:, 1:]
-        X, rest = rows.features(subset), weight[fold[first] != out]
-        said = boosted_numbers(X[train], differs[train], rest, X[first[test]])
+        X, rest = rows.coded(subset), weight[fold[first] != out]
+        new = X.take(first[test])
+        said = boosted_numbers(X.take(train), differs[train], rest, new)
         seen += (said * differs[first[test]]).sum(axis=1)
     seen *= weight[test]
     error = float(seen.std() / np.sqrt(len(seen)))
@@ -351,7 +352,7 @@ def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     n_trees = ROUNDS * n_outputs * n_subsets * (n_folds + 1)
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
-    width = share * sum(block.shape[1] for block in rows.blocks)
+    width = share * sum(block.shape[1] for block in rows.coded_blocks)
     return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
 
 
@@ -374,11 +375,15 @@ def judge_kind(
     assert engine is not None  # every kind has one
     found = Judged()
     for subset in subsets:
-        X = rows.features(subset)
-        if isinstance(engine, BoostedEngine) and len(folds) < len(engine.folds):
-            found.said[subset], _ = engine.judge_some(X, folds)
-            continue
-        found.said[subset], found.starts[subset] = engine.judge(X)
+        if isinstance(engine, BoostedEngine):
+            X = rows.coded(subset)
+            if len(folds) < len(engine.folds):
+                found.said[subset], _ = engine.judge_some(X, folds)
+                continue
+            found.said[subset], found.starts[subset] = engine.judge(X)
+        else:
+            readings = rows.features(subset)
+            found.said[subset], found.starts[subset] = engine.judge(readings)
         found.posteriors[subset] = found.said[subset]
     return found
 

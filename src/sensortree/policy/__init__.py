@@ -17,9 +17,12 @@
     steps, reasons, values   what a session answers, why, and what is given to it
     meanings      which column a decision feature is about;  sentences  all in plain words
     baselines     what it is compared with
-    report        what a policy spent;  compared  beside its baselines
+    tally         answers and bills, added up;  report  what a policy spent
+    compared      the same beside its baselines;  limited  with less to spend
+    outages       what becomes of examples if a sensor cannot be had
     rules         who takes a way, in one condition;  page  all for the page of a report
     measures      shares, ranks and means with intervals;  report_text  all as text
+    tradeoff      `TradeoffCurve`: error against cost;  choice  a point of it
     about         what a model is about: unit, target, date, held-out score
     interface     the questions that every fitted or loaded model answers
     digest        one digest of all that a policy's answers depend on

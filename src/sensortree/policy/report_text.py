@@ -11,7 +11,8 @@ from sensortree.text import aligned
 
 if TYPE_CHECKING:
     from sensortree.policy.compared import BaselineUse
-    from sensortree.policy.report import ClassUse, CostReport
+    from sensortree.policy.report import CostReport
+    from sensortree.policy.tally import ClassUse
 
 WIDEST = 12  # classes whose confusion is printed as a table
 OFTEN = 8  # of more classes, the confusions that are listed

@@ -21,7 +21,7 @@ from starlette.routing import Match
 
 from sensortree._version import __version__
 from sensortree.exceptions import SensorTreeError
-from sensortree.policy.policy import Policy
+from sensortree.persistence.saved import SavedModel
 from sensortree.service import ledger, metrics, pages, schemas, sessions, watch
 from sensortree.service.database import Change, Writer, open_to_read, storage_error
 from sensortree.service.gate import OPEN, OUR_FAULT, Gate
@@ -275,9 +275,10 @@ def _add_models(app: FastAPI, service: Service) -> None:
         name: schemas.ModelName, wanted: schemas.StepRequest, caller: Asker
     ) -> Response:
         """Say what to do next by what is known; nothing is kept."""
-        policy = service.model(name).policy
+        model = service.model(name)
+        policy = model.policy
         found = policy.step(
-            wanted.known,
+            model.as_written(wanted.known),
             unavailable=wanted.unavailable,
             limit=wanted.limit,
             prices=wanted.prices,
@@ -304,9 +305,9 @@ def _add_models(app: FastAPI, service: Service) -> None:
         if len(wanted.rows) > service.limits.rows:
             said = f"more than {service.limits.rows:,} rows; send fewer at a time."
             raise RefusedError(422, "rows", said)
-        policy = service.model(name).policy
+        saved = service.model(name).saved
         found = await run_in_threadpool(
-            lambda: [_answer(policy, *row) for row in enumerate(wanted.rows)]
+            lambda: [_answer(saved, *row) for row in enumerate(wanted.rows)]
         )
         return answered({"answers": found})
 
@@ -322,7 +323,8 @@ def _add_models(app: FastAPI, service: Service) -> None:
         saved = service.model(name).saved
         columns = saved.sensors_.column_names
         _check_columns(wanted.values, columns)
-        row = [wanted.values.get(column) for column in columns]
+        values = saved.written_.of_columns(wanted.values)
+        row = [values.get(column) for column in columns]
         filled = np.array([np.nan if v is None else v for v in row], dtype=object)
         found = await run_in_threadpool(saved.explain, filled)
         return answered(plain(found.to_dict()))
@@ -338,14 +340,16 @@ def _check_columns(values: dict[str, Any], columns: tuple[str, ...]) -> None:
             )
 
 
-def _answer(policy: Policy, number: int, row: schemas.Example) -> dict[str, Any]:
+def _answer(saved: SavedModel, number: int, row: schemas.Example) -> dict[str, Any]:
     """Buy what the model asks for of a row that is there, and decide."""
+    policy = saved.policy_
     _check_columns(row.values, policy.sensors.column_names)
 
     def look_up(sensor: str, columns: tuple[str, ...]) -> Any:
         if not any(column in row.values for column in columns):
             return None  # cannot be had
-        return {column: row.values.get(column) for column in columns}
+        told = {column: row.values.get(column) for column in columns}
+        return saved.as_written(sensor, told)
 
     try:
         return policy.acquire(look_up, limit=row.limit, prices=row.prices).to_dict()
