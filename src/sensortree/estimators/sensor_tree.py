@@ -13,6 +13,7 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
+from sensortree.learning.calibrating import CalibrationReport
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -77,6 +78,14 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         What an example of each class counts in the risk, 1 for those not named: short for
         a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
         a whole. Decisions and answers change; probabilities stay those of the data.
+    refer_cost : float, dict of class to float, or str, default=None
+        What it costs to hand an example over to a person, in the unit of the risk: wrong
+        answers, or money with a `mistake_cost` or a `loss`. It adds that exit wherever the
+        tree can stop; decisions learn when to take it, by the same program. A dict says
+        it for each true class; a string names the column of X that holds what each
+        example costs, which a sensor of cost 0 reads, so that decisions see it. `predict`
+        still gives the best guess; `referred` says who is handed over. None hands over
+        nobody.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
@@ -135,9 +144,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "auto": quadratic rather than linear if products of readings clearly tell more
           where the rows of a small tree stop; "boosted" if its held-out log-loss is
           clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained. Below 500 distinct rows, or where it would take out of
-          proportion long, "boosted" is not compared; where readings are missing that no
-          transformer fills in, it is the only one. `leaf_report_` says what was compared.
+          leaves unexplained, and where a category has 5 levels or more. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
@@ -145,7 +155,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
           to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
-        Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
+        Calibrate every leaf classifier by itself, on all examples, as
+        CalibratedClassifierCV does.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
@@ -192,6 +203,13 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         worse, by more than a standard error, on rows that decisions were not learned
         from: of what is equally good, the cheapest is taken. A tree of your own keeps its
         leaves. False keeps the decisions as they are, as published.
+    calibrate_leaves : bool, default=True
+        Put the probabilities of each leaf right, by a temperature and a bias for each
+        class, on the training examples that reach it: where that clearly lowers their
+        log-loss on folds that it was not learned from, and does not raise the risk there.
+        Leaves that few examples reach change little. Answers may change by it, ways and
+        costs do not. `calibration_report_` says what was compared. Without `cv` there is
+        nothing to learn it from.
     outages : "auto" or bool, default="auto"
         Learn detours for examples that a sensor which cannot be had would hold up: trees
         without it, of which each is taken if its risk on held-out rows is lower than that
@@ -220,6 +238,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         leaf, and which was kept.
     leaf_report_ : LeafReport or None
         Which kind of leaf "auto" took, and why; None if it was named.
+    calibration_report_ : CalibrationReport or None
+        How leaves were calibrated, and why; print it. None with
+        ``calibrate_leaves=False``, and where nothing was held out.
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
@@ -267,6 +288,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
 
     certificate_: Certificate
     decision_report_: DecisionReport
+    calibration_report_: CalibrationReport | None
     fit_report_: FitReport
     outage_report_: OutageReport | None
     fallback_leaf_: int | None
@@ -280,6 +302,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "l1": [Interval(Real, 0, None, closed="left")],
         "fallback": ["boolean"],
+        "calibrate_leaves": ["boolean"],
         "outages": [StrOptions({"auto"}), "boolean"],
     }
 
@@ -293,6 +316,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -312,6 +336,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        calibrate_leaves: bool = True,
         outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -324,6 +349,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves
@@ -343,6 +369,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
         self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -376,6 +403,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "l2": 0.0,
             "l1": 0.0,
             "fallback": False,
+            "calibrate_leaves": False,
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})

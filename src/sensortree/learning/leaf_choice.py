@@ -37,7 +37,7 @@ from sensortree.types import Array, Rows
 
 # From simple to complex.
 KINDS = ("linear", "logistic2", "boosted")
-# Columns of the larger subset, unless one sensor has more.
+# Columns of the larger subset, unless one sensor has more; a category is one.
 WIDE = 32
 # Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
@@ -180,7 +180,10 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         if kind != "boosted"
     }
     if "boosted" in kinds:
-        seen = unexplained(judged, rows, fold, folds[0], subsets)
+        # Of many levels others learn noise. Who then looks at what they leave unexplained
+        # of a level sees the opposite of what its other rows say.
+        sure = has_categories(rows, subsets)
+        seen = np.inf if sure else unexplained(judged, rows, fold, folds[0], subsets)
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
             judged["boosted"] = judge_kind("boosted", rows, fold, folds, subsets)
@@ -218,6 +221,11 @@ def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
         "logistic2": f"tells no more where a tree stops: products of readings lower "
         f"the loss by {lead:.1f} standard errors, more than {asked:g} is asked for"
     }
+
+
+def has_categories(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
+    """Whether trees would split by sets of levels somewhere."""
+    return any(rows.coded(subset).coding.levels for subset in subsets)
 
 
 def unexplained(
@@ -274,7 +282,7 @@ def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]
     market = rows.market(max_cost)
     told = [information(block, rows.y, rows.weight) for block in rows.blocks]
     width = dict(
-        zip(rows.sensors.names, [b.shape[1] for b in rows.blocks], strict=True)
+        zip(rows.sensors.names, [b.shape[1] for b in rows.coded_blocks], strict=True)
     )
     known = market.free()
     nested = [known] if known else []
