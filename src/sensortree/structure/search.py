@@ -122,7 +122,7 @@ class StructureSearch:
         """What growth learns from: losses and scores of the screen."""
         subsets = self.subsets
         return Evidence(
-            subsets.screened,
+            subsets.screened_each,
             subsets.features,
             len(subsets.names),
             subsets.cost,
@@ -152,6 +152,7 @@ class StructureSearch:
             data.loss.stakes(len(data.classes))[data.y[rows]],
             self.out_of_time,
             self.breadth,
+            subsets.weighed(cost_weight),
         )
 
 
@@ -223,7 +224,7 @@ def backward(
     others = [j for j in range(len(subsets.names)) if j not in root]
     rows, weight = data.distinct()
     order = elimination_order(
-        [data.blocks[j][rows] for j in others],
+        [data.coded_blocks[j].take(rows) for j in others],
         data.y[rows],
         weight,
         np.array([subsets.mean_cost(frozenset((j,)), root) for j in others]),
