@@ -86,7 +86,8 @@ def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
     X, y, _ = where_to_look(300)
     wide = shop_of(X, y)
     grow_branches(wide, 8, frozenset())
-    afresh, again = replace(wide, share=0.5, weighed={}), replace(wide, share=0.5)
+    again = replace(wide, breadth=Breadth(4.0, share=0.5))
+    afresh = replace(again, weighed={})
     _, steps = grow_branches(afresh, 8, frozenset())
     before = len(wide.weighed)
     assert steps
