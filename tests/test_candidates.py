@@ -36,6 +36,30 @@ def test_what_was_trimmed_on_the_same_rows_must_be_clearly_better(lead, winner):
     assert least_validated(found)[0] == winner
 
 
+@pytest.mark.parametrize(("lead", "winner"), [(0.002, "chain"), (0.05, "backward")])
+def test_what_is_doubted_must_be_clearly_better(lead, winner):
+    found = {"chain": risks(0.2, 0.1, 0), "backward": risks(0.2 - lead, 0.1, 1)}
+    assert least_validated(found)[0] == "backward"
+    assert least_validated(found, ("backward",))[0] == winner
+
+
+@pytest.mark.parametrize(
+    ("few", "n_leaves", "compared"),
+    [(150, 4, True), (149, 4, False), (150, 6, False)],
+)
+def test_a_backward_chain_is_compared_where_rows_are_few_and_sensors_many(
+    few, n_leaves, compared, monkeypatch
+):
+    monkeypatch.setattr("sensortree.learning.candidates.FEW_ROWS", few)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6))
+    y = X[:, 0] + X[:, 3] + rng.normal(0, 0.5, 150) > 0
+    model = SensorTreeClassifier(
+        cost_weight=0.01, classifier="linear", n_leaves=n_leaves
+    ).fit(X, y)
+    assert ("backward" in model.structure_report_.validated) == compared
+
+
 @pytest.mark.parametrize(("lead", "winner"), [(0.002, "cascade"), (0.05, "chain")])
 def test_an_order_that_was_not_learned_is_left_for_what_is_clearly_better(lead, winner):
     found = {"chain": risks(0.2 - lead, 0.1, 0), "cascade": risks(0.2, 0.1, 1)}
