@@ -222,6 +222,10 @@ KINDS = {
     "price column": _price_column,
     "prices beside": _prices_beside,
     "alternating": _alternating,
+    "referral": lambda: _binary(refer_cost=0.05),
+    "referral by class": lambda: _iris(
+        refer_cost={0: 0.05, 1: 0.02, 2: 0.03}, cost_weight=0.0
+    ),
     "calibrated, sigmoid": lambda: _binary(calibration="sigmoid"),
     "calibrated, isotonic": lambda: _iris(calibration="isotonic"),
     "calibrated, temperature": lambda: _iris(calibration="temperature"),

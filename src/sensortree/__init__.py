@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from sensortree.policy.about import About, HeldOut
     from sensortree.policy.choice import Choice
     from sensortree.policy.explanation import Explanation
+    from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
     from sensortree.policy.reasons import Reason
@@ -157,6 +158,7 @@ __all__ = [
     "cost_adjusted_scorer",
     "evaluate_from_log",
     "exhaustive_tree",
+    "guarantee_error",
     "load",
     "save",
     "to_page",
@@ -210,6 +212,7 @@ _HOME = {
     "cost_adjusted_scorer": "curves.scorers",
     "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
+    "guarantee_error": "policy.guarantee",
     "load": "persistence",
     "save": "persistence",
     "to_page": "page",

@@ -77,8 +77,8 @@ class SensorTreeClassifierCV(
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, risk, mistake_cost, loss, class_weight, max_cost, structure, n_leaves, \
-            n_exact, max_time, improve, root_sensors, classifier, calibration, \
+    costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
+            n_leaves, n_exact, max_time, improve, root_sensors, classifier, calibration, \
             savings, errors, decision_features, refine, solver, tol, l2, l1, \
             fallback, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
@@ -131,6 +131,7 @@ class SensorTreeClassifierCV(
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -164,6 +165,7 @@ class SensorTreeClassifierCV(
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

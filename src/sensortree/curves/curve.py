@@ -197,7 +197,7 @@ def measured_curve(
         [m.error for _, m in measured],
         [m.cost for _, m in measured],
         folds.weight,
-        measure=folds.data.loss.name,
+        measure=folds.data.loss_name,
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,

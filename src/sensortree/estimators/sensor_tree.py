@@ -77,6 +77,14 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         What an example of each class counts in the risk, 1 for those not named: short for
         a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
         a whole. Decisions and answers change; probabilities stay those of the data.
+    refer_cost : float, dict of class to float, or str, default=None
+        What it costs to hand an example over to a person, in the unit of the risk: wrong
+        answers, or money with a `mistake_cost` or a `loss`. It adds that exit wherever the
+        tree can stop; decisions learn when to take it, by the same program. A dict says
+        it for each true class; a string names the column of X that holds what each
+        example costs, which a sensor of cost 0 reads, so that decisions see it. `predict`
+        still gives the best guess; `referred` says who is handed over. None hands over
+        nobody.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
@@ -294,6 +302,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -325,6 +334,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

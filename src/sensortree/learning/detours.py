@@ -41,7 +41,7 @@ from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
 from sensortree.program.routing import RoutingProblem
 from sensortree.sensors.market import within
-from sensortree.structure import prune
+from sensortree.structure import prune, with_exits
 from sensortree.structure.search import run_search
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -270,7 +270,8 @@ def outage_without(turned: HeldUp) -> Outage:
     reachable = np.broadcast_to(reachable, more.shape)
     if policy.max_cost is not None:
         reachable = reachable & within(spent + more, policy.max_cost)
-    risk = turned.losses([Leaf(frozenset())])[:, 0]  # of who turns at the start
+    start = Leaf(frozenset(), refers=False)
+    risk = turned.losses([start])[:, 0]  # of who turns at the start
     for node in np.unique(turned.node[turned.node != START]):
         here = np.flatnonzero(turned.node == node)
         best = best_place(policy, int(node), more[here], reachable[here])
@@ -391,14 +392,15 @@ def trees_without(
             progress=prepared.progress.part(),
         )
         root = frozenset(map(sensors.index, top.sensors - gone))
-        yield run_search(search, "chain", settings.cost_weight, root)[0]
+        chain = run_search(search, "chain", settings.cost_weight, root)[0]
+        yield with_exits(chain) if prepared.leaves.data.may_refer else chain
 
 
 def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
     """A vertex without some sensors; a decision between the same ways is none."""
     known = vertex.sensors - gone
     if isinstance(vertex, Leaf):
-        return Leaf(known)
+        return Leaf(known, vertex.refers)
     sides = reduced(vertex.negative, gone), reduced(vertex.positive, gone)
     if sides[0] == sides[1]:
         return sides[0]

@@ -17,6 +17,7 @@ from sensortree.sensors.levels import levels_of
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader, together
+from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Mask, Rows
 
@@ -57,6 +58,12 @@ class TrainingRows:
         Whether a row's readings are those of many rows.
     target : str
         Name of what is predicted; "" if it has none.
+    referral : Referral or None
+        What it costs to hand an example over to a person; None if nobody is.
+    refer_costs : ndarray of shape (n_samples, n_classes) or None
+        What it costs to hand over each example if it is of each class.
+    may_refer : bool
+        Whether handing over may ever cost less than an answer.
     """
 
     reader: SensorReader
@@ -71,6 +78,9 @@ class TrainingRows:
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     frequent: Mask = field(default_factory=lambda: np.empty(0, bool))
     target: str = ""
+    referral: Referral | None = None
+    refer_costs: Array | None = None
+    may_refer: bool = False
 
     @property
     def sensors(self) -> SensorSet:
@@ -88,7 +98,52 @@ class TrainingRows:
             prices=None if self.prices is None else self.prices[rows],
             rows=self.rows[rows],
             frequent=self.frequent[rows],
+            refer_costs=None if self.refer_costs is None else self.refer_costs[rows],
         )
+
+    def judge(self, posterior: Array) -> Array:
+        """What answers by these probabilities lose, (n_samples,)."""
+        return self.loss.judge(self.y, posterior)
+
+    def handed_over(self) -> Array:
+        """What it costs to hand each example over, (n_samples,)."""
+        assert self.refer_costs is not None  # examples may be handed over
+        return np.asarray(self.refer_costs[np.arange(len(self.y)), self.y])
+
+    def stopped(self, posterior: Array) -> Array:
+        """What stopping costs: as `judge`, or less where examples may be handed over.
+
+        By Chow's rule, who is expected to lose more by the answer than by being handed
+        over is handed over.
+        """
+        lost = self.judge(posterior)
+        if not self.may_refer:
+            return lost
+        assert self.refer_costs is not None  # examples may be handed over
+        person = (posterior * self.refer_costs).sum(axis=1)
+        doubted = self.loss.expect(posterior, posterior) > person
+        return np.where(doubted, self.handed_over(), lost)
+
+    def own_refer_costs(self) -> Array:
+        """What a column says that handing over costs, (n_samples, 1), or (n_samples, 0)."""
+        if self.referral is None or self.referral.column is None:
+            return np.empty((len(self.y), 0))
+        assert self.refer_costs is not None  # there is a referral
+        return np.asarray(self.refer_costs[:, :1])
+
+    @property
+    def loss_name(self) -> str:
+        """What the mean of what is lost is called; errors and persons are a "loss"."""
+        if self.may_refer and self.loss.plain:
+            return "loss"
+        return self.loss.name
+
+    @property
+    def largest_loss(self) -> float:
+        """The most that stopping can cost."""
+        if self.refer_costs is None:
+            return self.loss.largest
+        return max(self.loss.largest, float(self.refer_costs.max()))
 
     def market(self, max_cost: float | None) -> Market:
         """What may be bought at what price."""
@@ -125,7 +180,8 @@ class TrainingRows:
 
     @cached_property
     def _distinct(self) -> tuple[Rows, Array]:
-        ends = [self.varying_prices(), self.y[:, None], self.fold[:, None]]
+        own = [self.varying_prices(), self.own_refer_costs()]
+        ends = [*own, self.y[:, None], self.fold[:, None]]
         columns = (column for block in [*self.blocks, *ends] for column in block.T)
         first = first_of_runs(columns, len(self.y))
         return first, np.add.reduceat(self.weight, first)

@@ -26,6 +26,7 @@ from sensortree.persistence.problem import (
     write_sensors,
 )
 from sensortree.persistence.reading import read_reading, write_reading
+from sensortree.persistence.referral import read_referral, write_referral
 from sensortree.persistence.saved import REPORTS, SavedModel
 from sensortree.persistence.seen import read_seen, write_seen
 from sensortree.persistence.transformers import (
@@ -73,6 +74,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             "cost_weight": float(policy.cost_weight),
             "max_cost": None if policy.max_cost is None else float(policy.max_cost),
             **write_loss(policy.loss),
+            **write_referral(policy.referral),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),
@@ -198,6 +200,7 @@ def read_model(
         else None,
         baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
         about=read_about(fields),
+        referral=read_referral(problem, len(classes), len(columns)),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))

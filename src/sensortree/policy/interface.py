@@ -115,6 +115,21 @@ class PolicyAnswers:
         """
         return self._policy.apply(self._table(X, prices))
 
+    def referred(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Whether each row is handed over to a person, rather than answered.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        referred : ndarray of bool of shape (n_samples,)
+            `predict` gives the best guess for these rows too.
+        """
+        return self._policy.referred(self._table(X, prices))
+
     def acquired(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Which sensors each row acquires.
 

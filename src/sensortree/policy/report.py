@@ -26,6 +26,7 @@ from sensortree.policy.measures import (
     wilson,
 )
 from sensortree.policy.policy import Policy
+from sensortree.policy.referred import ReferralUse
 from sensortree.policy.report_text import report_text
 from sensortree.policy.tally import (
     ClassUse,
@@ -109,6 +110,10 @@ class CostReport:
         ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
         are for this policy, not how it would vary if it were fitted again. Empty if
         `n_bootstrap` was 0.
+    referral : ReferralUse or None
+        ``share`` of rows that are handed over to a person, what that ``cost``, ``error``
+        of the others; None of a model that hands over nobody. `error` counts best guesses
+        for those rows; `loss` and `total` what a person costs, where that is known.
     unseen : tuple of Unseen
         Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
         ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
@@ -151,6 +156,7 @@ class CostReport:
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
     unseen: tuple[Unseen, ...] = ()
+    referral: ReferralUse | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
@@ -234,7 +240,7 @@ def cost_report(
         n_rows=int((weight > 0).sum()),
         **mean,
         cost_weight=policy.cost_weight,
-        has_loss=not policy.loss.plain,
+        has_loss=_has_loss(policy),
         mistake_cost=_mistake_cost(policy),
         unit=policy.about.unit,
         quantiles=_quantiles(rows.cost, rows.weight),
@@ -250,7 +256,14 @@ def cost_report(
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
         unseen=rows.unseen,
+        referral=rows.referral_use(),
     )
+
+
+def _has_loss(policy: Policy) -> bool:
+    """Whether what rows lose is other than the share of wrong answers."""
+    priced = policy.referral is not None and policy.referral.priced
+    return priced or not policy.loss.plain
 
 
 def _mistake_cost(policy: Policy) -> float | None:
@@ -281,7 +294,7 @@ def _intervals(
     between = dict(zip(MEASURES, means, strict=False))
     wrong = rows.measures[rows.counted, 0] > 0
     between["error"] = wilson(wrong, rows.weight[rows.counted])
-    if rows.policy.loss.plain:
+    if not _has_loss(rows.policy):
         between["loss"] = between["error"]
     return {**between, "auroc": area}
 

@@ -22,6 +22,7 @@ def report_text(report: CostReport) -> str:
     """All parts of a report, in the order in which they are asked for."""
     parts = [
         f"{report.n_rows} rows{_counted_in(report)}\n{_summary_text(report)}",
+        "" if report.referral is None else str(report.referral),
         _baselines_text(report),
         _sensors_text(report),
         _leaves_text(report),
@@ -76,7 +77,7 @@ def _leaves_text(report: CostReport) -> str:
             use.place,
             str(use.rows),
             *_shown(use.error, use.loss, use.cost, has_loss=report.has_loss),
-            ", ".join(use.sensors) or "nothing",
+            (", ".join(use.sensors) or "nothing") + (", to a person" * use.refers),
         ]
         for use in report.leaves
     ]

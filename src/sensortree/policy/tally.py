@@ -13,6 +13,12 @@ from sensortree.exceptions import DataError
 from sensortree.policy.batch import Walk
 from sensortree.policy.measures import MEASURES, Interval, wilson
 from sensortree.policy.policy import Policy
+from sensortree.policy.referred import (
+    ReferralUse,
+    losses_of,
+    person_costs,
+    referral_use,
+)
 from sensortree.sensors.seen import merged
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
@@ -35,7 +41,7 @@ class PlaceUse:
 
     `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
     `answers` is the share of its rows that get each answer, `classes` the share that has
-    each class.
+    each class; `refers` says whether they are handed over to a person there.
     """
 
     place: str
@@ -48,6 +54,7 @@ class PlaceUse:
     cost: float
     answers: Mapping[Any, float]
     classes: Mapping[Any, float]
+    refers: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,9 @@ class Tally:
         self.cost = self.spend.sum(axis=1)
         everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
         self.everything = np.broadcast_to(everything, len(truth))
-        loss = policy.loss.judge(truth, self.belief)
+        self.referred = policy.hands_over(self.place, self.belief)
+        self.person = person_costs(policy, walk.table, truth)
+        loss = losses_of(policy, walk.table, truth, self.referred, self.belief)
         total = loss + policy.cost_weight * self.cost
         self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
 
@@ -146,6 +155,21 @@ class Tally:
         if not total:
             return [float("nan")] * len(MEASURES)
         return [float(m) for m in weight @ self.measures[rows] / total]
+
+    def referral_use(self) -> ReferralUse | None:
+        """What handing over came to; None of a policy that hands over nobody."""
+        if self.policy.referral is None:
+            return None
+        rows = self.counted
+        costs = None if self.person is None else self.person[rows]
+        wrong = self.measures[rows, 0] > 0
+        return referral_use(
+            self.referred[rows],
+            costs,
+            wrong,
+            self.weight[rows],
+            self.policy.referral.promise,
+        )
 
     def sensor_uses(self) -> Iterable[SensorUse]:
         """Use of every sensor, in the declared order."""
@@ -171,6 +195,7 @@ class Tally:
                 cost,
                 self._shares(self.answer, here),
                 self._shares(self.truth, here),
+                self.policy.places[place].refers,
             )
 
     def _shares(
