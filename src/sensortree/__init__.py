@@ -25,9 +25,8 @@ from sensortree._version import __version__
 logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
-    from sensortree.curves.choice import Choice
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
-    from sensortree.curves.curve import TradeoffCurve, tradeoff_curve
+    from sensortree.curves.curve import tradeoff_curve
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -78,13 +77,16 @@ if TYPE_CHECKING:
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.about import About, HeldOut
+    from sensortree.policy.choice import Choice
     from sensortree.policy.explanation import Explanation
+    from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
     from sensortree.policy.reasons import Reason
     from sensortree.policy.report import CostReport
     from sensortree.policy.session import Session
     from sensortree.policy.steps import Decision, Step
+    from sensortree.policy.tradeoff import TradeoffCurve
     from sensortree.program import Certificate
     from sensortree.sensors.sensor import Sensor, Terms
     from sensortree.sensors.sensor_set import SensorSet
@@ -156,6 +158,7 @@ __all__ = [
     "cost_adjusted_scorer",
     "evaluate_from_log",
     "exhaustive_tree",
+    "guarantee_error",
     "load",
     "save",
     "to_page",
@@ -169,7 +172,7 @@ _HOME = {
     "CSTCClassifier": "estimators",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
-    "Choice": "curves.choice",
+    "Choice": "policy.choice",
     "CostReport": "policy.report",
     "Decision": "policy.steps",
     "DecisionReport": "estimators",
@@ -198,7 +201,7 @@ _HOME = {
     "Step": "policy.steps",
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",
-    "TradeoffCurve": "curves.curve",
+    "TradeoffCurve": "policy.tradeoff",
     "TradeoffDisplay": "display",
     "TreeDisplay": "display",
     "acquired_from_events": "logs",
@@ -209,6 +212,7 @@ _HOME = {
     "cost_adjusted_scorer": "curves.scorers",
     "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
+    "guarantee_error": "policy.guarantee",
     "load": "persistence",
     "save": "persistence",
     "to_page": "page",

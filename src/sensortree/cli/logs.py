@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, cut
+from sensortree.cells.words import MISSING, cut
 from sensortree.cli.data_file import DataFile, read_data
 from sensortree.exceptions import DataError
 from sensortree.text import listed

@@ -71,6 +71,7 @@ class BaseSensorTreeClassifier(
         "risk": [StrOptions({"error", *SCORES}), callable],
         "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
         "class_weight": [None, StrOptions({"balanced"}), Mapping],
+        "refer_cost": [None, str, Mapping, Interval(Real, 0, None, closed="left")],
         "structure": [
             StrOptions({"exhaustive", "cascade", *LEARNED}),
             SensorTree,

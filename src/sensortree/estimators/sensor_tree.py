@@ -13,7 +13,6 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
-from sensortree.learning.detours import OutageReport
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -26,6 +25,7 @@ from sensortree.learning.joint import (
 from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.timing import FitReport
+from sensortree.policy.outages import OutageReport
 from sensortree.program import SOLVERS, Certificate
 
 
@@ -77,6 +77,14 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         What an example of each class counts in the risk, 1 for those not named: short for
         a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
         a whole. Decisions and answers change; probabilities stay those of the data.
+    refer_cost : float, dict of class to float, or str, default=None
+        What it costs to hand an example over to a person, in the unit of the risk: wrong
+        answers, or money with a `mistake_cost` or a `loss`. It adds that exit wherever the
+        tree can stop; decisions learn when to take it, by the same program. A dict says
+        it for each true class; a string names the column of X that holds what each
+        example costs, which a sensor of cost 0 reads, so that decisions see it. `predict`
+        still gives the best guess; `referred` says who is handed over. None hands over
+        nobody.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
@@ -135,13 +143,15 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "auto": quadratic rather than linear if products of readings clearly tell more
           where the rows of a small tree stop; "boosted" if its held-out log-loss is
           clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained. Below 500 distinct rows, or where it would take out of
-          proportion long, "boosted" is not compared; where readings are missing that no
-          transformer fills in, it is the only one. `leaf_report_` says what was compared.
+          leaves unexplained, and where a category has 5 levels or more. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
-          the rows that are held out ask for. Subsets are compared by one booster that was
+          the rows that are held out ask for. A category of 5 levels or more is one column
+          to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
         Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
@@ -226,7 +236,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         Where the time of the fit went; print it. It is not saved with the model.
     outage_report_ : OutageReport or None
         What the outage of each sensor costs, without a detour and on it; print it. None
-        with ``outages=False``. It is not saved with the model; the detours are.
+        with ``outages=False``.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     training_cost_ : float
@@ -292,6 +302,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -323,6 +334,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

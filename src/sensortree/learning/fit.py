@@ -28,9 +28,10 @@ from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
-from sensortree.structure import prune
+from sensortree.structure import prune, with_exits
 from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Rows
 
 Chooser = Callable[[Prepared, Settings, Learner], Chosen]
 Settler = Callable[
@@ -99,6 +100,8 @@ def fit_policy(
         chosen = choose(prepared, settings, rehearse)
     progress.expect(left=2)
     tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
+    if leaves.data.may_refer:
+        tree, rehearsed = with_exits(tree), None
     with watch.stage("decisions"):
         posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
         progress.step("leaf classifiers")
@@ -111,6 +114,8 @@ def fit_policy(
             posed, learned = without_unreached_leaves(posed, learned)
             left = posed.problem.tree.n_leaves
             report = replace(report, pruned=tree.n_leaves - left)
+        elif leaves.data.may_refer:
+            posed, learned = without_unreached_exits(posed, learned)
         policy = assemble(leaves, posed, learned, settings)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         report = replace(report, never_pay=list(too_dear))
@@ -169,14 +174,28 @@ def counted(learn: Learner, watch: Stopwatch) -> Learner:
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
     """Take leaves out that no training example reaches, and nodes with one way left."""
+    return with_leaves(posed, learned, visits_of(posed, learned))
+
+
+def without_unreached_exits(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
+    """Take exits out that no training example reaches; a user's own leaves stay."""
+    own = [not leaf.refers for leaf in posed.problem.tree.leaves]
+    return with_leaves(posed, learned, visits_of(posed, learned) + own)
+
+
+def visits_of(posed: Posed, learned: Learned) -> Rows:
+    """How many distinct training examples reach each leaf, (n_leaves,)."""
     problem = posed.problem
-    tree = problem.tree
-    visits = np.bincount(
-        tree.route(problem.margins(learned.coef)), minlength=tree.n_leaves
-    )
-    pruned, nodes = prune(tree, visits)
+    leaf = problem.tree.route(problem.margins(learned.coef))
+    return np.bincount(leaf, minlength=problem.tree.n_leaves)
+
+
+def with_leaves(posed: Posed, learned: Learned, visits: Rows) -> tuple[Posed, Learned]:
+    """Keep the leaves that are visited, and the nodes that are left between them."""
+    problem = posed.problem
+    pruned, nodes = prune(problem.tree, visits)
     evidence = dict(learned.evidence)
-    if evidence.get("fallback_leaf") is not None:
+    if evidence.get("fallback_leaf") is not None and not len(nodes):
         evidence["fallback_leaf"] = 0  # the only leaf that is left
     return (
         Posed(
@@ -220,6 +239,7 @@ def assemble(
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
         baselines=fit_baselines(leaves, settings, classifiers),
+        referral=data.referral,
     )
 
 

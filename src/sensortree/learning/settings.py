@@ -34,7 +34,8 @@ class Settings:
 
     Attributes
     ----------
-    sensors, costs, risk, loss, mistake_cost, class_weight, classifier, calibration, cv
+    sensors, costs, risk, loss, mistake_cost, class_weight, refer_cost, classifier, \
+            calibration, cv
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
@@ -56,6 +57,7 @@ class Settings:
     loss: Any = None
     mistake_cost: float | None = None
     class_weight: Any = None
+    refer_cost: Any = None
     classifier: Any = "logistic2"
     calibration: str | None = None
     cv: Any = None

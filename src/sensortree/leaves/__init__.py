@@ -9,6 +9,7 @@
     engine       its fits to many subsets and folds as one job
     ridge        the fits of one subset;  evidence   their penalty;  descent   the minimiser
     boosting     boosted leaves, the number of rounds from all folds
+    coding       a category as one column of codes, for trees to split by
     standardising    centre and scale of columns
     sklearn_private  what we use of scikit-learn that is private
     compiling    fitted scikit-learn objects as plain arrays

@@ -264,7 +264,13 @@
       const numbers = plainAll(part.number);
       const missingLeft = new Set(part.missing_left);
       const n = part.baseline.length;
-      return (readings) => {
+      const { size, readings: listed } = part.sets || { size: [], readings: [] };
+      let end = 0;
+      const sets = size.map((length) => listed.slice(end, (end += length)));
+      return (given) => {
+        // A set of levels, behind the last reading, is 1 if one of its readings is.
+        const inside = sets.map((set) => (set.some((at) => given[at] === 1) ? 1 : 0));
+        const readings = given.concat(inside);
         const scores = part.baseline.slice();
         part.roots.forEach((root, tree) => {
           let at = root;

@@ -12,9 +12,11 @@ from sensortree.exceptions import ModelFileError
 from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.baselines import read_baselines, write_baselines
 from sensortree.persistence.classifiers import read_classifier, write_classifier
+from sensortree.persistence.curve import read_curve, write_curve
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.detours import known_in, read_detours, write_detours
 from sensortree.persistence.fields import Fields, check_text, from_plain, plain
+from sensortree.persistence.outages import read_outages, write_outages
 from sensortree.persistence.problem import (
     read_classes,
     read_loss,
@@ -24,6 +26,7 @@ from sensortree.persistence.problem import (
     write_sensors,
 )
 from sensortree.persistence.reading import read_reading, write_reading
+from sensortree.persistence.referral import read_referral, write_referral
 from sensortree.persistence.saved import REPORTS, SavedModel
 from sensortree.persistence.seen import read_seen, write_seen
 from sensortree.persistence.transformers import (
@@ -71,6 +74,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             "cost_weight": float(policy.cost_weight),
             "max_cost": None if policy.max_cost is None else float(policy.max_cost),
             **write_loss(policy.loss),
+            **write_referral(policy.referral),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),
@@ -105,7 +109,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             name: plain(getattr(model, f"{name}_", None), f"{name}_")
             for name in REPORTS
         },
-        **_write_reading(model),
+        **_write_known(model, sensors),
     }
     if policy.detours is not None:
         document["detours"] = write_detours(
@@ -114,10 +118,20 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     return document
 
 
-def _write_reading(model: Any) -> dict[str, Any]:
-    """How the cells of a table were written, of a model that was learned from a file."""
-    reading = getattr(model, "reading_", None)
-    return {} if reading is None else {"reading": write_reading(reading)}
+def _write_known(model: Any, sensors: SensorSet) -> dict[str, Any]:
+    """What only some models know, each in a section of its own.
+
+    How the cells of a table were written, of a model that was learned from a file; what
+    outages cost; the curve that it was picked from.
+    """
+    known: dict[str, Any] = {}
+    if (reading := getattr(model, "reading_", None)) is not None:
+        known["reading"] = write_reading(reading)
+    if (outages := getattr(model, "outage_report_", None)) is not None:
+        known["outages"] = write_outages(outages, sensors)
+    if (curve := getattr(model, "curve_", None)) is not None:
+        known["curve"] = write_curve(curve, model.chosen_)
+    return known
 
 
 def _are_named(model: Any, sensors: SensorSet) -> bool:
@@ -186,10 +200,16 @@ def read_model(
         else None,
         baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
         about=read_about(fields),
+        referral=read_referral(problem, len(classes), len(columns)),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
     reading = read_reading(fields, "reading") if fields.has("reading") else None
+    if fields.has("outages"):
+        evidence["outage_report"] = read_outages(fields, "outages", sensors)
+    if fields.has("curve"):
+        picked = read_curve(fields.child("curve"), policy.about.unit)
+        evidence["curve"], evidence["chosen"] = picked
     fields.end()
     names = np.array(columns, object) if named else None
     return SavedModel(policy, names, evidence, reading)

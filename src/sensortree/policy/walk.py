@@ -49,6 +49,8 @@ class Place:
     negative, positive : int
         Where a node's decision leads.
     leaves_below : tuple of int
+    refers : bool
+        Whether who stops there is handed over to a person.
     """
 
     number: int
@@ -61,6 +63,7 @@ class Place:
     negative: int = 0
     positive: int = 0
     leaves_below: tuple[int, ...] = ()
+    refers: bool = False
 
 
 def places_of(policy: Policy) -> tuple[Place, ...]:
@@ -83,7 +86,10 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
         )
 
     return (
-        *(place(k, path, leaves_below=(k,)) for k, path in enumerate(leaves)),
+        *(
+            place(k, path, leaves_below=(k,), refers=bool(tree.leaves[k].refers))
+            for k, path in enumerate(leaves)
+        ),
         place(~tree.n_nodes, ()),
         *(
             place(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sensortree.leaves.boosting import booster
+from sensortree.leaves.coding import Coded, side_by_side
 from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.types import Array, Rows
 
@@ -22,7 +23,7 @@ ONE_BY_ONE, PART = 10, 3
 
 
 def elimination_order(
-    blocks: Sequence[Array],
+    blocks: Sequence[Array | Coded],
     y: Rows,
     weight: Array,
     prices: Array,
@@ -32,7 +33,7 @@ def elimination_order(
 
     Parameters
     ----------
-    blocks : sequence of n_sensors arrays of shape (n_rows, width)
+    blocks : sequence of n_sensors arrays of shape (n_rows, width), or Coded
     y : ndarray of shape (n_rows,)
         Classes as integers.
     weight : ndarray of shape (n_rows,)
@@ -52,17 +53,16 @@ def elimination_order(
     return left + gone[::-1]
 
 
-def loss_saved(blocks: Sequence[Array], y: Rows, weight: Array) -> Array:
+def loss_saved(blocks: Sequence[Array | Coded], y: Rows, weight: Array) -> Array:
     """How much splits on each sensor lower the loss of boosted trees, (n_sensors,)."""
-    owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
-    X = np.hstack(blocks)
+    X, owner = side_by_side(blocks)
     saved = np.zeros(len(blocks))
     if (y == y[0]).all():
         return saved
     n_rounds = max(FEWEST_ROUNDS, 2 * ROUNDS // (int(y.max()) + 1))
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
-    trees = booster(X.shape, n_rounds).fit(X, y, own)
+    trees = booster(X.shape, n_rounds, X.coding).fit(X.values, y, own)
     for nodes in (tree for trees in boosted_rounds(trees) for tree in trees):
         splits = nodes[nodes["is_leaf"] == 0]
         np.add.at(saved, owner[splits["feature_idx"]], splits["gain"])
