@@ -13,6 +13,7 @@
     validated    judge them on rows they were not learned from, beside what buys less
     sizing       cut a tree back to the decisions that pay there
     detours      trees for examples that a missing sensor holds up
+    static       the same sensors for every example, chosen greedily
     baselines    what the policy is compared with: everything, nothing, a fixed set
     fit          choose, pose, learn, assemble: rows → policy
     worth        what a sensor can be worth at most, and which cost more

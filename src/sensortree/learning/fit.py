@@ -22,7 +22,6 @@ from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
@@ -196,13 +195,11 @@ def assemble(
     rows, weight = data.distinct()
     needed = judged_subsets(tree)
     leaves.judge(needed)
-    flow = measure_flow(
+    flow = data.task.flow(
         tree,
         posed.problem.margins(learned.coef),
-        answers(tree.leaves, leaves)[rows],
-        answers(tree.nodes, leaves)[rows],
-        losses(tree.leaves, leaves)[rows],
-        losses(tree.nodes, leaves)[rows],
+        (answers(tree.leaves, leaves)[rows], answers(tree.nodes, leaves)[rows]),
+        (losses(tree.leaves, leaves)[rows], losses(tree.nodes, leaves)[rows]),
         data.y[rows],
         len(data.classes),
         weight,

@@ -198,7 +198,7 @@ def boosted_numbers(X: Array, numbers: Array, weight: Array, X_new: Array) -> Ar
     weight : ndarray of shape (n_samples,)
     X_new : ndarray of shape (n_new, width)
     """
-    trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **_trees(X.shape))
+    trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **trees_of(X.shape))
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
     return np.column_stack([trees.fit(X, n, own).predict(X_new) for n in numbers.T])
@@ -206,7 +206,7 @@ def boosted_numbers(X: Array, numbers: Array, weight: Array, X_new: Array) -> Ar
 
 def booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClassifier:
     """A booster for so many rows and columns, not fitted yet."""
-    return HistGradientBoostingClassifier(max_iter=n_rounds, **_trees(shape))
+    return HistGradientBoostingClassifier(max_iter=n_rounds, **trees_of(shape))
 
 
 def has_large_trees(n_rows: int) -> bool:
@@ -214,7 +214,7 @@ def has_large_trees(n_rows: int) -> bool:
     return n_rows >= MANY_ROWS
 
 
-def _trees(shape: tuple[int, ...]) -> dict[str, Any]:
+def trees_of(shape: tuple[int, ...]) -> dict[str, Any]:
     """How trees are grown on so many rows and columns."""
     many = has_large_trees(shape[0])
     return {

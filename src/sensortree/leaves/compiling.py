@@ -68,7 +68,7 @@ def compile_classifier(classifier: Any) -> Any:
             classifier.intercept_,
         )
     if type(classifier) is HistGradientBoostingClassifier:
-        return _compile_boosted(classifier)
+        return compile_boosted(classifier)
     if type(classifier) is BoostedTrees:
         return compile_classifier(classifier.fitted_)
     if type(classifier) is CalibratedClassifierCV:
@@ -76,8 +76,8 @@ def compile_classifier(classifier: Any) -> Any:
     return classifier
 
 
-def _compile_boosted(classifier: HistGradientBoostingClassifier) -> Any:
-    """Arrays of all trees one after another; as it is if some column is categorical."""
+def compile_boosted(classifier: Any) -> Any:
+    """A booster as arrays, its trees one after another; with categories, as it is."""
     if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
         return classifier
     rounds = boosted_rounds(classifier)

@@ -12,4 +12,5 @@
     transforms    fitted transformers as plain arrays
     market        what may be bought after what, and at what price
     loss          what a wrong answer costs
+    number_loss   what a number costs that is off
 """

@@ -149,7 +149,7 @@ class StructureSearch:
             price,
             subsets.extend,
             weight,
-            data.loss.stakes(len(data.classes))[data.y[rows]],
+            data.loss.at_stake(data.y[rows], len(data.classes)),
             self.out_of_time,
             self.share,
         )
@@ -225,6 +225,7 @@ def backward(
         [data.blocks[j] for j in others],
         data.y,
         data.weight,
+        data.task.eliminator,
         np.array([subsets.mean_cost(frozenset((j,)), root) for j in others]),
         search.out_of_time,
     )
