@@ -1,4 +1,4 @@
-"""`SensorTreeRegressor` and `StaticSubsetRegressor`: what they buy, and what they answer."""
+"""Trees that answer with numbers: what they buy, what they answer, what they refuse."""
 
 import numpy as np
 import pytest
