@@ -29,6 +29,7 @@ MAX_SECONDS = 1.0
 MAX_MEMORY = 64 * 2**20
 SEEDS = (
     *("quadratic logistic", "boosted, two classes", "boosted, NaN", "three classes"),
+    "boosted, levels",
     *("pandas", "money", "price column", "quadratic decisions"),
 )
 HEAD = ("format", "format_version", "digest", "library_version")

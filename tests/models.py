@@ -123,6 +123,38 @@ def _plain_frame():
     return model.fit(frame, y), frame, None
 
 
+def level_frame():
+    """Towns and trades, by which there is no order, a number, and gaps in all."""
+    rng = np.random.default_rng(7)
+    n = 400
+    town, trade = rng.integers(0, 12, n), rng.integers(0, 7, n)
+    dose = rng.normal(size=n)
+    y = (town % 3 == 0) ^ (trade % 2 == 0) ^ (dose > 1)
+    frame = pd.DataFrame(
+        {
+            "town": [f"town {i}" for i in town],
+            "dose": dose,
+            "trade": [f"trade {i}" for i in trade],
+        }
+    )
+    for start, column in enumerate(frame):
+        frame.loc[start::17, column] = None
+    return frame, np.where(y, "ill", "well")
+
+
+def _levels():
+    """Leaves that split categories by sets of levels."""
+    frame, y = level_frame()
+    sensors = {
+        "home": Sensor(["town", "dose"], cost=1.0),
+        "work": Sensor("trade", cost=2.0),
+    }
+    model = SensorTreeClassifier(
+        sensors, cost_weight=0.01, classifier="boosted", structure="exhaustive"
+    )
+    return model.fit(frame, y), frame, None
+
+
 def _money():
     X, y = numbers()
     sensors = {
@@ -166,11 +198,32 @@ def _alternating():
     return model.fit(X, y), X, None
 
 
+def puzzling(n_rows: int, seed: int):
+    """A class that a linear leaf misjudges on either side of the first decision.
+
+    It is likely where the first reading is far from 0, on both sides; elsewhere the second
+    reading tells.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    far = np.abs(X[:, 0])
+    score = np.where(far > 1, 1.5 * far - 1, 2 * X[:, 1] - 1)
+    return X, (rng.random(n_rows) < 1 / (1 + np.exp(-score))).astype(int)
+
+
+def _puzzling(risk):
+    """Leaves that are calibrated on those who reach them."""
+    X, y = puzzling(1000, 0)
+    model = SensorTreeClassifier(cost_weight=0.02, classifier="linear", risk=risk)
+    return model.fit(X, y), X[:200], None
+
+
 KINDS = {
     "quadratic logistic": _binary,
     "logistic regression": lambda: _binary(classifier=LogisticRegression()),
     "boosted, two classes": lambda: _binary(classifier=_boosted()),
     "boosted, NaN": lambda: _iris(nan=True, classifier=_boosted()),
+    "boosted, levels": _levels,
     "three classes": _iris,
     "classes of numbers": lambda: _iris(classes=[2.0, -1.0, 5.0]),
     "classes of objects": lambda: _iris(
@@ -189,6 +242,12 @@ KINDS = {
     "price column": _price_column,
     "prices beside": _prices_beside,
     "alternating": _alternating,
+    "referral": lambda: _binary(refer_cost=0.05),
+    "referral by class": lambda: _iris(
+        refer_cost={0: 0.05, 1: 0.02, 2: 0.03}, cost_weight=0.0
+    ),
+    "calibrated leaves": lambda: _puzzling("error"),
+    "judged by log-loss": lambda: _puzzling("log_loss"),
     "calibrated, sigmoid": lambda: _binary(calibration="sigmoid"),
     "calibrated, isotonic": lambda: _iris(calibration="isotonic"),
     "calibrated, temperature": lambda: _iris(calibration="temperature"),

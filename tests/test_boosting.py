@@ -9,6 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sensortree import SensorTreeClassifier
 from sensortree.leaves import boosting
 from sensortree.leaves.boosting import UNJUDGED, BoostedEngine
+from sensortree.leaves.coding import coded
 from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.structure.masking import MaskedScreen
 
@@ -30,8 +31,8 @@ def test_a_row_is_judged_without_its_fold():
     said, n_rounds = engine().judge(X)
     changed = X.copy()
     changed[FOLD == 2] = 0.0  # what is held out does not matter to who judges it
-    without = BoostedEngine(Y, 3, fold=FOLD)._without([2], X)
-    again = BoostedEngine(Y, 3, fold=FOLD)._without([2], changed)
+    without = BoostedEngine(Y, 3, fold=FOLD)._without([2], coded(X))
+    again = BoostedEngine(Y, 3, fold=FOLD)._without([2], coded(changed))
     for fold in (without, again):
         fold.X_judged = X[FOLD == 2]
         scores = fold.boost(0, n_rounds)[-1]
@@ -42,7 +43,7 @@ def test_of_many_rows_folds_are_held_out_several_at_a_time(monkeypatch):
     monkeypatch.setattr(boosting, "MANY_ROWS", 600)
     said, n_rounds = engine().judge(X)
     for group in ([0, 3], [1, 4], [2]):
-        without = engine()._without(group, X)
+        without = engine()._without(group, coded(X))
         scores = without.boost(0, n_rounds)[-1]
         np.testing.assert_array_equal(
             without.posterior(scores, 3), said[np.isin(FOLD, group)]
@@ -65,7 +66,7 @@ def test_noise_gets_fewer_rounds_than_a_signal():
 
 def test_the_number_of_rounds_is_better_than_many_more():
     said, n_rounds = engine().judge(X)
-    folds = [engine()._without([f], X) for f in range(5)]
+    folds = [engine()._without([f], coded(X)) for f in range(5)]
     more = np.empty_like(said)
     for fold in folds:
         more[fold.judged] = fold.posterior(fold.boost(0, 5 * n_rounds)[-1], 3)

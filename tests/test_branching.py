@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from states import shop_of, where_to_look
@@ -71,10 +73,24 @@ def test_branching_ends_with_the_leaves_it_may_have(n_leaves):
 def test_losses_of_a_larger_subset_by_an_update_are_its_own():
     X, y, _ = where_to_look(300)
     here = Here(shop_of(X, y), np.arange(0, 300, 2))
-    small, large = frozenset({0, 3}), frozenset({0, 3, 4})
-    updated = here.look(small).losses_with(large)
+    small = frozenset({0, 3})
+    larger = [small | {4}, small | {4, 5}, small | {1}]
+    updated = here.look(small).losses_with(larger)
     # but for degrees of freedom, which add up only nearly
-    np.testing.assert_allclose(updated, here.look(large).losses, rtol=1e-4)
+    for subset, losses in zip(larger, updated, strict=True):
+        np.testing.assert_allclose(losses, here.look(subset).losses, rtol=1e-3)
+
+
+def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
+    X, y, _ = where_to_look(300)
+    wide = shop_of(X, y)
+    grow_branches(wide, 8, frozenset())
+    afresh, again = replace(wide, share=0.5, weighed={}), replace(wide, share=0.5)
+    _, steps = grow_branches(afresh, 8, frozenset())
+    before = len(wide.weighed)
+    assert steps
+    assert grow_branches(again, 8, frozenset())[1] == steps
+    assert len(wide.weighed) - before < len(afresh.weighed)
 
 
 def test_what_is_predicted_of_a_row_has_not_seen_it():

@@ -12,18 +12,20 @@ import pytest
 from typer.testing import CliRunner
 
 import sensortree
+from sensortree.cells.dates import date_form, day_number, day_of
+from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.numbers import Wanted, read_numbers
+from sensortree.cells.words import one_spelling
 from sensortree.cli.app import app
-from sensortree.cli.cells import Wanted, one_spelling, read_numbers
 from sensortree.cli.csv_file import find_delimiter
 from sensortree.cli.data_file import DataFile, read_data
-from sensortree.cli.dates import date_form, day_number
 from sensortree.cli.doubts import doubt
 from sensortree.cli.layout import Layout
 from sensortree.cli.problem import pose
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.exceptions import DataError, ModelFileError
+from sensortree.page.questions import questions
 from sensortree.persistence.model import read_model
-from sensortree.persistence.reading import ColumnFormat
 
 
 def numbers(*cells: str, **known) -> list[float]:
@@ -414,15 +416,72 @@ def test_one_row_is_read_as_the_table_was(clinic, tmp_path):
         assert {**row, "line": at + 2} == expected[at]
 
 
-def test_a_page_asks_for_numbers_and_for_no_dates(clinic, tmp_path):
-    said = run("page", clinic / "m.json", "-o", tmp_path / "p.html", code=1).output
-    assert "column 'day' holds dates, for which a page cannot ask" in said
-    text = (clinic / "s.toml").read_text().partition("[sensors.day]")[0]
-    (tmp_path / "s.toml").write_text(text)
-    model = tmp_path / "m.json"
-    run("fit", clinic / "t.csv", "--sensors", tmp_path / "s.toml", "-o", model)
-    assert sensortree.load(model).reading_["dose"].unit == "mg"
-    run("page", model, "-o", tmp_path / "p.html")
+def test_a_page_asks_for_dates_with_a_date_field(clinic, tmp_path):
+    run("page", clinic / "m.json", "-o", tmp_path / "p.html")
+    asked = questions(json.loads((clinic / "m.json").read_text()))
+    assert [question.get("date") for question in asked] == [None, None, "date"]
+    low = day_number("2024-03-01", "YYYY-MM-DD")
+    assert asked[2]["low"] == low
+
+
+def test_times_of_day_are_asked_for_where_training_had_them(clinic):
+    document = json.loads((clinic / "m.json").read_text())
+    (entry,) = [entry for entry in document["reading"] if entry["column"] == "day"]
+    entry["date"] = "HH:MM"
+    assert questions(document)[2]["date"] == "time"
+    entry["date"] = "DD.MM.YYYY"
+    document["reader"]["seen"][2][0]["high"] += 0.5
+    assert questions(document)[2]["date"] == "datetime-local"
+
+
+def spoken(clinic, *told):
+    lines = "".join(json.dumps({"tell": one}) + "\n" for one in told)
+    asked = CliRunner().invoke(
+        app, ["ask", str(clinic / "m.json"), "--stdin"], input=lines
+    )
+    return [json.loads(line) for line in asked.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("day", ["05.03.2024", "2024-03-05", " 2024-03-05 ", 19787])
+def test_a_program_tells_cells_as_the_table_has_them(clinic, day):
+    *_, last = spoken(
+        clinic,
+        {"count": {"count": "9,000"}, "dose": ["12 mg"], "day": day},
+    )
+    policy = sensortree.load(clinic / "m.json").policy_
+    row = {"count": 9000.0, "dose": 12.0, "day": day_number("2024-03-05", "YYYY-MM-DD")}
+    assert row["day"] == 19787
+    decision = policy.acquire(lambda sensor, _: [row[sensor]])
+    assert last["decision"]["proba"] == decision.to_dict()["proba"]
+
+
+def test_a_program_is_told_what_is_no_date_and_no_number(clinic):
+    said = spoken(clinic, {"day": "March"}, {"dose": "1 g"}, {"dose": "much"})
+    errors = [line["error"] for line in said if "error" in line]
+    assert errors == [
+        "column 'day': 'March' is not a date, DD.MM.YYYY.",
+        "column 'dose': '1 g' is in another unit than 'mg'.",
+        "column 'dose': 'much' is not a number.",
+    ]
+
+
+def test_what_is_missing_may_be_told_in_words(clinic):
+    model = sensortree.load(clinic / "m.json")
+    assert np.isnan(model.as_written("day", ["NA"])).all()
+    assert np.isnan(model.as_written("dose", {"dose": "spilt"})["dose"])
+
+
+def test_values_that_cannot_be_told_are_left_to_the_session(clinic):
+    model = sensortree.load(clinic / "m.json")
+    assert model.as_written("smell", "bad") == "bad"
+    assert model.as_written("day", [1, 2]) == [1, 2]
+    assert model.as_written("day", None) == [None]
+
+
+def test_whole_numbers_are_dates_only_where_dates_are_written_so():
+    assert day_of(20240305.0, "YYYYMMDD") == day_of("2024-03-05", "YYYYMMDD") == 19787
+    assert day_of(20240305.0, "DD.MM.YYYY") is None
+    assert day_of("2024-03-05", "HH:MM") is None
 
 
 def test_a_person_types_cells_as_the_table_has_them(clinic):

@@ -33,7 +33,13 @@ from sensortree.cli.data_file import DataFile
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.cli.starter import starter
 from sensortree.estimators.validation import read_rows
-from sensortree.leaves.folds import assign_folds, evenly, in_turn
+from sensortree.leaves.folds import (
+    assign_folds,
+    evenly,
+    first_of_runs,
+    in_turn,
+    order_of_rows,
+)
 
 NAN = float("nan")
 TWO = {"a": [0], "b": [1]}
@@ -379,6 +385,18 @@ def folds_of(X, y, n_folds=5):
     """Folds of rows in the order of `read_rows`; the rows too."""
     order = np.lexsort([y, *X.T[::-1]])
     return assign_folds(X[order], y[order], n_folds, np.unique(y)), order
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 5, 1_000])
+def test_rows_are_ordered_as_if_all_columns_were_looked_at(n_values):
+    rng = np.random.default_rng(n_values)
+    X = rng.integers(0, n_values, size=(200, 4)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    order = order_of_rows(X.T, 200)
+    assert order.tolist() == np.lexsort(X.T[::-1]).tolist()
+    filled = np.nan_to_num(X[order], nan=-1.0)
+    _, first = np.unique(filled, axis=0, return_index=True)
+    assert first_of_runs(X[order].T, 200).tolist() == sorted(first)
 
 
 def test_equal_readings_share_a_fold_whatever_their_class():

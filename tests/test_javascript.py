@@ -61,6 +61,15 @@ def test_every_kind_of_model_answers_every_row_as_python_does(kind, tmp_path):
     assert differences(rows, python_rows(model, X, prices)) == []
 
 
+def test_a_level_that_training_never_saw_goes_where_python_sends_it(tmp_path):
+    model, X, _ = models.fitted("boosted, levels")
+    asked = X[:60].assign(town="elsewhere")
+    with pytest.warns(match="training never saw: 'elsewhere'"):
+        expected = python_rows(model, asked, None)
+    rows = run_job(model.policy_, tmp_path, rows=told_rows(model, asked, None))["rows"]
+    assert differences(rows, expected) == []
+
+
 REAL = {
     "heart": lambda: SensorTreeClassifier(cost_weight=0.0003),
     "pima": lambda: SensorTreeClassifier(

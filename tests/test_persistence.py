@@ -36,6 +36,7 @@ from sensortree import (
     Sensor,
     SensorTree,
     SensorTreeClassifier,
+    SensorTreeClassifierCV,
     load,
     save,
 )
@@ -400,6 +401,59 @@ def test_a_value_that_does_not_fit_is_named_though_the_digest_is_right(path, nam
         load(path)
 
 
+@cache
+def at_a_budget():
+    X, y = numbers()[:2]
+    model = SensorTreeClassifierCV(
+        SENSORS, cost_weights=[1.0, 0.02, 0.001], cv=3, budget=2.0, unit="EUR"
+    )
+    return model.fit(X, y)
+
+
+def test_a_file_holds_outages_and_the_curve_that_a_model_was_picked_from():
+    model = at_a_budget()
+    text = render(write_model(model, None))
+    assert violations(json.loads(text), SCHEMA) == []
+    loaded = read_model(parse(text))
+    assert loaded.outage_report_ == model.outage_report_
+    assert loaded.outage_report_.outages
+    assert loaded.curve_.to_dict() == model.curve_.to_dict()
+    assert loaded.chosen_ == model.chosen_
+    assert render(write_model(loaded, None)) == text
+
+
+def test_files_without_outages_and_curve_are_read_as_before(path):
+    document = json.loads(render(write_model(at_a_budget(), None)))
+    del document["outages"], document["curve"]
+    path.write_bytes(with_digest(document))
+    loaded = load(path)
+    assert (loaded.outage_report_, loaded.curve_, loaded.chosen_) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("curve.measure", "", "curve.measure must be text, not empty"),
+        ("curve.cost_weight", [0.001, 1.0, 2.0], "cost_weight must not ascend"),
+        ("curve.cost_weight", [], "must hold 1 to 10,000 numbers"),
+        ("curve.fold_error.0", DELETE, "fold_error has 8 entries, expected 9"),
+        ("curve.nothing", [1.0], "curve.nothing has 1 entries, expected 2"),
+        ("curve.chosen.index", 3, "curve.chosen.index is out of range"),
+        ("curve.chosen.rule", "luck", "curve.chosen.rule must be one of budget"),
+        ("curve.chosen.target", "2", "must have a number as 'target'"),
+        ("curve.colour", 1, "curve.colour is not a key"),
+        ("outages.0.share", -1, "share holds a number below 0"),
+        ("outages.0.sensor", 99, "sensor is out of range"),
+    ],
+)
+def test_a_curve_or_an_outage_that_cannot_be_is_named(path, place, value, message):
+    document = json.loads(render(write_model(at_a_budget(), None)))
+    put(place, value)(document)
+    path.write_bytes(with_digest(document))
+    with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
 def boosted_with(**changes):
     document = json.loads(saved("boosted, two classes"))
     (entry, *_) = (
@@ -426,6 +480,26 @@ def boosted_with(**changes):
 )
 def test_boosted_trees_must_be_trees(path, changes, message):
     path.write_bytes(boosted_with(**changes))
+    with pytest.raises(ModelFileError, match=message):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": (0, 0)}, "size is out of range"),
+        ({"size": (0, 99)}, "size is out of range"),
+        ({"readings": (0, 99)}, "readings is out of range"),
+        ({"readings": (0, -1)}, "readings is out of range"),
+        ({"size": (slice(None), [])}, "readings has"),
+    ],
+)
+def test_sets_of_levels_must_be_sets_of_readings(path, changes, message):
+    document = json.loads(saved("boosted, levels"))
+    for entry in document["classifiers"]:
+        for key, (at, value) in changes.items():
+            entry["classifier"].get("sets", {key: [None]})[key][at] = value
+    path.write_bytes(with_digest(document))
     with pytest.raises(ModelFileError, match=message):
         load(path)
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import SensorTreeClassifier, UnseenWarning, load, save
-from sensortree.display.beside import Point, beside
+from sensortree import (
+    SensorTreeClassifier,
+    SensorTreeClassifierCV,
+    TradeoffCurve,
+    UnseenWarning,
+    load,
+    save,
+)
+from sensortree.display.beside import Line, Point, beside
 from sensortree.display.figures import between, figure, money, share
 from sensortree.display.markup import html
 from sensortree.policy.about import About, HeldOut
 from sensortree.policy.baselines import Baseline
+from sensortree.policy.limited import LIMITS, limited, some_limits
+from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.page import page_of
 from sensortree.policy.report import cost_report
 from sensortree.policy.rules import plain_rules
@@ -35,11 +45,14 @@ def compared(policy):
     return replace(policy, baselines=tuple(baselines))
 
 
-def page(policy=None, X=X, y=Y, data="", title="", certificate=None):
+def page(policy=None, X=X, y=Y, data="", title="", **known):
     policy = compared(toy_policy()) if policy is None else policy
     table = Table(X)
-    report = cost_report(policy, table, y)
-    return page_of(policy, table, report, certificate, data, title).to_html()
+    report, limits = cost_report(policy, table, y), limited(policy, table, y)
+    model = SimpleNamespace(**known)
+    return page_of(
+        policy, table, report, model, limits=limits, data=data, title=title
+    ).to_html()
 
 
 def words_of(text):
@@ -51,7 +64,7 @@ def words_of(text):
 class Balance(HTMLParser):
     """Remembers which tags are open, and complains about one that closes another."""
 
-    EMPTY = ("meta", "circle", "line", "rect", "path", "br")
+    EMPTY = ("meta", "circle", "line", "polyline", "rect", "path", "br")
 
     def __init__(self):
         super().__init__()
@@ -94,7 +107,7 @@ def test_a_page_says_what_the_model_is_about():
     about = About("EUR", "sick", "ward.csv", "2026-01-31T12:00:00Z", 90, held_out)
     policy = replace(compared(toy_policy()), about=about)
     proof = {"lower": 1.25, "upper": 1.5}
-    words = words_of(page(policy, data="new.csv", certificate=proof))
+    words = words_of(page(policy, data="new.csv", certificate_=proof))
     assert "sick: what is asked, and what that is worth" in words
     assert "100 examples of new.csv; asked is sick; written on 20" in words
     assert (
@@ -314,6 +327,105 @@ def test_names_in_the_picture_do_not_lie_on_each_other():
         float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>policy \d</text>', picture)
     ]
     assert np.diff(sorted(heights)).min() > 12
+
+
+def test_lines_of_the_picture_join_their_points_and_can_be_heard():
+    line = Line("less money", ((0.0, 0.4), (2.0, 0.2)), "limited")
+    picture = beside([Point("this policy", 4, 0.1, 0.05, 0.2, chosen=True)], "", [line])
+    # cost 0 to 4 from x 52 to 406, error 0 to .4 from y 210 to 30
+    assert '<polyline class="limited" points="52.0,30.0 229.0,120.0"/>' in picture
+    assert "line of less money: from cost 0, 40.0" in picture
+
+
+# spending less or more --------------------------------------------------------------------
+
+
+def test_a_limit_sends_rows_where_they_can_pay():
+    """The toy buys a (1), then b (3) for half of the rows, and is always right."""
+    policy = toy_policy()
+    nothing, only_a, whole = limited(policy, Table(X), Y)
+    assert (nothing.limit, nothing.cost) == (0.0, 0.0)
+    assert (only_a.limit, only_a.cost) == (1.0, pytest.approx(1.0))
+    assert (whole.limit, whole.cost, whole.error) == (None, pytest.approx(2.5), 0.0)
+    capped = cost_report(replace(policy, max_cost=1.0), Table(X), Y)
+    assert (only_a.error, only_a.loss) == (capped.error, capped.loss)
+
+
+def test_rows_of_weight_0_do_not_count_within_limits():
+    weight = (X[:, 0] > 0).astype(float)
+    found = limited(toy_policy(), Table(X), Y, weight)
+    kept = limited(toy_policy(), Table(X[weight > 0]), Y[weight > 0])
+    assert [use.limit for use in found] == [use.limit for use in kept]
+    assert [use.error for use in found] == pytest.approx([use.error for use in kept])
+    assert [use.cost for use in found] == pytest.approx([use.cost for use in kept])
+
+
+def test_there_are_not_many_limits():
+    prices = np.abs(np.random.default_rng(0).normal(size=500))
+    found = some_limits(prices)
+    assert len(found) == LIMITS
+    assert found[0] == 0
+    assert max(found) < prices.max()
+
+
+def test_every_page_has_the_curve_of_its_tree_with_less_to_spend():
+    text = page()
+    assert '<polyline class="limited"' in text
+    assert '<polyline class="learned"' not in text
+    words = words_of(text)
+    assert "if none may cost more than a limit, from 0 (wrong answers 50.0 %)" in words
+    assert "fitted for a budget, a model keeps that curve" in words
+
+
+def test_a_page_has_the_curve_that_the_model_was_picked_from():
+    curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1)], [0.9, 0.3, 0.1])
+    text = page(curve_=curve, chosen_=curve.choose(budget=2))
+    assert text.count('<circle class="learned"') == 3
+    words = words_of(text)
+    assert (
+        "This model is the one at 0.3, which there cost 2 on average, with wrong "
+        in (words)
+    )
+    assert "was not measured" not in words
+
+
+def test_a_curve_of_losses_is_drawn_in_wrong_answers_where_all_cost_the_same():
+    policy = replace(compared(toy_policy(loss=[[0, 5], [5, 0]])), cost_weight=1.0)
+    curve = TradeoffCurve.from_folds([1.0], [[2.0, 2.0]], [[1.0, 1.0]], measure="loss")
+    words = words_of(page(policy, curve_=curve, chosen_=curve.choose()))
+    assert "with wrong answers of 40.0 %" in words
+    unequal = replace(compared(toy_policy(loss=[[0, 4], [6, 0]])), cost_weight=1.0)
+    words = words_of(page(unequal, curve_=curve, chosen_=curve.choose()))
+    assert "with mean loss of 2." in words
+
+
+def test_a_model_fitted_for_a_budget_shows_the_same_curve_when_it_is_loaded(
+    two_sensors, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    rows, y, sensors, costs = two_sensors
+    model = SensorTreeClassifierCV(
+        sensors, costs=costs, budget=2.0, cost_weights=[1.0, 0.02, 0.001], unit="EUR"
+    ).fit(rows, y)
+    save(model, tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    text = model.report_page(rows, y)
+    assert text.count('<circle class="learned"') == 3
+    assert loaded.report_page(rows, y) == text
+    assert loaded.curve_.to_dict() == model.curve_.to_dict()
+    assert loaded.chosen_ == model.chosen_
+
+
+def test_a_page_says_what_becomes_of_examples_if_a_sensor_is_not_available():
+    outages = OutageReport(
+        {"a": Outage(0.5, 0.1, 0.3), "b": Outage(0.25, 0.1, 0.9, 0.5)}
+    )
+    policy = replace(compared(toy_policy()), cost_weight=0.1)
+    words = words_of(page(policy, outage_report_=outages))
+    # both lose .1 of the risk, which is as much as a price of 1
+    assert "a take the best way that is left, or stop 50.0 % 1 " in words
+    assert "b go another way, which was learned for them 25.0 % 1 " in words
+    assert "not available" not in words_of(page())
 
 
 # rules ------------------------------------------------------------------------------------

@@ -18,9 +18,12 @@ pytest.importorskip("httpx2", reason="its test client needs httpx2")
 from fastapi.testclient import TestClient
 from toys import toy_policy
 
-from sensortree import save
+from sensortree import Sensor, SensorTreeClassifier, save
+from sensortree.cells.formats import ColumnFormat
 from sensortree.exceptions import ModelFileError, ParameterError
+from sensortree.persistence.model import read_model, write_model
 from sensortree.persistence.saved import SavedModel
+from sensortree.persistence.text import render
 from sensortree.policy.about import About
 from sensortree.service import database, ledger
 from sensortree.service.app import make_app
@@ -717,7 +720,7 @@ def test_a_fault_of_ours_is_a_problem_without_details(path, caplog, monkeypatch)
         def broken(*args):
             raise RuntimeError("value 73219")
 
-        monkeypatch.setattr("sensortree.service.app.sessions.listed", broken)
+        monkeypatch.setattr("sensortree.service.session_routes.sessions.listed", broken)
         refused(client.get("/v1/sessions"), 500, "our fault")
     assert "RuntimeError" in caplog.text
     assert "73219" not in caplog.text
@@ -968,3 +971,49 @@ def test_without_its_extra_it_says_what_to_install(tmp_path, monkeypatch):
     result = command("serve", tmp_path / "model.json")
     assert result.exit_code == 1
     assert "pip install 'sensortree[serve]'" in result.stderr
+
+
+# values as people write them --------------------------------------------------------------
+
+
+def of_a_file():
+    """A model whose training file had dates as 31.12.2024 and levels as "Yes"."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(19000, 19400, 200).astype(float)
+    smokes = rng.choice(np.array(["Yes", "No"], dtype=object), 200)
+    y = (day > 19200) ^ (smokes == "Yes")
+    X = np.empty((200, 2), dtype=object)
+    X[:, 0], X[:, 1] = day, smokes
+    sensors = {"seen": Sensor([0]), "smokes": Sensor([1])}
+    fitted = SensorTreeClassifier(sensors, cost_weight=0.001).fit(X, y)
+    saved = read_model(json.loads(render(write_model(fitted, None))))
+    saved.reading_ = {"x0": ColumnFormat(date="DD.MM.YYYY")}
+    return Model("toy", saved)
+
+
+def test_dates_and_spellings_are_read_as_in_files(path):
+    plainly = {"seen": [19100.0], "smokes": ["Yes"]}
+    written = {"seen": ["18.04.2022"], "smokes": [" YES "]}  # which is day 19100
+    with client_of(path, of_a_file()) as client:
+
+        def answers(known):
+            stepped = client.post("/v1/models/toy/step", json={"known": known})
+            begun = begin(client, known=known)
+            rows = [{"values": {"x0": known["seen"][0], "x1": known["smokes"][0]}}]
+            whole = client.post("/v1/models/toy/answers", json={"rows": rows})
+            why = client.post("/v1/models/toy/explanation", json=rows[0])
+            asked = begin(client)
+            tell = f"/v1/sessions/{asked['id']}/tell"
+            for sensor, values in known.items():
+                told = client.post(tell, json={"sensor": sensor, "values": values})
+            return (
+                stepped.json()["step"]["proba"],
+                told.json()["step"]["proba"],
+                begun["step"]["proba"],
+                whole.json()["answers"][0]["proba"],
+                why.json()["probabilities"],
+            )
+
+        assert answers(written) == answers(plainly)
+        wrong = client.post("/v1/models/toy/step", json={"known": {"seen": ["May"]}})
+        refused(wrong, 422, "'May' is not a date, DD.MM.YYYY")

@@ -179,11 +179,9 @@ def sided(n: int = 400):
     side = rng.normal(size=n)
     helped_by = np.where(side > 0, 1, 2)
 
-    def errors(subset):
-        right = np.zeros(n, dtype=bool)
-        for sensor in subset:
-            right |= helped_by == sensor
-        return 1.0 - right
+    def errors(subsets):
+        right = [np.isin(helped_by, sorted(subset)) for subset in subsets]
+        return 1.0 - np.column_stack(right)
 
     def features(subset):
         return np.sign(side)[:, None] if 0 in subset else np.zeros((n, 1))
@@ -202,6 +200,20 @@ def sided(n: int = 400):
         ),
         side,
     )
+
+
+@pytest.mark.parametrize("n_sensors", [6, 70])  # with products of readings, and without
+def test_screening_extensions_together_is_screening_each(n_sensors):
+    rng = np.random.default_rng(0)
+    blocks = [rng.normal(size=(90, 1 + j % 2)) for j in range(n_sensors)]
+    y, fold = rng.integers(0, 3, 90), np.arange(90) % 4 - 1
+    screen = LeastSquaresScreen(blocks, y, rng.random(90), fold)
+    known = frozenset({0, 3})
+    extended = [known, *(known | {j} for j in (1, 2, 4, 5)), known | {4, 5}]
+    together = dict(screen.scores_with(known, extended))
+    assert sorted(together) == list(range(len(extended)))
+    for k, subset in enumerate(extended):
+        np.testing.assert_allclose(together[k], screen.scores(subset), atol=1e-5)
 
 
 def test_growth_branches_where_different_purchases_suit_different_examples():

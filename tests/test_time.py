@@ -15,6 +15,8 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
+from sensortree.learning import leaf_choice
+from sensortree.learning.leaf_choice import choose_leaf
 from sensortree.learning.timing import STAGES
 from sensortree.progress import Stopwatch, TextProgress
 
@@ -205,6 +207,16 @@ def test_every_second_of_a_fit_is_in_its_report(clock, rows, kind):
     assert report.seconds["leaf classifiers"] == clock.now
     assert report.n_judged >= report.n_kept == len(model.policy_.classifiers)
     assert f"{report.n_kept} kept" in str(report)
+
+
+def test_choosing_the_kind_of_leaf_is_in_the_report(clock, rows, monkeypatch):
+    def takes_five_seconds(*arguments):
+        clock.now += 5.0
+        return choose_leaf(*arguments)
+
+    monkeypatch.setattr(leaf_choice, "choose_leaf", takes_five_seconds)
+    model = SensorTreeClassifier(structure="cascade", outages=False).fit(*rows)
+    assert model.fit_report_.seconds["leaf choice"] == 5.0
 
 
 def test_decisions_that_are_only_compared_are_counted(rows):

@@ -25,9 +25,8 @@ from sensortree._version import __version__
 logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
-    from sensortree.curves.choice import Choice
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
-    from sensortree.curves.curve import TradeoffCurve, tradeoff_curve
+    from sensortree.curves.curve import tradeoff_curve
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -69,17 +68,27 @@ if TYPE_CHECKING:
     )
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
+    from sensortree.logs import (
+        LogComparison,
+        LogEvaluation,
+        acquired_from_events,
+        compare_from_log,
+        evaluate_from_log,
+    )
     from sensortree.page import to_page
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.about import About, HeldOut
+    from sensortree.policy.choice import Choice
     from sensortree.policy.explanation import Explanation
+    from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
     from sensortree.policy.reasons import Reason
     from sensortree.policy.report import CostReport
     from sensortree.policy.session import Session
     from sensortree.policy.steps import Decision, Step
+    from sensortree.policy.tradeoff import TradeoffCurve
     from sensortree.program import Certificate
     from sensortree.sensors.sensor import Sensor, Terms
     from sensortree.sensors.sensor_set import SensorSet
@@ -105,6 +114,8 @@ __all__ = [
     "FitReport",
     "HeldOut",
     "Leaf",
+    "LogComparison",
+    "LogEvaluation",
     "MaskedPolicy",
     "MissingDependencyError",
     "ModelFileError",
@@ -143,11 +154,15 @@ __all__ = [
     "UnseenWarning",
     "WideBasisWarning",
     "__version__",
+    "acquired_from_events",
     "acquisition_cost_scorer",
     "cascade_tree",
     "cluster_subsets",
+    "compare_from_log",
     "cost_adjusted_scorer",
+    "evaluate_from_log",
     "exhaustive_tree",
+    "guarantee_error",
     "load",
     "save",
     "to_page",
@@ -161,7 +176,7 @@ _HOME = {
     "CSTCClassifier": "estimators",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
-    "Choice": "curves.choice",
+    "Choice": "policy.choice",
     "CostReport": "policy.report",
     "Decision": "policy.steps",
     "DecisionReport": "estimators",
@@ -169,6 +184,8 @@ _HOME = {
     "FitReport": "learning.timing",
     "HeldOut": "policy.about",
     "Leaf": "tree.tree",
+    "LogComparison": "logs",
+    "LogEvaluation": "logs",
     "MaskedPolicy": "policy.masked",
     "MyopicClassifier": "estimators",
     "Node": "tree.tree",
@@ -190,14 +207,18 @@ _HOME = {
     "Step": "policy.steps",
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",
-    "TradeoffCurve": "curves.curve",
+    "TradeoffCurve": "policy.tradeoff",
     "TradeoffDisplay": "display",
     "TreeDisplay": "display",
+    "acquired_from_events": "logs",
     "acquisition_cost_scorer": "curves.scorers",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
+    "compare_from_log": "logs",
     "cost_adjusted_scorer": "curves.scorers",
+    "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
+    "guarantee_error": "policy.guarantee",
     "load": "persistence",
     "save": "persistence",
     "to_page": "page",

@@ -3,7 +3,7 @@
 ::
 
     app          the program; errors are translated here and nowhere else
-     ├─ preparing, learning, using, asking, publishing, serving,
+     ├─ preparing, learning, using, inspecting, asking, publishing, serving,
      │  ledgers, showing   the commands, a group in each
      │   ├─ problem      a data file and a sensors.toml, as what the library takes
      │   ├─ models       a model file, and tables in the form that it wants
@@ -11,7 +11,7 @@
      │   └─ doubts       what speaks against a column as a sensor
      ├─ sensors_file     reads sensors.toml
      ├─ data_file        columns of a CSV (csv_file) or Parquet file
-     │   └─ cells, dates     what cells say; layout: what somebody says about them
+     │   └─ layout           what somebody says about its cells
      ├─ options          arguments that several commands share
      └─ console          what is printed, written and shown meanwhile
 

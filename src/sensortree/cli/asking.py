@@ -68,7 +68,7 @@ def ask(
     loaded = open_model(model, strict)
     session = loaded.policy_.session(limit=limit, prices=_prices(price, loaded))
     if stdin:
-        _converse(session)
+        _converse(session, loaded)
         return
     typer.echo(ADVICE, err=True)
     while (step := session.ask()) is not None:
@@ -85,7 +85,6 @@ def ask(
 
 def _question(session: Session, step: Step, model: SavedModel, err: bool) -> None:
     """Ask for the values of one sensor, until they can be used."""
-    from sensortree.cli.models import categories_of
     from sensortree.exceptions import DataError
 
     assert step.sensor is not None
@@ -95,9 +94,8 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
         f"at most {step.worst_case_remaining:g} to come)\n  {why}",
         err=err,
     )
-    categories = categories_of(model)
     try:
-        values = [_value(c, model, categories.get(c), err) for c in step.columns]
+        values = [_value(column, model, err) for column in step.columns]
     except _UnavailableError:
         session.unavailable(step.sensor)
         return
@@ -110,24 +108,30 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
         typer.echo(f"  {said}", err=True)
 
 
-def _value(
-    column: str, model: SavedModel, categories: tuple[Any, ...] | None, err: bool
-) -> Any:
+def _value(column: str, model: SavedModel, err: bool) -> Any:
     """One value, asked for until it is one."""
-    from sensortree.cli.models import as_known, is_text, read_typed
+    from sensortree.exceptions import DataError
 
     while True:
         typed = _typed(f"  {column}: ", err)
         if typed == "?":
             raise _UnavailableError
-        if categories is not None and is_text(categories):
-            value: Any = as_known(typed, categories)
-        else:
-            value = read_typed(model, column, typed)
-        if value is None:
-            typer.echo(f"  {typed!r} is not a number.", err=True)
-        else:
-            return value
+        try:
+            return _read(column, typed, model)
+        except DataError as error:
+            typer.echo(f"  {error}", err=True)
+
+
+def _read(column: str, typed: str, model: SavedModel) -> Any:
+    """What was typed for a column: a category, a date or a number."""
+    from dataclasses import replace
+
+    from sensortree.cells.formats import PLAIN_FORMAT
+
+    written = model.written_
+    if column not in written.formats:  # not learned from a file, but typed all the same
+        written = replace(written, formats={column: PLAIN_FORMAT})
+    return written.of(column, typed)
 
 
 def _typed(prompt: str, err: bool) -> str:
@@ -144,7 +148,7 @@ def _typed(prompt: str, err: bool) -> str:
 # a program --------------------------------------------------------------------------------
 
 
-def _converse(session: Session) -> None:
+def _converse(session: Session, model: SavedModel) -> None:
     """JSON lines in, JSON lines out, until the decision."""
     from sensortree.exceptions import SensorTreeError, SessionError
 
@@ -155,7 +159,7 @@ def _converse(session: Session) -> None:
         if not line.strip():
             continue
         try:
-            _apply(session, line)
+            _apply(session, model, line)
         except SensorTreeError as error:
             typer.echo(to_json({"error": str(error)}))
             continue
@@ -175,7 +179,7 @@ def _say_step(session: Session) -> None:
         typer.echo(to_json({"step": step.to_dict()}))
 
 
-def _apply(session: Session, line: str) -> None:
+def _apply(session: Session, model: SavedModel, line: str) -> None:
     """Do what one line says."""
     from sensortree.exceptions import SessionError
 
@@ -188,7 +192,7 @@ def _apply(session: Session, line: str) -> None:
     ((event, what),) = message.items()
     if event == "tell" and isinstance(what, dict):
         for sensor, values in what.items():
-            session.tell(sensor, values)
+            session.tell(sensor, model.as_written(sensor, values))
     elif event == "unavailable" and isinstance(what, str):
         session.unavailable(what)
     else:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
-from sensortree.cli.cells import Cell, as_number, cut
+from sensortree.cells.words import Cell, as_number, cut
 from sensortree.cli.layout import Layout
 from sensortree.exceptions import DataError
 

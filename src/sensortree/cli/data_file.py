@@ -17,20 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import (
-    Cell,
-    NumberColumn,
-    Wanted,
-    cut,
-    decimal_evidence,
-    exact_number,
-    number_text,
-    read_numbers,
-)
+from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.numbers import NumberColumn, Wanted, read_numbers
+from sensortree.cells.styles import decimal_evidence
+from sensortree.cells.words import Cell, cut, exact_number, number_text
 from sensortree.cli.csv_file import read_csv
 from sensortree.cli.layout import Layout
 from sensortree.exceptions import DataError, MissingDependencyError
-from sensortree.persistence.reading import ColumnFormat
 from sensortree.text import listed
 
 LOOKED_AT = 2000  # cells of a column that tell the file's decimal mark

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, cut
+from sensortree.cells.dates import date_form
+from sensortree.cells.words import MISSING, cut
 from sensortree.cli.data_file import DataFile
-from sensortree.cli.dates import date_form
 from sensortree.cli.sensors_file import toml_key
 
 ROWS_TO_JUDGE = 20  # with fewer, cells may differ, or be alike, by chance

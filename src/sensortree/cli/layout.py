@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
+from sensortree.cells.formats import DECIMALS, THOUSANDS
 from sensortree.exceptions import DataError
-from sensortree.persistence.reading import DECIMALS, THOUSANDS
 
 NAMES = {"tab": "\t", "space": " ", "none": ""}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +14,17 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, cut, spelling_key
+from sensortree.cells.dates import day_numbers
+from sensortree.cells.formats import PLAIN_FORMAT
+from sensortree.cells.words import MISSING, cut
 from sensortree.cli.data_file import DataFile, beside, class_finder, columns_note
-from sensortree.cli.dates import day_numbers
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
-from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
 from sensortree.persistence.saved import SavedModel
+from sensortree.persistence.written import as_known, is_text
 from sensortree.policy.masked import MaskedPolicy
-from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
 from sensortree.text import listed
 from sensortree.tree.tree import Leaf, Node
-
-Categories = dict[str, tuple[Any, ...]]
 
 
 def open_model(path: Path, strict: bool = False) -> SavedModel:
@@ -36,38 +34,6 @@ def open_model(path: Path, strict: bool = False) -> SavedModel:
         return loaded
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-
-
-def categories_of(model: SavedModel) -> Categories:
-    """Categories of the columns that hold such, by name."""
-    reader, found = model.policy_.reader, {}
-    for name, columns in zip(reader.sensors.names, reader.sensors.columns, strict=True):
-        known = _categories(reader.transformers.get(name), len(columns))
-        for column, values in zip(columns, known, strict=True):
-            if values is not None:
-                found[reader.sensors.column_names[column]] = values
-    return found
-
-
-def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
-    """Categories of each column of a transform; None for numbers."""
-    if isinstance(transform, (OneHot, Ordinal)):
-        return list(transform.categories)
-    if isinstance(transform, InTurn):
-        first, *rest = transform.steps
-        typed = isinstance(first, Typed) and rest  # which leaves columns where they are
-        return _categories(rest[0] if typed else first, n_columns)
-    known: list[tuple[Any, ...] | None] = [None] * n_columns
-    if isinstance(transform, SideBySide):
-        for at, part in transform.parts:
-            for position, values in zip(at, _categories(part, len(at)), strict=True):
-                known[position] = values
-    return known
-
-
-def is_text(categories: tuple[Any, ...] | None) -> bool:
-    """Whether a column's categories are text, which is then read as it stands."""
-    return categories is not None and any(isinstance(c, str) for c in categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +56,8 @@ class ModelTable:
 
 def table_for(model: SavedModel, data: DataFile) -> ModelTable:
     """Read the columns that a model can ask for; others may be absent."""
-    categories, needed = categories_of(model), columns_needed(model)
-    data = data.knowing(_known_formats(model))
+    categories, needed = model.written_.categories, columns_needed(model)
+    data = data.knowing(model.written_.formats)
     read: list[NDArray[Any]] = []
     unreadable: dict[str, dict[int, str]] = {}
     notes: dict[str, list[str]] = {}
@@ -120,32 +86,6 @@ def columns_needed(model: SavedModel) -> set[str]:
     owned = {c for name in bought for c in sensors.columns[sensors.index(name)]}
     needed = {*owned, *(column for column in prices if column is not None)}
     return {sensors.column_names[column] for column in needed}
-
-
-def read_typed(model: SavedModel, column: str, text: str) -> float | None:
-    """The number that a person types for a column, NaN for none; None for no number."""
-    data = DataFile(Path("input"), {column: [text]}, [1])
-    values, unreadable, _ = _read_numbers(
-        data.knowing(_known_formats(model)), column, model
-    )
-    return None if unreadable else float(values[0])
-
-
-def as_known(text: str, categories: Iterable[Any]) -> str:
-    """The category that a text is but for capitals and spaces; else the text."""
-    known = [category for category in categories if isinstance(category, str)]
-    if text in known:
-        return text
-    alike = [name for name in known if spelling_key(name) == spelling_key(text)]
-    return alike[0] if len(alike) == 1 else text
-
-
-def _known_formats(model: SavedModel) -> dict[str, ColumnFormat]:
-    """How the columns were written that a model was learned from."""
-    if model.reading_ is None:  # not from a file
-        return {}
-    plain = dict.fromkeys(model.sensors_.column_names, PLAIN_FORMAT)
-    return {**plain, **model.reading_}
 
 
 def _absent(n_rows: int, text: bool) -> NDArray[Any]:
@@ -233,7 +173,7 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
 def problems_of(model: SavedModel, data: DataFile, table: ModelTable) -> dict[int, str]:
     """Rows that cannot be answered, each with the reason."""
     problems = dict(data.broken)
-    problems |= _bad_prices(model, table)
+    problems |= bad_prices(model, table)
     rows = np.array([i for i in range(len(data)) if i not in problems], dtype=np.intp)
     problems |= _unreadable_and_bought(model, table, rows)
     rows = np.array([i for i in rows.tolist() if i not in problems], dtype=np.intp)
@@ -241,7 +181,7 @@ def problems_of(model: SavedModel, data: DataFile, table: ModelTable) -> dict[in
     return dict(sorted(problems.items()))
 
 
-def _bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
+def bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
     """Rows with a price that is none."""
     problems = {}
     for sensor in map(int, model.sensors_.varying):

@@ -97,6 +97,34 @@ Learned = Annotated[
         help="Column of the right answers; by default the one that the model learned.",
     ),
 ]
+Log = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="CSV",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+        help="What another rule bought for each row, and in what order: a line for each "
+        "purchase, with columns `sensor`, `time` and the id; or a column for each sensor, "
+        "with positions. Cells of DATA that were not bought are not used.",
+    ),
+]
+Id = Annotated[
+    str,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column of DATA and of the log that says which row is which.",
+    ),
+]
+LabelInfluencedBuying = Annotated[
+    bool,
+    typer.Option(
+        "--label-influenced-buying",
+        help="Who bought what is in the log knew the right answer, or a sign of it.",
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(

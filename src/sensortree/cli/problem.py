@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, cut, exact_number, one_spelling
+from sensortree.cells.dates import date_form, day_numbers
+from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
+from sensortree.cells.words import MISSING, cut, exact_number, one_spelling
 from sensortree.cli.data_file import DataFile, beside, class_finder, columns_note
-from sensortree.cli.dates import date_form, day_numbers
 from sensortree.cli.doubts import doubt
 from sensortree.cli.sensors_file import Declared, SensorsFile, toml_key
 from sensortree.exceptions import DataError, SensorError
 from sensortree.learning.settings import Settings, cost_weight_of
 from sensortree.learning.worth import never_pay, price_advice
-from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import read_prices

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.models import categories_of
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.saved import SavedModel
 
@@ -50,7 +49,8 @@ def check_answers(model: SavedModel, n_rows: int = N_ROWS) -> int:
 def made_up_rows(model: SavedModel, n_rows: int) -> NDArray[Any]:
     """Rows of numbers and categories such as training had, the same for every call."""
     rng = np.random.default_rng(0)
-    categories, seen = categories_of(model), model.policy_.reader.seen_by_column
+    categories = model.written_.categories
+    seen = model.policy_.reader.seen_by_column
     columns: list[NDArray[Any]] = []
     for at, name in enumerate(model.sensors_.column_names):
         values: NDArray[Any] = np.abs(rng.normal(size=n_rows) * 3)

@@ -41,13 +41,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from sensortree.cells.formats import DECIMALS, PLAIN_FORMAT, THOUSANDS, ColumnFormat
 from sensortree.exceptions import SensorError
-from sensortree.persistence.reading import (
-    DECIMALS,
-    PLAIN_FORMAT,
-    THOUSANDS,
-    ColumnFormat,
-)
 from sensortree.text import listed
 
 MAX_BYTES = 2**20

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import PLAIN_STYLE, Style
+from sensortree.cells.styles import PLAIN_STYLE, Style
 from sensortree.cli.data_file import DataFile
 from sensortree.cli.doubts import Doubt, doubt
 from sensortree.cli.sensors_file import CONTROLS, toml_key, toml_string

@@ -3,8 +3,7 @@
 ::
 
     held_out        models fitted without a fold, measured on it
-    curve           `TradeoffCurve`, measured on held-out folds
-    choice          the point that a budget or a target asks for
+    curve           `tradeoff_curve`: over cost weights, on held-out folds
     classifier_cv   `SensorTreeClassifierCV`: fit at a budget
     scorers         scikit-learn scorers that know prices
 """

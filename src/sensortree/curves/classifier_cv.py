@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from sensortree.curves.choice import Choice, check_targets, choose
 from sensortree.curves.curve import (
     FIRST_POINTS,
     POINTS,
-    TradeoffCurve,
     automatic_grid,
     first_weights,
     measured_curve,
@@ -32,6 +30,8 @@ from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.timing import FitReport
+from sensortree.policy.choice import Choice, check_targets, choose
+from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
 
 # Points put between the last that meets a target and the first that does not, on held-out
@@ -77,10 +77,10 @@ class SensorTreeClassifierCV(
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, risk, mistake_cost, loss, class_weight, max_cost, structure, n_leaves, \
-            n_exact, max_time, improve, root_sensors, classifier, calibration, \
+    costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
+            n_leaves, n_exact, max_time, improve, root_sensors, classifier, calibration, \
             savings, errors, decision_features, refine, solver, tol, l2, l1, \
-            fallback, outages, n_jobs, verbose, unit
+            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
         is picked, and the fit on all rows is finished.
@@ -97,8 +97,8 @@ class SensorTreeClassifierCV(
     fit_report_ : FitReport
         As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
     tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
-            outage_report_, fallback_leaf_, sensors_, classes_, policy_, n_features_in_, \
-            feature_names_in_
+            calibration_report_, outage_report_, fallback_leaf_, sensors_, classes_, \
+            policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
 
     Examples
@@ -131,6 +131,7 @@ class SensorTreeClassifierCV(
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -149,6 +150,7 @@ class SensorTreeClassifierCV(
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        calibrate_leaves: bool = True,
         outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -164,6 +166,7 @@ class SensorTreeClassifierCV(
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves
@@ -182,6 +185,7 @@ class SensorTreeClassifierCV(
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
         self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose

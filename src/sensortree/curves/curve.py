@@ -1,28 +1,20 @@
-"""`TradeoffCurve`: error against mean cost over cost weights, on held-out folds."""
+"""`tradeoff_curve`: error against mean cost over cost weights, on held-out folds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sensortree.curves.choice import Choice, choose
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.display import TradeoffDisplay
 from sensortree.estimators.base import BaseSensorTreeClassifier
 from sensortree.estimators.callbacks import Progress, with_callbacks
-from sensortree.exceptions import DataError, ParameterError
+from sensortree.exceptions import ParameterError
 from sensortree.policy.baselines import EVERYTHING, NOTHING
-from sensortree.sensors.table import pandas_frame
-from sensortree.text import aligned
-from sensortree.types import Array
-
-Point = tuple[float, float]  # mean cost, error
+from sensortree.policy.tradeoff import TradeoffCurve, standard_error
 
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
@@ -31,304 +23,6 @@ POINTS, FIRST_POINTS, FINE = 20, 7, 0.05
 # is sudden, and where it is need not be known so well.
 JUMP, EDGE = 1.1, 2.0
 COST_WEIGHT = "cost_weight"
-
-
-@dataclass(frozen=True, eq=False)
-class TradeoffCurve:
-    """Error against mean cost, a point for each cost weight, the cheapest weight last.
-
-    Make it with `tradeoff_curve`, or with `from_points` of figures measured elsewhere.
-
-    Attributes
-    ----------
-    cost_weight : ndarray of shape (n_weights,)
-        In descending order, so that what buys least comes first; NaN where not known.
-    error : ndarray of shape (n_weights,)
-        Share of wrong answers on held-out rows; with a `mistake_cost`, a `loss` or
-        another `risk`, its mean.
-    mean_cost : ndarray of shape (n_weights,)
-        Mean price of the sensors bought for a held-out row.
-    error_se, cost_se : ndarray of shape (n_weights,)
-        Standard errors of both over folds; NaN with fewer than two.
-    fold_error, fold_cost : ndarray of shape (n_weights, n_folds)
-        The same on each fold.
-    measure : str
-        What `error` counts: "error", "loss" where mistakes are priced, or the risk that
-        was asked for.
-    nothing, everything : (mean cost, error) or None
-        Of leaf classifiers that know what is free, and of those that know all sensors,
-        for everybody, as in reports: fitted and measured on the same folds as the curve.
-        None if not measured, or if not all may be bought together.
-    unit : str
-        What costs are counted in; "" if nobody said.
-
-    Examples
-    --------
-    >>> from sensortree import TradeoffCurve
-    >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1), (4, 0.2)])
-    >>> curve.hull()
-    [(1.0, 0.4), (3.0, 0.1)]
-    >>> round(curve.error_at_cost(2.0), 3), round(curve.cost_at_error(0.25), 3)
-    (0.25, 2.0)
-    >>> curve.error_at_cost(2.0, mix=False)
-    0.3
-    """
-
-    cost_weight: Array
-    error: Array
-    mean_cost: Array
-    error_se: Array
-    cost_se: Array
-    fold_error: Array
-    fold_cost: Array
-    measure: str = "error"
-    nothing: Point | None = field(default=None, kw_only=True)
-    everything: Point | None = field(default=None, kw_only=True)
-    unit: str = field(default="", kw_only=True)
-
-    @classmethod
-    def from_folds(
-        cls,
-        cost_weight: ArrayLike,
-        fold_error: ArrayLike,
-        fold_cost: ArrayLike,
-        fold_weight: ArrayLike | None = None,
-        **others: Any,
-    ) -> TradeoffCurve:
-        """Curve of figures of folds; points are put in order of their cost weights.
-
-        Parameters
-        ----------
-        cost_weight : array-like of shape (n_weights,)
-        fold_error, fold_cost : array-like of shape (n_weights, n_folds)
-        fold_weight : array-like of shape (n_folds,), default=None
-            What each fold counts in the means; all the same by default.
-        **others
-            `measure`, `nothing`, `everything`, `unit`.
-        """
-        weight = np.asarray(cost_weight, dtype=np.float64)
-        error = np.asarray(fold_error, dtype=np.float64)
-        cost = np.asarray(fold_cost, dtype=np.float64)
-        if error.ndim != 2 or error.shape != cost.shape or len(error) != len(weight):
-            raise DataError(
-                f"fold_error and fold_cost have shapes {error.shape} and {cost.shape} for "
-                f"{len(weight)} cost weights; give a row for each weight and a column for "
-                f"each fold."
-            )
-        order = np.argsort(-weight, kind="stable")
-        error, cost = error[order], cost[order]
-        share = np.ones(error.shape[1]) if fold_weight is None else fold_weight
-        counted = np.asarray(share, dtype=np.float64)
-        return cls(
-            weight[order],
-            np.average(error, axis=1, weights=counted),
-            np.average(cost, axis=1, weights=counted),
-            _standard_error(error),
-            _standard_error(cost),
-            error,
-            cost,
-            **others,
-        )
-
-    @classmethod
-    def from_points(
-        cls, points: Iterable[Point], cost_weight: ArrayLike | None = None
-    ) -> TradeoffCurve:
-        """Curve of (mean cost, error) pairs that were measured elsewhere.
-
-        Parameters
-        ----------
-        points : iterable of (float, float)
-        cost_weight : array-like of shape (n_points,), default=None
-            Their cost weights, if they have any.
-        """
-        given = np.array(list(points), dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != 2:
-            raise DataError(
-                f"points have shape {given.shape}; give at least one pair of mean cost "
-                f"and error."
-            )
-        weight = np.full(len(given), np.nan) if cost_weight is None else cost_weight
-        return cls.from_folds(weight, given[:, 1:], given[:, :1])
-
-    def __len__(self) -> int:
-        return len(self.error)
-
-    @property
-    def points(self) -> list[Point]:
-        """Mean cost and error of each point."""
-        return list(zip(self.mean_cost.tolist(), self.error.tolist(), strict=True))
-
-    def hull(self) -> list[Point]:
-        """Lower left convex hull, cheapest first: (mean cost, error) of its corners.
-
-        What lies between two corners is reached by tossing a coin for each example, which
-        of two models answers it.
-        """
-        return lower_hull(self.points)
-
-    def cost_at_error(self, error: float, *, mix: bool = True) -> float:
-        """Least mean cost at which an error is reached; NaN if it never is.
-
-        Parameters
-        ----------
-        error : float
-        mix : bool, default=True
-            Read it off the hull, as two models mixed at random reach it; False for the
-            cheapest single point.
-        """
-        corners = self.hull()
-        if not mix:
-            reached = self.mean_cost[self.error <= error]
-            return float(reached.min()) if reached.size else float("nan")
-        if error >= corners[0][1]:
-            return corners[0][0]
-        for (x0, y0), (x1, y1) in pairwise(corners):
-            if y1 <= error:
-                return x0 + (y0 - error) / (y0 - y1) * (x1 - x0)
-        return float("nan")
-
-    def error_at_cost(self, cost: float, *, mix: bool = True) -> float:
-        """Least error at a mean cost; NaN below the cheapest point.
-
-        Parameters
-        ----------
-        cost : float
-        mix : bool, default=True
-            As in `cost_at_error`.
-        """
-        if not cost >= self.mean_cost.min():
-            return float("nan")
-        if not mix:
-            return float(self.error[self.mean_cost <= cost].min())
-        costs, errors = zip(*self.hull(), strict=True)
-        return float(np.interp(cost, costs, errors))
-
-    def budget_share(
-        self,
-        error: float,
-        first: float | None = None,
-        everything: float | None = None,
-        *,
-        mix: bool = True,
-    ) -> float:
-        """Share of the budget at an error, in the paper's convention.
-
-        What is spent beyond the first sensor, as a share of what all others cost.
-
-        Parameters
-        ----------
-        error : float
-        first, everything : float, default=None
-            Cost of the first sensor, and of all; by default those of `nothing` and of
-            `everything`.
-        mix : bool, default=True
-            As in `cost_at_error`.
-        """
-        first = self._end(self.nothing, "first") if first is None else first
-        if everything is None:
-            everything = self._end(self.everything, "everything")
-        return (self.cost_at_error(error, mix=mix) - first) / (everything - first)
-
-    def _end(self, end: Point | None, name: str) -> float:
-        if end is None:
-            raise ParameterError(
-                f"the curve does not know what {name} costs; give {name}=."
-            )
-        return end[0]
-
-    def choose(
-        self, budget: float | None = None, max_error: float | None = None
-    ) -> Choice:
-        """Pick a point: for a budget, for an error, or by the one-standard-error rule.
-
-        Parameters
-        ----------
-        budget : float, default=None
-            The point of the least error whose mean cost is at most this.
-        max_error : float, default=None
-            The cheapest point whose error is at most this. With neither, the cheapest
-            whose error is within one standard error of the least.
-
-        Returns
-        -------
-        choice : Choice
-            With the points beside it, and whether it meets what was asked for.
-        """
-        return choose(self, budget, max_error)
-
-    def plot(
-        self, ax: Any = None, *, chosen: Choice | None = None, unit: str = ""
-    ) -> TradeoffDisplay:
-        """Draw the curve, with buying nothing and buying everything if it knows them.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        chosen : Choice, default=None
-            A point to ring, such as ``curve.choose(budget=5)``.
-        unit : str, default=""
-            What a cost is counted in.
-
-        Returns
-        -------
-        display : TradeoffDisplay
-        """
-        display = TradeoffDisplay.from_curve(self, chosen=chosen, unit=unit)
-        return display.plot(ax)
-
-    def _repr_html_(self) -> str:
-        from sensortree.display.notebook import curve_in_notebook
-
-        return curve_in_notebook(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the curve as plain numbers, strings and lists; None for NaN."""
-        return {
-            "measure": self.measure,
-            "unit": self.unit,
-            "nothing": _pair(self.nothing),
-            "everything": _pair(self.everything),
-            "points": [
-                {
-                    **{name: _number(v) for name, v in self._line(i).items()},
-                    "fold_error": self.fold_error[i].tolist(),
-                    "fold_cost": self.fold_cost[i].tolist(),
-                }
-                for i in range(len(self))
-            ],
-        }
-
-    def to_frame(self) -> Any:
-        """Give the curve as a pandas frame, a line for each cost weight."""
-        return pandas_frame([self._line(i) for i in range(len(self))])
-
-    def _line(self, i: int) -> dict[str, float]:
-        names = ("cost_weight", "mean_cost", "cost_se", "error", "error_se")
-        return {name: float(getattr(self, name)[i]) for name in names}
-
-    def __str__(self) -> str:
-        digits = ".4f" if self.measure == "error" else ".4g"
-        lines = [
-            [
-                f"{self.cost_weight[i]:.3g}",
-                _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
-                _with_se(self.error[i], self.error_se[i], digits),
-            ]
-            for i in range(len(self))
-        ]
-        cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
-        said = [aligned(("cost weight", cost, self.measure), lines)]
-        said += [
-            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{digits}}"
-            for name, end in (
-                ("nothing", self.nothing),
-                ("everything", self.everything),
-            )
-            if end is not None
-        ]
-        return "\n".join(said)
 
 
 def tradeoff_curve(
@@ -473,7 +167,7 @@ def widest_step(curve: TradeoffCurve) -> int | None:
     # A step between weights that are nearly equal is a jump: more points do not fill it.
     steps[curve.cost_weight[:-1] < nearly * curve.cost_weight[1:]] = 0.0
     saved = np.diff(curve.fold_error, axis=0)
-    steps[np.abs(saved.mean(axis=1)) <= _standard_error(saved)] = 0.0
+    steps[np.abs(saved.mean(axis=1)) <= standard_error(saved)] = 0.0
     widest = int(np.argmax(steps))
     return widest if steps[widest] > FINE else None
 
@@ -503,7 +197,7 @@ def measured_curve(
         [m.error for _, m in measured],
         [m.cost for _, m in measured],
         folds.weight,
-        measure=folds.data.loss.name,
+        measure=folds.data.loss_name,
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,
@@ -523,39 +217,3 @@ def from_the_ends(weights: Iterable[float]) -> list[float]:
             order.append(left[middle])
             gaps += [(first, middle), (middle, last)]
     return list(dict.fromkeys(order))
-
-
-def lower_hull(points: Iterable[Point]) -> list[Point]:
-    """Lower left convex hull: what mixing policies at random can reach, cheapest first."""
-    chain: list[Point] = []
-    for x, y in sorted(set(points)):
-        if chain and y >= chain[-1][1]:
-            continue  # dearer and no better
-        while len(chain) > 1 and _turns_up(chain[-2], chain[-1], (x, y)):
-            chain.pop()
-        chain.append((x, y))
-    return chain
-
-
-def _turns_up(a: Point, b: Point, c: Point) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])
-
-
-def _standard_error(folds: Array) -> Array:
-    """Standard error of the mean of folds, (n_weights,); NaN of fewer than two."""
-    n_folds = folds.shape[1]
-    if n_folds < 2:
-        return np.full(len(folds), np.nan)
-    return np.asarray(folds.std(axis=1, ddof=1) / np.sqrt(n_folds))
-
-
-def _with_se(value: float, se: float, form: str) -> str:
-    return f"{value:{form}}" if np.isnan(se) else f"{value:{form}} ± {se:.2g}"
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _pair(end: Sequence[float] | None) -> list[float] | None:
-    return None if end is None else [float(value) for value in end]

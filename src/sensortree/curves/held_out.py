@@ -449,7 +449,7 @@ class HeldOutFolds:
             return None
         if name not in self._baselines:
             settings = replace(self.settings, cost_weight=0.0, max_cost=None)
-            tree = SensorTree(Leaf(subset))
+            tree = SensorTree(Leaf(subset, refers=False))
             chosen = Chosen(tree, report_of_built(name, tree, self.data.sensors))
             found = []
             folds = zip(self._folds, self.tests, strict=True)
@@ -475,7 +475,7 @@ class HeldOutFolds:
         positive = np.r_[least[least > 0], prices[prices > 0]]
         if not positive.size:
             return 0.0, 0.0
-        most = self.data.loss.largest
+        most = self.data.largest_loss
         everything = float(np.mean(np.sum(prices, axis=-1)))
         return (
             float(most / positive.min()),
@@ -490,7 +490,10 @@ def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array,
         warnings.simplefilter("ignore", UnseenWarning)
         likely = model.predict_proba(X, prices)
         cost = model.acquisition_cost(X, prices)
-    answer, lost = part.loss.answer(likely), part.loss.judge(part.y, likely)
+        referred = model.referred(X, prices)
+    answer, lost = part.loss.answer(likely), part.judge(likely)
+    if part.refer_costs is not None:
+        lost = np.where(referred, part.handed_over(), lost)
     values = np.stack([answer != part.y, lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
     return means, np.average(values**2, axis=1, weights=part.weight)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import ParameterError
+from sensortree.policy.referred import losses_of
 
 Scorer = Callable[..., float]
 
@@ -91,5 +92,7 @@ def _losses(model: Any, X: Any, y: Any) -> Any:
     """Loss of each row; a class that the model has not seen costs the most there is."""
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    own = loss.judge(true, model.predict_proba(X))
+    table = model._table(X, None)
+    referred, likely = model.referred(X), model.predict_proba(X)
+    own = losses_of(model.policy_, table, true, referred, likely)
     return np.where(classes[true] == y, own, loss.largest)

@@ -1,12 +1,14 @@
-"""A small picture: what policies cost, and how often they err."""
+"""A small picture: what policies cost, and how often they err, or what that costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
+from sensortree.display.figures import share
 from sensortree.display.svg import escaped
 from sensortree.display.words import estimated_width, shortened
 
@@ -14,6 +16,7 @@ WIDTH, HEIGHT = 420.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 30.0, 40.0
 SIZE = 12.5  # of letters
 NAME = 44  # letters of a name at most
+STEP = 6.0  # pixels along a line
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
@@ -30,13 +33,42 @@ class Point:
     chosen: bool = False
 
 
-def beside(points: Sequence[Point], unit: str) -> str:
+@dataclass(frozen=True)
+class Line:
+    """Policies in the picture that are joined: (cost, error) of each, and their style."""
+
+    name: str
+    ends: tuple[tuple[float, float], ...]
+    style: str
+
+
+def beside(
+    points: Sequence[Point],
+    unit: str,
+    lines: Sequence[Line] = (),
+    measure: str = "wrong answers",
+    written: Callable[[float], str] = share,
+) -> str:
     """Picture of error against cost as the text of an SVG element, for an HTML page.
 
-    Colours are the page's: those of `.dot`, `.chosen`, `.axis` and `.words`.
+    Colours are the page's: those of `.dot`, `.chosen`, `.axis`, `.words`, and of the
+    styles of the lines.
+
+    Parameters
+    ----------
+    points : sequence of Point
+    unit : str
+        What costs are counted in.
+    lines : sequence of Line, default=()
+        They lie below the points.
+    measure : str
+        What stands upright.
+    written : callable
+        How a value of it is written.
     """
-    cost_end = _nice(max(point.cost for point in points))
-    error_end = min(1.0, _nice(max(point.high for point in points)))
+    ends = [end for line in lines for end in line.ends]
+    cost_end = _nice(max([p.cost for p in points] + [cost for cost, _ in ends]))
+    error_end = _nice(max([p.high for p in points] + [error for _, error in ends]))
 
     def x(cost: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * cost / cost_end
@@ -45,27 +77,40 @@ def beside(points: Sequence[Point], unit: str) -> str:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * error / error_end
 
     told = "; ".join(
-        f"{p.name}: cost {p.cost:.4g}, {100 * p.error:.1f} % wrong" for p in points
+        [
+            *(f"{p.name}: cost {p.cost:.4g}, {written(p.error)}" for p in points),
+            *(_told(line, written) for line in lines if line.ends),
+        ]
     )
     parts = [
         f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" class="beside" role="img" '
-        f'aria-label="{escaped(f"Wrong answers against cost. {told}")}">',
+        f'aria-label="{escaped(f"{measure} against cost. {told}")}">',
         _line(LEFT, y(0), WIDTH - RIGHT, y(0), "axis"),
         _line(LEFT, y(0), LEFT, TOP, "axis"),
     ]
-    for share in (0, 0.5, 1):
-        cost, error = share * cost_end, share * error_end
+    for part in (0, 0.5, 1):
+        cost, error = part * cost_end, part * error_end
         parts.append(_words(x(cost), y(0) + 16, f"{cost:.4g}", "middle"))
-        parts.append(_words(LEFT - 6, y(error) + 4, f"{100 * error:.3g} %", "end"))
+        parts.append(_words(LEFT - 6, y(error) + 4, written(error), "end"))
     axis = f"mean cost per example ({unit})" if unit else "mean cost per example"
     parts.append(_words((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, axis, "middle"))
-    parts.append(_words(2, 12, "wrong answers", "start"))
+    parts.append(_words(2, 12, measure, "start"))
+    for line in lines:
+        way = " ".join(f"{x(cost):.1f},{y(error):.1f}" for cost, error in line.ends)
+        parts.append(f'<polyline class="{line.style}" points="{way}"/>')
+        parts += [
+            f'<circle class="{line.style}" cx="{x(cost):.1f}" cy="{y(error):.1f}" r="2.5"/>'
+            for cost, error in line.ends
+        ]
     merged = _merged(points)
-    # Names lie neither on each other nor on points with their intervals.
-    boxes: list[Box] = [
+    # Names lie neither on each other nor on points with their intervals, nor on lines.
+    owns: list[Box] = [
         (x(p.cost) - 6, y(p.high) - 2, x(p.cost) + 6, y(p.low) + 2) for p in merged
     ]
-    for point, own in zip(merged, tuple(boxes), strict=True):
+    boxes = [*owns]
+    for line in lines:
+        boxes += _along([(x(cost), y(error)) for cost, error in line.ends])
+    for point, own in zip(merged, owns, strict=True):
         kind = "chosen" if point.chosen else "dot"
         parts.append(
             _line(x(point.cost), y(point.low), x(point.cost), y(point.high), kind)
@@ -78,6 +123,15 @@ def beside(points: Sequence[Point], unit: str) -> str:
         left, below = _room(own, y(point.error), estimated_width(name, SIZE), boxes)
         parts.append(_words(left, below, name, "start", f"words {kind}"))
     return "\n".join([*parts, "</svg>"])
+
+
+def _told(line: Line, written: Callable[[float], str]) -> str:
+    """A line's first and last point, for those who do not see it."""
+    (cost, error), (last_cost, last_error) = line.ends[0], line.ends[-1]
+    return (
+        f"line of {line.name}: from cost {cost:.4g}, {written(error)} to cost "
+        f"{last_cost:.4g}, {written(last_error)}"
+    )
 
 
 def _merged(points: Sequence[Point]) -> list[Point]:
@@ -96,20 +150,36 @@ def _merged(points: Sequence[Point]) -> list[Point]:
 def _room(
     own: Box, middle: float, width: float, boxes: list[Box]
 ) -> tuple[float, float]:
-    """Where a name begins: right of its point, left, above, or else further above.
+    """Where a name begins: beside its point, above, further above, or below.
 
     The room that it takes is added to the boxes.
     """
     above = min(max(LEFT + 4, (own[0] + own[2] - width) / 2), WIDTH - width - 2)
-    tries = [(own[2] + 3, middle + 4), (own[0] - 3 - width, middle + 4)]
+    tries = [
+        (left, middle + 4 + down)
+        for down in (0.0, SIZE + 4, -SIZE - 4, 2 * SIZE + 8)
+        for left in (own[2] + 3, own[0] - 3 - width)
+    ]
     tries += [(above, own[1] - 3 - (SIZE + 4) * i) for i in range(8)]
+    tries += [(above, own[3] + 2 + SIZE + (SIZE + 4) * i) for i in range(4)]
     for left, below in tries:
         box = left, below - SIZE, left + width, below + 3
-        inside = left >= 0 and left + width <= WIDTH
+        inside = left >= 0 and left + width <= WIDTH and SIZE < below < HEIGHT - BOTTOM
         if inside and not any(_overlap(box, other) for other in boxes):
             break
     boxes.append(box)
     return left, below
+
+
+def _along(ends: Sequence[tuple[float, float]]) -> list[Box]:
+    """Small boxes along a line."""
+    boxes = []
+    for (x1, y1), (x2, y2) in pairwise(ends):
+        n_steps = max(1, round(max(abs(x2 - x1), abs(y2 - y1)) / STEP))
+        for i in range(n_steps + 1):
+            at, height = x1 + (x2 - x1) * i / n_steps, y1 + (y2 - y1) * i / n_steps
+            boxes.append((at - 3, height - 3, at + 3, height + 3))
+    return boxes
 
 
 def _overlap(one: Box, other: Box) -> bool:

@@ -45,7 +45,7 @@ def curve_in_notebook(curve: Any) -> str:
         for i in range(len(curve))
     ]
     head = ("cost weight", "mean cost", str(curve.measure))
-    points = _table("", head, lines)
+    points = table_in_notebook("", head, lines)
     said = f"<summary>{len(curve)} points, ± one standard error</summary>"
     return f"{boxed(picture)}<details>{said}{points}</details>"
 
@@ -86,20 +86,28 @@ def report_in_notebook(report: Any) -> str:
     return "\n".join(
         [
             f"<p><b>{report.n_rows} rows</b>; {spent}</p>",
-            _table("", ("per row", "mean", "95 % interval"), measures),
-            _table("beside", ("bought for all", "error", "cost", "total"), beside)
+            table_in_notebook("", ("per row", "mean", "95 % interval"), measures),
+            table_in_notebook(
+                "beside", ("bought for all", "error", "cost", "total"), beside
+            )
             if beside
             else "",
-            _table("what is bought", ("sensor", "rows", "spend per row"), sensors),
+            table_in_notebook(
+                "what is bought", ("sensor", "rows", "spend per row"), sensors
+            ),
             "<details><summary>leaves and classes</summary>",
-            _table("", ("place", "rows", "error", "cost", "sensors"), leaves),
-            _table("", ("class", "rows", "error", "cost"), classes),
+            table_in_notebook(
+                "", ("place", "rows", "error", "cost", "sensors"), leaves
+            ),
+            table_in_notebook("", ("class", "rows", "error", "cost"), classes),
             "</details>",
         ]
     )
 
 
-def _table(caption: str, head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table_in_notebook(
+    caption: str, head: Sequence[str], lines: Iterable[Sequence[str]]
+) -> str:
     """Table in a box that scrolls; its first column to the left."""
     said = f"<caption>{escaped(caption)}</caption>" if caption else ""
     rows = [("th", head), *(("td", line) for line in lines)]

@@ -12,7 +12,9 @@ from sensortree.display.figures import between, money, says_nothing, share
 from sensortree.display.markup import paragraph, section, table
 from sensortree.display.report_answers import answers
 from sensortree.display.report_asks import asks
+from sensortree.display.report_outages import outages
 from sensortree.display.report_saves import saves
+from sensortree.display.report_spending import spends
 from sensortree.display.svg import escaped
 from sensortree.display.tree import TreeDisplay
 
@@ -56,6 +58,9 @@ li{{margin:.25rem 0}}
 .beside{{width:100%;max-width:36rem;height:auto;display:block}}
 .beside text{{fill:var(--ink)}}
 .axis{{stroke:var(--faint);stroke-width:1}}
+.limited,.learned{{fill:none;stroke:var(--ours);stroke-width:1.5}}
+.learned{{stroke-dasharray:5 3}}
+circle.limited,circle.learned{{fill:var(--ours);stroke:none}}
 .dot{{stroke:var(--faint);stroke-width:1.5}}
 circle.dot{{fill:var(--faint);stroke:none}}
 .chosen{{stroke:var(--ours);stroke-width:2}}
@@ -112,6 +117,11 @@ class ReportPage:
     digest : str
         Of the policy.
     title : str
+    limits : sequence of LimitedUse
+        The same examples where none may cost more than a limit, the last without one.
+    outages : OutageReport or None
+    curve, chosen : TradeoffCurve and Choice, or None
+        What the model was picked from, as measured in training.
     """
 
     report: Any
@@ -123,6 +133,10 @@ class ReportPage:
     written: str
     digest: str
     title: str
+    limits: Sequence[Any] = ()
+    outages: Any = None
+    curve: Any = None
+    chosen: Any = None
     rule_of: Mapping[tuple[int, int], Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,7 +152,9 @@ class ReportPage:
             _cards(self),
             section("What it asks, and of whom", asks(self)),
             section("What that saves", saves(self)),
+            section("What spending less or more would give", spends(self)),
             section("How well it answers", answers(self)),
+            _outages(self),
             section("How sure this is", _sure(self)),
             _tree(self),
             section("Where this comes from", _source(self)),
@@ -261,6 +277,12 @@ def _sure(page: ReportPage) -> Iterable[str]:
                 for one in report.unseen
             ],
         )
+
+
+def _outages(page: ReportPage) -> str:
+    if page.outages is None or not page.outages.outages:
+        return ""
+    return section("If a sensor is not available", outages(page))
 
 
 # the tree, and the source -----------------------------------------------------------------

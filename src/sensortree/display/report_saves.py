@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sensortree.display.beside import Point, beside
 from sensortree.display.figures import (
     Interval,
     between,
@@ -24,6 +23,7 @@ from sensortree.display.markup import (
     paragraph,
     table,
 )
+from sensortree.display.report_spending import shows_loss
 
 if TYPE_CHECKING:
     from sensortree.display.report_page import ReportPage
@@ -36,7 +36,7 @@ WORDS = {
 
 
 def saves(page: ReportPage) -> Iterable[str]:
-    """Sentences, a table and a picture of the policy beside its baselines."""
+    """Sentences and a table of the policy beside its baselines."""
     report = page.report
     known = [use for use in report.baselines if not math.isnan(use.total)]
     if not report.baselines:
@@ -51,13 +51,12 @@ def saves(page: ReportPage) -> Iterable[str]:
     worth = 1 / report.cost_weight if report.cost_weight else math.inf
     together = math.isfinite(worth)
     head = ["on the same examples", "wrong answers", "price"]
-    if _shows_loss(report):
+    if shows_loss(report):
         head.insert(2, "loss")
     head += ["together", "saved by decisions"] if together else []
     lines = [_compared(page, "this policy", report, None, worth)]
     lines += [_compared(page, use.name, use, use, worth) for use in known]
     yield table(_counted(page, worth), head, lines)
-    yield _picture(page, known)
     for use in known:
         if use.name == "best fixed set":
             which = ", ".join(use.sensors) or "nothing"
@@ -66,11 +65,6 @@ def saves(page: ReportPage) -> Iterable[str]:
                 f"has the least error and weighted cost if all examples get the same.",
                 kind="faint",
             )
-
-
-def _shows_loss(report: Any) -> bool:
-    """Whether some wrong answers are worse than others."""
-    return report.has_loss and report.mistake_cost is None
 
 
 def _counted(page: ReportPage, worth: float) -> str:
@@ -94,7 +88,7 @@ def _compared(
         bold(name) if use is None else name,
         figure(line.error, intervals.get("error"), share),
     ]
-    if _shows_loss(page.report):
+    if shows_loss(page.report):
         cells.append(figure(line.loss, intervals.get("loss"), money))
     cells.append(figure(line.cost, intervals.get("cost"), money))
     if math.isfinite(worth):
@@ -161,13 +155,3 @@ def _righter(use: Any) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:+.1f}".replace("-", "−")
-
-
-def _picture(page: ReportPage, known: Sequence[Any]) -> str:
-    report = page.report
-    low, high = report.intervals["error"]
-    points = [Point("this policy", report.cost, report.error, low, high, chosen=True)]
-    points += [
-        Point(use.name, use.cost, use.error, *use.intervals["error"]) for use in known
-    ]
-    return f'<figure style="margin:0">{beside(points, page.about.unit)}</figure>'

@@ -314,6 +314,7 @@ class BaseSensorTreeClassifier(ClassifierMixin, BaseSensorTree):
         "risk": [StrOptions({"error", *SCORES}), callable],
         "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
         "class_weight": [None, StrOptions({"balanced"}), Mapping],
+        "refer_cost": [None, str, Mapping, Interval(Real, 0, None, closed="left")],
         "classifier": [str, HasMethods(["fit", "predict"])],
         "calibration": [None, StrOptions(set(CALIBRATIONS))],
         "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],

@@ -9,7 +9,6 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from sensortree.estimators.base import BaseSensorTree, Interval, StrOptions
-from sensortree.learning.detours import OutageReport
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -22,6 +21,7 @@ from sensortree.learning.joint import (
 from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.timing import FitReport
+from sensortree.policy.outages import OutageReport
 from sensortree.program import SOLVERS, Certificate
 
 # What parameters of the program and of its refinement may be.

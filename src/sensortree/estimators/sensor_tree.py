@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from sensortree.estimators.base import BaseSensorTreeClassifier
 from sensortree.estimators.jointly import JOINT, LearnsJointly
+from sensortree.learning.calibrating import CalibrationReport
 
 
 class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
@@ -56,6 +57,14 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         What an example of each class counts in the risk, 1 for those not named: short for
         a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
         a whole. Decisions and answers change; probabilities stay those of the data.
+    refer_cost : float, dict of class to float, or str, default=None
+        What it costs to hand an example over to a person, in the unit of the risk: wrong
+        answers, or money with a `mistake_cost` or a `loss`. It adds that exit wherever the
+        tree can stop; decisions learn when to take it, by the same program. A dict says
+        it for each true class; a string names the column of X that holds what each
+        example costs, which a sensor of cost 0 reads, so that decisions see it. `predict`
+        still gives the best guess; `referred` says who is handed over. None hands over
+        nobody.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
@@ -114,16 +123,19 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         - "auto": quadratic rather than linear if products of readings clearly tell more
           where the rows of a small tree stop; "boosted" if its held-out log-loss is
           clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained. Below 500 distinct rows, or where it would take out of
-          proportion long, "boosted" is not compared; where readings are missing that no
-          transformer fills in, it is the only one. `leaf_report_` says what was compared.
+          leaves unexplained, and where a category has 5 levels or more. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
-          the rows that are held out ask for. Subsets are compared by one booster that was
+          the rows that are held out ask for. A category of 5 levels or more is one column
+          to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
-        Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
+        Calibrate every leaf classifier by itself, on all examples, as
+        CalibratedClassifierCV does.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
@@ -170,6 +182,13 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         worse, by more than a standard error, on rows that decisions were not learned
         from: of what is equally good, the cheapest is taken. A tree of your own keeps its
         leaves. False keeps the decisions as they are, as published.
+    calibrate_leaves : bool, default=True
+        Put the probabilities of each leaf right, by a temperature and a bias for each
+        class, on the training examples that reach it: where that clearly lowers their
+        log-loss on folds that it was not learned from, and does not raise the risk there.
+        Leaves that few examples reach change little. Answers may change by it, ways and
+        costs do not. `calibration_report_` says what was compared. Without `cv` there is
+        nothing to learn it from.
     outages : "auto" or bool, default="auto"
         Learn detours for examples that a sensor which cannot be had would hold up: trees
         without it, of which each is taken if its risk on held-out rows is lower than that
@@ -198,6 +217,9 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         leaf, and which was kept.
     leaf_report_ : LeafReport or None
         Which kind of leaf "auto" took, and why; None if it was named.
+    calibration_report_ : CalibrationReport or None
+        How leaves were calibrated, and why; print it. None with
+        ``calibrate_leaves=False``, and where nothing was held out.
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
@@ -205,7 +227,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         Where the time of the fit went; print it. It is not saved with the model.
     outage_report_ : OutageReport or None
         What the outage of each sensor costs, without a detour and on it; print it. None
-        with ``outages=False``. It is not saved with the model; the detours are.
+        with ``outages=False``.
     fallback_leaf_ : int or None
         The leaf that all examples go to, if the fallback was used.
     training_cost_ : float
@@ -243,9 +265,12 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     True
     """
 
+    calibration_report_: CalibrationReport | None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
         **JOINT,
+        "calibrate_leaves": ["boolean"],
     }
 
     def __init__(
@@ -258,6 +283,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -277,6 +303,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        calibrate_leaves: bool = True,
         outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -289,6 +316,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves
@@ -308,6 +336,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
         self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -341,6 +370,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
             "l2": 0.0,
             "l1": 0.0,
             "fallback": False,
+            "calibrate_leaves": False,
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})

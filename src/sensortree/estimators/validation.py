@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -16,9 +17,14 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
+from sensortree.learning.worth import referral_may_pay
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan
-from sensortree.leaves.folds import folds_of_splits, frequent_readings
+from sensortree.leaves.folds import (
+    folds_of_splits,
+    frequent_readings,
+    order_of_rows,
+)
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
@@ -31,6 +37,7 @@ from sensortree.sensors.reader import (
     float_table,
     read_prices,
 )
+from sensortree.sensors.referral import resolve_referral
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
@@ -61,6 +68,8 @@ def read_rows(
     weighted = sample_weight is not None
     takes_nan = accepts_nan(settings.leaf(settings.classifier))
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)
+    referral = resolve_referral(settings.refer_cost, classes, sensors)
+    person = None if referral is None else referral.costs(table, len(classes))[rows]
     reader, blocks = fit_reader(
         sensors,
         {name: clone(transformer) for name, transformer in transformers.items()},
@@ -82,8 +91,10 @@ def read_rows(
     read = [blocks[sensor] for sensor in in_X]
     varying = [sensor for sensor in in_X if sensor in sensors.varying]
     own = np.empty((len(rows), 0)) if paid is None else paid[:, varying]
-    values = np.hstack([*read, own, codes[:, None], fold[:, None]])
-    order = np.lexsort([weight, *values.T[::-1]])  # the last key counts most
+    if person is not None:
+        own = np.hstack([own, person[:, :1]])
+    columns = (column for block in [*read, own] for column in block.T)
+    order = order_of_rows(chain(columns, [codes, fold, weight]), len(rows))
     blocks = [block[order] for block in blocks]
     codes, fold = codes[order], fold[order]
     readings = np.hstack(blocks)
@@ -103,6 +114,9 @@ def read_rows(
         rows[order],
         frequent_readings(readings, codes, n_folds),
         _name_of(y),
+        referral,
+        None if person is None else person[order],
+        person is not None and referral_may_pay(person, loss, len(classes)),
         settings.task,
     )
 

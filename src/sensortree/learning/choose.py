@@ -69,6 +69,11 @@ def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
     given = isinstance(settings.structure, SensorTree)
     tree = settings.structure if given else SensorTree.from_dict(settings.structure)
     check_tree_fits(tree, sensors)
+    if settings.refer_cost is None and any(leaf.refers for leaf in tree.leaves):
+        raise ParameterError(
+            "the structure given has a leaf that refers, but nothing says what a person "
+            "costs; give refer_cost, or leave 'refers' out."
+        )
     if settings.root_sensors != "auto":
         raise ParameterError(
             "root_sensors is for trees that are built; the structure given is a tree, "
@@ -113,7 +118,7 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     market = leaves.data.market(settings.max_cost)
     named = named_root(settings, market)
     root = None if named is None else frozenset(map(sensors.index, named))
-    worth_most = leaves.data.loss.largest
+    worth_most = leaves.data.largest_loss
     if named is None and cost_weight * market.least_price() >= worth_most:
         return Chosen(*only_leaf(settings.structure, market))
     if settings.structure == "auto":

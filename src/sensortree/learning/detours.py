@@ -36,11 +36,12 @@ from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
+from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
 from sensortree.program.routing import RoutingProblem
-from sensortree.sensors.market import ROUNDING, within
-from sensortree.structure import prune
+from sensortree.sensors.market import within
+from sensortree.structure import prune, with_exits
 from sensortree.structure.search import run_search
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -57,60 +58,6 @@ GLANCES, MANY_ROWS = 2, 250
 # coefficients, as a multiple of the policy's own, or this many.
 SENSORS, SHARE, QUICK = 5, 0.35, 5e6
 SIZE, SMALL = 4, 20_000
-
-
-@dataclass(frozen=True)
-class Outage:
-    """What becomes of examples if one sensor cannot be had.
-
-    Attributes
-    ----------
-    share : float
-        Share of the training examples that are held up.
-    usual : float
-        Their mean risk from where they turn, if the sensor is there after all.
-    turning : float
-        The same if they take the best leaf that is left, or stop.
-    detour : float or None
-        The same on a detour, on rows that it was not learned from; None if none was
-        tried.
-    """
-
-    share: float
-    usual: float
-    turning: float
-    detour: float | None = None
-
-    @property
-    def taken(self) -> bool:
-        """Whether the detour is taken."""
-        return self.detour is not None and self.detour < self.turning - ROUNDING
-
-
-@dataclass(frozen=True)
-class OutageReport:
-    """What the outage of each sensor costs, and which detours are taken.
-
-    Attributes
-    ----------
-    outages : dict of sensor to Outage
-        Of all sensors that the tree buys, in declared order.
-    """
-
-    outages: dict[str, Outage]
-
-    def __str__(self) -> str:
-        if not self.outages:
-            return "nothing is bought, so no outage matters"
-        width = max(len("without"), *map(len, self.outages))
-        lines = [f"{'without':{width}}  held up   usual  turning  detour"]
-        for sensor, outage in self.outages.items():
-            tried = "-" if outage.detour is None else f"{outage.detour:.4f}"
-            lines.append(
-                f"{sensor:{width}}  {outage.share:7.1%}  {outage.usual:6.4f}  "
-                f"{outage.turning:7.4f}  {tried:>6}{' taken' if outage.taken else ''}"
-            )
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +270,8 @@ def outage_without(turned: HeldUp) -> Outage:
     reachable = np.broadcast_to(reachable, more.shape)
     if policy.max_cost is not None:
         reachable = reachable & within(spent + more, policy.max_cost)
-    risk = turned.losses([Leaf(frozenset())])[:, 0]  # of who turns at the start
+    start = Leaf(frozenset(), refers=False)
+    risk = turned.losses([start])[:, 0]  # of who turns at the start
     for node in np.unique(turned.node[turned.node != START]):
         here = np.flatnonzero(turned.node == node)
         best = best_place(policy, int(node), more[here], reachable[here])
@@ -444,14 +392,15 @@ def trees_without(
             progress=prepared.progress.part(),
         )
         root = frozenset(map(sensors.index, top.sensors - gone))
-        yield run_search(search, "chain", settings.cost_weight, root)[0]
+        chain = run_search(search, "chain", settings.cost_weight, root)[0]
+        yield with_exits(chain) if prepared.leaves.data.may_refer else chain
 
 
 def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
     """A vertex without some sensors; a decision between the same ways is none."""
     known = vertex.sensors - gone
     if isinstance(vertex, Leaf):
-        return Leaf(known)
+        return Leaf(known, vertex.refers)
     sides = reduced(vertex.negative, gone), reduced(vertex.positive, gone)
     if sides[0] == sides[1]:
         return sides[0]

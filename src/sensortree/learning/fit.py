@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.learning.baselines import fit_baselines
+from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.detours import learn_detours
@@ -27,9 +28,10 @@ from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
-from sensortree.structure import prune
+from sensortree.structure import prune, with_exits
 from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Rows
 
 Chooser = Callable[[Prepared, Settings, Learner], Chosen]
 Settler = Callable[
@@ -98,6 +100,8 @@ def fit_policy(
         chosen = choose(prepared, settings, rehearse)
     progress.expect(left=2)
     tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
+    if leaves.data.may_refer:
+        tree, rehearsed = with_exits(tree), None
     with watch.stage("decisions"):
         posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
         progress.step("leaf classifiers")
@@ -110,7 +114,12 @@ def fit_policy(
             posed, learned = without_unreached_leaves(posed, learned)
             left = posed.problem.tree.n_leaves
             report = replace(report, pruned=tree.n_leaves - left)
-        policy = assemble(leaves, posed, learned, settings)
+        elif leaves.data.may_refer:
+            posed, learned = without_unreached_exits(posed, learned)
+        calibrated = None
+        if settings.calibrate_leaves:
+            calibrated = calibrate_leaves(leaves, posed, learned)
+        policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         report = replace(report, never_pay=list(too_dear))
     outages = None
@@ -124,6 +133,7 @@ def fit_policy(
         "outage_report": outages,
         "training_cost": training_cost(leaves, posed, learned),
         "leaf_report": prepared.leaf_report,
+        "calibration_report": calibrated.report if calibrated else None,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
     return Fitted(policy, report, evidence)
@@ -168,14 +178,28 @@ def counted(learn: Learner, watch: Stopwatch) -> Learner:
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
     """Take leaves out that no training example reaches, and nodes with one way left."""
+    return with_leaves(posed, learned, visits_of(posed, learned))
+
+
+def without_unreached_exits(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
+    """Take exits out that no training example reaches; a user's own leaves stay."""
+    own = [not leaf.refers for leaf in posed.problem.tree.leaves]
+    return with_leaves(posed, learned, visits_of(posed, learned) + own)
+
+
+def visits_of(posed: Posed, learned: Learned) -> Rows:
+    """How many distinct training examples reach each leaf, (n_leaves,)."""
     problem = posed.problem
-    tree = problem.tree
-    visits = np.bincount(
-        tree.route(problem.margins(learned.coef)), minlength=tree.n_leaves
-    )
-    pruned, nodes = prune(tree, visits)
+    leaf = problem.tree.route(problem.margins(learned.coef))
+    return np.bincount(leaf, minlength=problem.tree.n_leaves)
+
+
+def with_leaves(posed: Posed, learned: Learned, visits: Rows) -> tuple[Posed, Learned]:
+    """Keep the leaves that are visited, and the nodes that are left between them."""
+    problem = posed.problem
+    pruned, nodes = prune(problem.tree, visits)
     evidence = dict(learned.evidence)
-    if evidence.get("fallback_leaf") is not None:
+    if evidence.get("fallback_leaf") is not None and not len(nodes):
         evidence["fallback_leaf"] = 0  # the only leaf that is left
     return (
         Posed(
@@ -188,18 +212,28 @@ def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Lea
 
 
 def assemble(
-    leaves: LeafClassifiers, posed: Posed, learned: Learned, settings: Settings
+    leaves: LeafClassifiers,
+    posed: Posed,
+    learned: Learned,
+    settings: Settings,
+    calibrated: Calibrated | None = None,
 ) -> Policy:
     """Put tree, decisions and leaf classifiers together, with where examples went."""
     data, tree = leaves.data, posed.problem.tree
     rows, weight = data.distinct()
     needed = judged_subsets(tree)
     leaves.judge(needed)
+    leaf_answers = answers(tree.leaves, leaves)[rows]
+    leaf_losses = losses(tree.leaves, leaves)[rows]
+    if calibrated is not None and calibrated.leaves is not None:
+        said, y = calibrated.judged, data.y[rows]
+        leaf_answers = np.stack([data.loss.answer(p) for p in said], axis=1)
+        leaf_losses = np.stack([data.loss.judge(y, p) for p in said], axis=1)
     flow = data.task.flow(
         tree,
         posed.problem.margins(learned.coef),
-        (answers(tree.leaves, leaves)[rows], answers(tree.nodes, leaves)[rows]),
-        (losses(tree.leaves, leaves)[rows], losses(tree.nodes, leaves)[rows]),
+        (leaf_answers, answers(tree.nodes, leaves)[rows]),
+        (leaf_losses, losses(tree.nodes, leaves)[rows]),
         data.y[rows],
         len(data.classes),
         weight,
@@ -216,7 +250,9 @@ def assemble(
         data.loss,
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
+        calibration=None if calibrated is None else calibrated.leaves,
         baselines=fit_baselines(leaves, settings, classifiers),
+        referral=data.referral,
     )
 
 

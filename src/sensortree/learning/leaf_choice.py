@@ -29,7 +29,7 @@ from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
 
-# Columns of the larger subset, unless one sensor has more.
+# Columns of the larger subset, unless one sensor has more; a category is one.
 WIDE = 32
 # Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
@@ -112,7 +112,7 @@ def leaves_of(
     """
     if settings.classifier != "auto":
         return _leaves(rows, settings, watch), None
-    with watch.stage("leaf classifiers"):
+    with watch.stage("leaf choice"):
         judged, report = choose_leaf(rows, settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(settings.leaf(report.choice))
@@ -174,7 +174,10 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         if kind != "boosted"
     }
     if "boosted" in kinds:
-        seen = unexplained(judged, rows, fold, folds[0], subsets)
+        # Of many levels others learn noise. Who then looks at what they leave unexplained
+        # of a level sees the opposite of what its other rows say.
+        sure = has_categories(rows, subsets)
+        seen = np.inf if sure else unexplained(judged, rows, fold, folds[0], subsets)
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
             boosted = settings.leaf("boosted")
@@ -218,6 +221,11 @@ def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
     }
 
 
+def has_categories(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
+    """Whether trees would split by sets of levels somewhere."""
+    return any(rows.coded(subset).coding.levels for subset in subsets)
+
+
 def unexplained(
     judged: Mapping[str, Judged],
     rows: TrainingRows,
@@ -240,8 +248,9 @@ def unexplained(
     seen = np.zeros(int(test.sum()))
     for subset in subsets:
         differs = rows.task.unexplained(best.said[subset], rows)
-        X, rest = rows.features(subset), weight[fold[first] != out]
-        said = boosted_numbers(X[train], differs[train], rest, X[first[test]])
+        X, rest = rows.coded(subset), weight[fold[first] != out]
+        new = X.take(first[test])
+        said = boosted_numbers(X.take(train), differs[train], rest, new)
         seen += (said * differs[first[test]]).sum(axis=1)
     seen *= weight[test]
     error = float(seen.std() / np.sqrt(len(seen)))
@@ -274,7 +283,7 @@ def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]
     levels = rows.task.levels(rows.y, rows.weight)
     told = [information(block, levels, rows.weight) for block in rows.blocks]
     width = dict(
-        zip(rows.sensors.names, [b.shape[1] for b in rows.blocks], strict=True)
+        zip(rows.sensors.names, [b.shape[1] for b in rows.coded_blocks], strict=True)
     )
     known = market.free()
     nested = [known] if known else []
@@ -353,7 +362,7 @@ def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     n_trees = ROUNDS * n_outputs * n_subsets * (n_folds + 1)
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
-    width = share * sum(block.shape[1] for block in rows.blocks)
+    width = share * sum(block.shape[1] for block in rows.coded_blocks)
     return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
 
 
@@ -376,11 +385,15 @@ def judge_kind(
     assert engine is not None  # every kind has one
     found = Judged()
     for subset in subsets:
-        X = rows.features(subset)
-        if isinstance(engine, BoostedEngine) and len(folds) < len(engine.folds):
-            found.said[subset], _ = engine.judge_some(X, folds)
-            continue
-        found.said[subset], found.starts[subset] = engine.judge(X)
+        if isinstance(engine, BoostedEngine):
+            X = rows.coded(subset)
+            if len(folds) < len(engine.folds):
+                found.said[subset], _ = engine.judge_some(X, folds)
+                continue
+            found.said[subset], found.starts[subset] = engine.judge(X)
+        else:
+            readings = rows.features(subset)
+            found.said[subset], found.starts[subset] = engine.judge(readings)
         found.posteriors[subset] = found.said[subset]
     return found
 

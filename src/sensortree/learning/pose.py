@@ -110,8 +110,7 @@ def leaf_risks(
         believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
         belief = data.task.trusted(believed, data)
         if belief is not None:
-            predicted = [leaves.posteriors[leaf.sensors] for leaf in tree.leaves]
-            each = [data.loss.expect(belief, posterior) for posterior in predicted]
+            each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
             expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
             risk = 0.5 * (observed + expected)
     # No decision may lead where an example cannot pay.
@@ -129,18 +128,58 @@ def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
     return np.asarray(np.broadcast_to(costs, (len(rows), tree.n_leaves)))
 
 
+def costs_of_persons(tree: SensorTree, leaves: LeafClassifiers) -> Array:
+    """What handing over costs at each leaf, of distinct rows; 0 where one is answered."""
+    data = leaves.data
+    rows, _ = data.distinct()
+    costs = np.zeros((len(rows), tree.n_leaves))
+    for k, leaf in enumerate(tree.leaves):
+        if leaf.refers:
+            costs[:, k] = data.handed_over()[rows]
+    return costs
+
+
 def worst_risk(data: TrainingRows, settings: Settings) -> float:
     """R_max: everything bought at the highest prices, and the worst answer."""
     costs = data.sensors.costs if data.prices is None else data.prices
     highest = float(np.max(costs.sum(axis=-1)))
-    return max_risk(highest, settings.cost_weight, data.loss.largest)
+    return max_risk(highest, settings.cost_weight, data.largest_loss)
 
 
 def losses(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> Array:
-    """What predictions at each vertex lose, out of fold, (n_samples, n_vertices)."""
+    """What stopping at each vertex loses, out of fold, (n_samples, n_vertices).
+
+    At a leaf that says nothing of handing over, examples are handed over where that is
+    expected to cost less; at a node they are answered.
+    """
     data = leaves.data
-    lost = [data.loss.judge(data.y, leaves.posteriors[v.sensors]) for v in vertices]
-    return np.stack(lost, axis=1) if lost else np.empty((len(data.y), 0))
+
+    def lost(vertex: Leaf | Node) -> Array:
+        posterior = leaves.posteriors[vertex.sensors]
+        if isinstance(vertex, Node) or vertex.refers is False:
+            return data.judge(posterior)
+        return data.handed_over() if vertex.refers else data.stopped(posterior)
+
+    each = list(map(lost, vertices))
+    return np.stack(each, axis=1) if each else np.empty((len(data.y), 0))
+
+
+def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
+    """What stopping at a leaf is expected to lose if classes are so likely, (n_samples,).
+
+    As in `losses`.
+    """
+    data, posterior = leaves.data, leaves.posteriors[leaf.sensors]
+    answered = data.loss.expect(belief, posterior)
+    if leaf.refers is False or not (leaf.refers or data.may_refer):
+        return answered
+    assert data.refer_costs is not None  # examples may be handed over
+    person = (belief * data.refer_costs).sum(axis=1)
+    if leaf.refers:
+        return np.asarray(person)
+    own = (posterior * data.refer_costs).sum(axis=1)
+    doubted = data.loss.expect(posterior, posterior) > own
+    return np.where(doubted, person, answered)
 
 
 def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:

@@ -36,7 +36,8 @@ class Settings:
 
     Attributes
     ----------
-    sensors, costs, risk, loss, mistake_cost, class_weight, classifier, calibration, cv
+    sensors, costs, risk, loss, mistake_cost, class_weight, refer_cost, classifier, \
+            calibration, cv
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
@@ -44,6 +45,8 @@ class Settings:
         Which tree.
     errors, decision_features
         What decisions are learned from, and what they see.
+    calibrate_leaves
+        Whether leaves are calibrated on the examples that reach them.
     outages
         Whether detours are learned around sensors that cannot be had.
     n_jobs, verbose
@@ -58,6 +61,7 @@ class Settings:
     loss: Any = None
     mistake_cost: float | None = None
     class_weight: Any = None
+    refer_cost: Any = None
     classifier: Any = "logistic2"
     calibration: str | None = None
     cv: Any = None
@@ -72,6 +76,7 @@ class Settings:
     root_sensors: Any = "auto"
     errors: str = "observed"
     decision_features: Any = "raw"
+    calibrate_leaves: bool = False
     outages: bool | str = False
     n_jobs: int | None = None
     verbose: bool = False

@@ -11,6 +11,7 @@ from sensortree.text import aligned, plain
 
 STAGES = (
     "reading",
+    "leaf choice",
     "leaf classifiers",
     "search",
     "comparing candidates",
@@ -18,6 +19,8 @@ STAGES = (
     "finishing",
     "detours",
 )
+# Stages before a fit begins.
+PREPARING = ("reading", "leaf choice")
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,11 @@ class FitReport:
     Attributes
     ----------
     seconds : dict of str to float
-        By stage: "reading" the rows; "leaf classifiers", fitted and judged whenever one is
-        first asked for; "search" for a tree; "comparing candidates", on held-out rows;
-        "decisions"; "finishing", the policy with its flow of examples; and "detours" for
-        outages. For a model fitted at a budget, "curve" too: all that was measured on
-        held-out folds.
+        By stage: "reading" the rows; "leaf choice", with ``classifier="auto"``; "leaf
+        classifiers", fitted and judged whenever one is first asked for; "search" for a
+        tree; "comparing candidates", on held-out rows; "decisions"; "finishing", the policy
+        with its flow of examples; and "detours" for outages. For a model fitted at a
+        budget, "curve" too: all that was measured on held-out folds.
     n_judged : int
         Subsets of sensors whose classifier was judged out of fold.
     n_kept : int
@@ -82,8 +85,8 @@ class Mark:
 
     @classmethod
     def now(cls, watch: Stopwatch) -> Mark:
-        """Note what it shows; reading was for this fit."""
-        seconds = {s: t for s, t in watch.seconds.items() if s != "reading"}
+        """Note what it shows; what prepares the rows was for this fit."""
+        seconds = {s: t for s, t in watch.seconds.items() if s not in PREPARING}
         return cls(seconds, dict(watch.counts))
 
     def report(self, watch: Stopwatch, n_kept: int) -> FitReport:

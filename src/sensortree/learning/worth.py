@@ -10,6 +10,7 @@ from sensortree.sensors.market import Market, within
 from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.scores import SCORES
 from sensortree.text import listed
+from sensortree.types import Array
 
 
 def most_worth(loss: Loss, n_classes: int) -> float:
@@ -51,6 +52,28 @@ def most_worth(loss: Loss, n_classes: int) -> float:
         b_eq=[1.0],
     )
     return float(regret.max()) if found.fun is None else -float(found.fun)
+
+
+def referral_may_pay(costs: Array, loss: Loss, n_classes: int) -> bool:
+    """Whether handing over may cost less than the best answer, whatever is known.
+
+    Who answers is not expected to lose more than `most_worth` above the least of the
+    class; so a person who costs as much for every class is never worth it.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_samples, n_classes)
+    loss : Loss
+    n_classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [referral_may_pay(np.full((1, 2), c), Loss(), 2) for c in (0.4, 0.5)]
+    [True, False]
+    """
+    least = 0.0 if loss.matrix is None else loss.matrix.min(axis=1)
+    return bool((costs - least).min() < most_worth(loss, n_classes))
 
 
 def least_prices(market: Market) -> dict[str, float]:

@@ -11,6 +11,7 @@
     engine       its fits to many subsets and folds as one job
     ridge        the fits of one subset;  evidence   their penalty;  descent   the minimiser
     boosting     boosted leaves, the number of rounds from all folds
+    coding       a category as one column of codes, for trees to split by
     regressors   leaves of numbers: ridge, boosted, or a regressor of others
     regression   ridge regressions of many subsets and folds;  least_squares   one of them
     spread       how far off they are expected to be

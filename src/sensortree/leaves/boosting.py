@@ -3,7 +3,8 @@
 All folds of a subset of sensors are one job with one number of rounds: that of the least
 log-loss on the rows that are held out. Folds are boosted side by side, some rounds at a
 time, until more rounds no longer help. Of many rows, trees are larger, steps longer, and
-folds are held out several at a time.
+folds are held out several at a time. A category is one column, which trees split by sets
+of its levels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from sensortree.leaves.coding import Coded, CodedTrees, Coding, coded
 from sensortree.leaves.sklearn_private import (
     OnceBinned,
     boosted_baseline,
@@ -51,6 +53,8 @@ FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by, and of numbers rather than classes.
 UNJUDGED, NUMBERED = 50, 20
 TINY = float(np.finfo(np.float32).tiny)
+# Columns that are all numbers.
+PLAIN = Coding((), ())
 
 
 class BoostedTrees(ClassifierMixin, BaseEstimator):
@@ -117,12 +121,12 @@ class BoostedEngine:
         self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
         self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
 
-    def judge(self, X: Array) -> tuple[Array, int]:
+    def judge(self, X: Array | Coded) -> tuple[Array, int]:
         """Posterior of each row by a classifier that was fitted without the row's fold.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, width)
+        X : ndarray of shape (n_samples, width), or Coded
 
         Returns
         -------
@@ -130,17 +134,20 @@ class BoostedEngine:
         n_rounds : int
             Of all of these classifiers, and of the one that is fitted to all rows.
         """
-        if not X.shape[1]:  # with nothing known there is nothing to overfit
-            return posterior(self.fit(X), X, self.n_classes), UNJUDGED
-        said, n_rounds = self._judge_without(self._groups(), X)
+        rows = coded(X)
+        if not rows.shape[1]:  # with nothing known there is nothing to overfit
+            prior = self._fit(rows, UNJUDGED)
+            return posterior(prior, rows.values, self.n_classes), UNJUDGED
+        said, n_rounds = self._judge_without(self._groups(), rows)
         seen = self.fold < 0
         if seen.any():
-            said[seen] = posterior(self.fit(X, n_rounds), X[seen], self.n_classes)
+            fitted = self._fit(rows, n_rounds)
+            said[seen] = posterior(fitted, rows.values[seen], self.n_classes)
         return said, n_rounds
 
-    def judge_some(self, X: Array, folds: Sequence[int]) -> tuple[Array, int]:
+    def judge_some(self, X: Array | Coded, folds: Sequence[int]) -> tuple[Array, int]:
         """As `judge`, of the rows of some folds; others are said to be of no class."""
-        return self._judge_without([[fold] for fold in folds], X)
+        return self._judge_without([[fold] for fold in folds], coded(X))
 
     def _groups(self) -> list[list[int]]:
         """Folds that are held out together: each by itself, unless rows are many."""
@@ -148,7 +155,7 @@ class BoostedEngine:
         return [self.folds[k::n_groups] for k in range(min(n_groups, len(self.folds)))]
 
     def _judge_without(
-        self, groups: Sequence[Sequence[int]], X: Array
+        self, groups: Sequence[Sequence[int]], X: Coded
     ) -> tuple[Array, int]:
         """Posterior of the rows of each group by a booster without it, and its rounds."""
         said = np.zeros((len(self.y), self.n_classes))
@@ -158,55 +165,69 @@ class BoostedEngine:
             said[each.judged] = each.posterior(each.best, self.n_classes)
         return said, n_rounds
 
-    def fit(self, X: Array, n_rounds: int | None = UNJUDGED) -> Any:
-        """The classifier fitted to all rows.
+    def fit(self, X: Array | Coded, n_rounds: int | None = UNJUDGED) -> Any:
+        """The classifier fitted to all rows, which is asked with readings not coded.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, width)
+        X : ndarray of shape (n_samples, width), or Coded
         n_rounds : int or None, default=50
             What `judge` found on the same columns; None stands for the default.
         """
+        rows = coded(X)
+        fitted = self._fit(rows, n_rounds or UNJUDGED)
+        if isinstance(fitted, DummyClassifier) or not rows.coding.levels:
+            return fitted
+        return CodedTrees(fitted, rows.coding)
+
+    def _fit(self, X: Coded, n_rounds: int) -> Any:
+        """The classifier fitted to all rows, which is asked with readings as coded."""
         if not X.shape[1] or (self.y == self.y[0]).all():
             prior = DummyClassifier(strategy="prior")
-            return prior.fit(X, self.y, self.weight)
-        trees = booster(X.shape, n_rounds or UNJUDGED)
-        return trees.fit(X, self.y, self.weight)
+            return prior.fit(X.values, self.y, self.weight)
+        trees = booster(X.shape, n_rounds, X.coding)
+        return trees.fit(X.values, self.y, self.weight)
 
-    def _without(self, group: Sequence[int], X: Array) -> _Fold:
+    def _without(self, group: Sequence[int], X: Coded) -> _Fold:
         held_out = np.isin(self.fold, group)
         train, judged = ~held_out, np.flatnonzero(held_out)
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
         return _Fold(
-            X[train],
+            X.take(train),
             self.y[train],
             None if self.weight is None else self.weight[train],
             judged,
-            X[judged],
+            X.values[judged],
             self.y[judged],
             weight[judged],
         )
 
 
-def boosted_numbers(X: Array, numbers: Array, weight: Array, X_new: Array) -> Array:
+def boosted_numbers(X: Coded, numbers: Array, weight: Array, X_new: Coded) -> Array:
     """Numbers of new rows by a few rounds of trees, (n_new, n_outputs).
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, width)
+    X : Coded
+        Readings of n_samples rows.
     numbers : ndarray of shape (n_samples, n_outputs)
     weight : ndarray of shape (n_samples,)
-    X_new : ndarray of shape (n_new, width)
+    X_new : Coded
+        Readings of n_new rows.
     """
-    trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **trees_of(X.shape))
+    grown = trees_of(X.shape, X.coding)
+    trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **grown)
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
-    return np.column_stack([trees.fit(X, n, own).predict(X_new) for n in numbers.T])
+    fits = (trees.fit(X.values, each, own) for each in numbers.T)
+    return np.column_stack([fitted.predict(X_new.values) for fitted in fits])
 
 
-def booster(shape: tuple[int, ...], n_rounds: int) -> HistGradientBoostingClassifier:
+def booster(
+    shape: tuple[int, ...], n_rounds: int, coding: Coding = PLAIN
+) -> HistGradientBoostingClassifier:
     """A booster for so many rows and columns, not fitted yet."""
-    return HistGradientBoostingClassifier(max_iter=n_rounds, **trees_of(shape))
+    return HistGradientBoostingClassifier(max_iter=n_rounds, **trees_of(shape, coding))
 
 
 def has_large_trees(n_rows: int) -> bool:
@@ -214,15 +235,17 @@ def has_large_trees(n_rows: int) -> bool:
     return n_rows >= MANY_ROWS
 
 
-def trees_of(shape: tuple[int, ...]) -> dict[str, Any]:
+def trees_of(shape: tuple[int, ...], coding: Coding = PLAIN) -> dict[str, Any]:
     """How trees are grown on so many rows and columns."""
     many = has_large_trees(shape[0])
+    fewest = max(FEWEST_BINS, coding.most_levels)  # a level is a bin
     return {
         "learning_rate": MANY_LEARNING_RATE if many else LEARNING_RATE,
         "l2_regularization": L2,
         "max_leaf_nodes": MANY_TREE_LEAVES if many else TREE_LEAVES,
         "min_samples_leaf": MANY_LEAF_ROWS if many else LEAF_ROWS,
-        "max_bins": int(np.clip(BINS // max(1, shape[1]), FEWEST_BINS, MOST_BINS)),
+        "max_bins": int(np.clip(BINS // max(1, shape[1]), fewest, MOST_BINS)),
+        "categorical_features": coding.is_category if coding.levels else None,
         "early_stopping": False,
         "random_state": 0,
     }
@@ -242,7 +265,7 @@ class _Fold:
         After the number of rounds that is best so far.
     """
 
-    X: Array
+    X: Coded
     y: Rows
     weight: Array | None
     judged: Rows
@@ -256,7 +279,7 @@ class _Fold:
         n_outputs = 1 if len(self.classes) <= 2 else len(self.classes)
         self.scores = self.best = np.zeros((len(self.judged), n_outputs))
         if len(self.classes) > 1:
-            like = booster(self.X.shape, 0).get_params()
+            like = booster(self.X.shape, 0, self.X.coding).get_params()
             self.booster = OnceBinned(**{**like, "warm_start": True})
 
     def boost(self, done: int, n_rounds: int) -> list[Array]:
@@ -264,7 +287,7 @@ class _Fold:
         if self.booster is None:
             return [self.scores] * n_rounds
         self.booster.set_params(max_iter=done + n_rounds)
-        self.booster.fit(self.X, self.y, self.weight)
+        self.booster.fit(self.X.values, self.y, self.weight)
         if not done:
             self.scores = self.scores + boosted_baseline(self.booster)
         after = []

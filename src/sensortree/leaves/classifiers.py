@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
+from sensortree.leaves.boosting import BoostedEngine
+from sensortree.leaves.coding import Coded
 from sensortree.leaves.fitting import (
     engine_of,
     fit_by_engine,
@@ -76,14 +78,13 @@ class LeafClassifiers:
         """Find the posteriors of those subsets that have none yet."""
         data = self.data
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
-        features = {subset: data.features(subset) for subset in new}
         engine = self._engine(data.fold)
         if engine is not None:
-            for subset, judged in judge_by_engine(
-                engine, features, self.n_jobs
-            ).items():
+            read = self._read(engine, new)
+            for subset, judged in judge_by_engine(engine, read, self.n_jobs).items():
                 self.posteriors[subset], self.starts[subset] = judged
             return
+        features = {subset: data.features(subset) for subset in new}
         self.posteriors.update(
             judge_leaf_classifiers(
                 self.classifier,
@@ -101,11 +102,12 @@ class LeafClassifiers:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         data, wanted = self.data, list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
-        features = {subset: data.features(subset) for subset in new}
         engine = self._engine(None)
         if engine is not None:
-            made = fit_by_engine(engine, features, self.starts, self.n_jobs)
+            read = self._read(engine, new)
+            made = fit_by_engine(engine, read, self.starts, self.n_jobs)
         else:
+            features = {subset: data.features(subset) for subset in new}
             weight = data.weight if data.weighted else None
             made = fit_leaf_classifiers(
                 self.classifier, features, data.y, weight, self.n_jobs
@@ -117,6 +119,13 @@ class LeafClassifiers:
         data = self.data
         weight = data.weight if data.weighted else None
         return engine_of(self.classifier, data.y, data.n_outputs, weight, fold)
+
+    def _read(self, engine: Any, subsets: Subsets) -> dict[frozenset[str], Any]:
+        """What an engine is given of each subset: trees get categories as codes."""
+        read: Callable[[frozenset[str]], Array | Coded] = self.data.features
+        if isinstance(engine, BoostedEngine):
+            read = self.data.coded
+        return {subset: read(subset) for subset in subsets}
 
     @timed
     def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:

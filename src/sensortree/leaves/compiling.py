@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ from sklearn.preprocessing import (
 )
 
 from sensortree.leaves.boosting import BoostedTrees
+from sensortree.leaves.coding import CodedTrees
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.sklearn_private import (
     boosted_baseline,
+    boosted_levels,
     boosted_rounds,
     calibrated_parts,
     imputer_dtypes,
@@ -69,6 +72,8 @@ def compile_classifier(classifier: Any) -> Any:
         )
     if type(classifier) is HistGradientBoostingClassifier:
         return compile_boosted(classifier)
+    if type(classifier) is CodedTrees:
+        return _compile_coded(classifier)
     if type(classifier) is BoostedTrees:
         return compile_classifier(classifier.fitted_)
     if type(classifier) is CalibratedClassifierCV:
@@ -77,9 +82,14 @@ def compile_classifier(classifier: Any) -> Any:
 
 
 def compile_boosted(classifier: Any) -> Any:
-    """A booster as arrays, its trees one after another; with categories, as it is."""
+    """A booster as arrays, or as it is if some column is categorical."""
     if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
         return classifier
+    return _boosted_arrays(classifier)
+
+
+def _boosted_arrays(classifier: Any) -> BoostedScorer:
+    """Arrays of all trees one after another."""
     rounds = boosted_rounds(classifier)
     sizes = [len(nodes) for trees in rounds for nodes in trees]
     starts = np.cumsum([0, *sizes])[:-1]
@@ -96,6 +106,42 @@ def compile_boosted(classifier: Any) -> Any:
         starts.reshape(len(rounds), -1).astype(np.int32),
         boosted_baseline(classifier),
         classifier,
+    )
+
+
+def _compile_coded(classifier: CodedTrees) -> BoostedScorer:
+    """Arrays of all trees, whose nodes look at readings, or for levels of a category.
+
+    A level that training did not have goes where missing ones go. So a node looks for the
+    levels of the other side, and these go right.
+    """
+    trees = _boosted_arrays(classifier.booster)
+    coding = classifier.coding
+    firsts = [group[0] for group in coding.levels]
+    feature = np.array([*firsts, *coding.numbers], dtype=np.int32)[trees.feature]
+    feature[trees.left == np.arange(len(feature))] = 0  # of leaves
+    left, right = trees.left.copy(), trees.right.copy()
+    sets: dict[tuple[int, ...], int] = {}
+    each = [sides for trees in boosted_levels(classifier.booster) for sides in trees]
+    for start, sides in zip(trees.roots.ravel().tolist(), each, strict=True):
+        for at, (codes_left, codes_right) in sides.items():
+            node = start + at
+            group = np.array(coding.levels[trees.feature[node]])
+            codes = codes_right
+            if not trees.missing_left[node]:
+                codes = codes_left
+                left[node], right[node] = trees.right[node], trees.left[node]
+            looked_for = tuple(group[codes].tolist())
+            feature[node] = coding.width + sets.setdefault(looked_for, len(sets))
+    return replace(
+        trees,
+        feature=feature,
+        left=left,
+        right=right,
+        threshold=np.where(feature < coding.width, trees.threshold, 0.5),
+        missing_left=trees.missing_left & (feature < coding.width),
+        native=classifier,
+        sets=tuple(sets) or None,
     )
 
 

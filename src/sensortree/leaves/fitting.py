@@ -266,13 +266,13 @@ def engine_of(
 
 def judge_by_engine(
     engine: Engine,
-    features: Mapping[Subset, Array],
+    features: Mapping[Subset, Any],
     n_jobs: int | None = None,
 ) -> dict[Subset, tuple[Array, Any]]:
     """Posterior of each subset's classifier on rows it has not seen, and how it was made.
 
     All folds of a subset are one task, with one penalty or number of rounds: this, or a
-    fit to all rows, is where `fit_by_engine` sets out from.
+    fit to all rows, is where `fit_by_engine` sets out from. Features are as there.
     """
     tasks = [(X,) for X in features.values()]
     judged = _in_parallel(engine.judge, n_jobs, tasks)
@@ -290,7 +290,7 @@ def judge_folds_by_engine(
 
 def fit_by_engine(
     engine: Engine,
-    features: Mapping[Subset, Array],
+    features: Mapping[Subset, Any],
     starts: Mapping[Subset, Any],
     n_jobs: int | None = None,
 ) -> dict[Subset, Any]:
@@ -300,6 +300,7 @@ def fit_by_engine(
     ----------
     engine : Engine
     features : mapping of subset to ndarray of shape (n_samples, width)
+        Or, for a BoostedEngine, to Coded.
     starts : mapping of subset to what judging found
         Of some of the subsets, or of none.
     n_jobs : int, default=None

@@ -18,11 +18,37 @@ FREQUENT = 3
 FEW_READINGS = 16
 
 
-def first_of_runs(values: Array) -> Rows:
+def first_of_runs(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
     """First row of each run of equal rows; NaN equals NaN."""
-    above, below = values[:-1], values[1:]
-    equal = (above == below) | (np.isnan(above) & np.isnan(below))
-    return np.flatnonzero(np.r_[True, ~equal.all(axis=1)])
+    again = np.arange(1, n_rows)  # rows that equal the one above them so far
+    for column in columns:
+        above, here = column[again - 1], column[again]
+        again = again[(above == here) | (np.isnan(above) & np.isnan(here))]
+        if not again.size:
+            break
+    return np.delete(np.arange(n_rows), again)
+
+
+def order_of_rows(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
+    """Order of rows by their columns, of which the first counts most; NaN comes last.
+
+    Equal rows stay in their order. A column is looked at only where all before it are
+    equal, which they seldom are.
+    """
+    order = np.arange(n_rows)
+    tied = np.arange(n_rows)  # places whose rows are not told apart yet, in runs
+    run = np.zeros(n_rows, dtype=np.intp)
+    for column in columns:
+        rows = order[tied]
+        rows = rows[np.lexsort([column[rows], run])]
+        order[tied] = rows
+        first = first_of_runs([run, column[rows]], len(rows))
+        length = np.diff(np.r_[first, len(rows)])
+        left = np.repeat(length > 1, length)
+        tied, run = tied[left], np.repeat(np.arange(len(first)), length)[left]
+        if not tied.size:
+            break
+    return order
 
 
 def frequent_readings(values: Array, y: NDArray[Any], n_folds: int) -> Mask:
@@ -38,7 +64,7 @@ def frequent_readings(values: Array, y: NDArray[Any], n_folds: int) -> Mask:
     y : ndarray of shape (n_samples,)
     n_folds : int
     """
-    first = first_of_runs(values)
+    first = first_of_runs(values.T, len(values))
     lengths = np.diff(np.r_[first, len(values)])
     many = lengths >= FREQUENT * n_folds
     mixed = np.minimum.reduceat(y, first) < np.maximum.reduceat(y, first)
@@ -72,7 +98,7 @@ def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) ->
     """
     frequent = frequent_readings(values, y, n_folds)
     begins = frequent.copy()
-    begins[first_of_runs(values)] = True
+    begins[first_of_runs(values.T, len(values))] = True
     first = np.flatnonzero(begins)
     lengths = np.diff(np.r_[first, len(values)])
     has = np.zeros((len(first), len(classes)), dtype=bool)
@@ -123,7 +149,7 @@ def deal_numbers(values: Array, y: Array, n_folds: int) -> Rows:
         All -1 where there is one reading only.
     """
     begins = frequent_readings(values, y, n_folds)
-    begins[first_of_runs(values)] = True
+    begins[first_of_runs(values.T, len(values))] = True
     first = np.flatnonzero(begins)
     if len(first) < 2:
         return np.full(len(values), -1)

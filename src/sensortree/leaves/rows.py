@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.leaves.coding import Coded, coded, side_by_side
 from sensortree.leaves.folds import first_of_runs
 from sensortree.leaves.task import CLASSES, Task
+from sensortree.sensors.levels import levels_of
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader, together
+from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Mask, Rows
 
@@ -50,6 +54,12 @@ class TrainingRows:
         Whether a row's readings are those of many rows.
     target : str
         Name of what is predicted; "" if it has none.
+    referral : Referral or None
+        What it costs to hand an example over to a person; None if nobody is.
+    refer_costs : ndarray of shape (n_samples, n_classes) or None
+        What it costs to hand over each example if it is of each class.
+    may_refer : bool
+        Whether handing over may ever cost less than an answer.
     task : Task
         What else there is to know of classes, or of numbers.
     """
@@ -66,6 +76,9 @@ class TrainingRows:
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     frequent: Mask = field(default_factory=lambda: np.empty(0, bool))
     target: str = ""
+    referral: Referral | None = None
+    refer_costs: Array | None = None
+    may_refer: bool = False
     task: Task = CLASSES
 
     @property
@@ -89,7 +102,52 @@ class TrainingRows:
             prices=None if self.prices is None else self.prices[rows],
             rows=self.rows[rows],
             frequent=self.frequent[rows],
+            refer_costs=None if self.refer_costs is None else self.refer_costs[rows],
         )
+
+    def judge(self, posterior: Array) -> Array:
+        """What answers by these probabilities lose, (n_samples,)."""
+        return self.loss.judge(self.y, posterior)
+
+    def handed_over(self) -> Array:
+        """What it costs to hand each example over, (n_samples,)."""
+        assert self.refer_costs is not None  # examples may be handed over
+        return np.asarray(self.refer_costs[np.arange(len(self.y)), self.y])
+
+    def stopped(self, posterior: Array) -> Array:
+        """What stopping costs: as `judge`, or less where examples may be handed over.
+
+        By Chow's rule, who is expected to lose more by the answer than by being handed
+        over is handed over.
+        """
+        lost = self.judge(posterior)
+        if not self.may_refer:
+            return lost
+        assert self.refer_costs is not None  # examples may be handed over
+        person = (posterior * self.refer_costs).sum(axis=1)
+        doubted = self.loss.expect(posterior, posterior) > person
+        return np.where(doubted, self.handed_over(), lost)
+
+    def own_refer_costs(self) -> Array:
+        """What a column says that handing over costs, (n_samples, 1), or (n_samples, 0)."""
+        if self.referral is None or self.referral.column is None:
+            return np.empty((len(self.y), 0))
+        assert self.refer_costs is not None  # there is a referral
+        return np.asarray(self.refer_costs[:, :1])
+
+    @property
+    def loss_name(self) -> str:
+        """What the mean of what is lost is called; errors and persons are a "loss"."""
+        if self.may_refer and self.loss.plain:
+            return "loss"
+        return self.loss.name
+
+    @property
+    def largest_loss(self) -> float:
+        """The most that stopping can cost."""
+        if self.refer_costs is None:
+            return self.loss.largest
+        return max(self.loss.largest, float(self.refer_costs.max()))
 
     def market(self, max_cost: float | None) -> Market:
         """What may be bought at what price."""
@@ -105,10 +163,31 @@ class TrainingRows:
         """Readings of a subset side by side, (n_samples, width)."""
         return together(self.blocks, self.sensors, subset, np.arange(len(self.y)))
 
+    @cached_property
+    def coded_blocks(self) -> list[Coded]:
+        """Readings of each sensor, a category as one column."""
+        transforms = map(self.reader.transformers.get, self.sensors.names)
+        return [
+            coded(block, levels_of(transform))
+            for block, transform in zip(self.blocks, transforms, strict=True)
+        ]
+
+    def coded(self, subset: frozenset[str]) -> Coded:
+        """Readings of a subset side by side, a category as one column."""
+        chosen = map(self.sensors.index, self.sensors.in_order(subset))
+        nothing = np.empty((len(self.y), 0))
+        return side_by_side([nothing, *(self.coded_blocks[j] for j in chosen)])[0]
+
     def distinct(self) -> tuple[Rows, Array]:
         """First row of each run of equal rows (class and fold too), and its weight."""
-        ends = [self.varying_prices(), self.y[:, None], self.fold[:, None]]
-        first = first_of_runs(np.hstack([*self.blocks, *ends]))
+        return self._distinct
+
+    @cached_property
+    def _distinct(self) -> tuple[Rows, Array]:
+        own = [self.varying_prices(), self.own_refer_costs()]
+        ends = [*own, self.y[:, None], self.fold[:, None]]
+        columns = (column for block in [*self.blocks, *ends] for column in block.T)
+        first = first_of_runs(columns, len(self.y))
         return first, np.add.reduceat(self.weight, first)
 
     def observations(self) -> Rows:

@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-from sensortree.types import Array
+from sensortree.types import Array, Rows
 
 __all__ = [
     "HasMethods",
@@ -36,6 +36,7 @@ __all__ = [
     "StrOptions",
     "begin_callbacks",
     "boosted_baseline",
+    "boosted_levels",
     "boosted_rounds",
     "boosted_scores",
     "calibrated_parts",
@@ -82,6 +83,34 @@ def boosted_rounds(classifier: Any) -> list[list[Any]]:
     return [[tree.nodes for tree in trees] for trees in classifier._predictors]
 
 
+def boosted_levels(classifier: Any) -> list[list[dict[int, tuple[Rows, Rows]]]]:
+    """Codes that go left and right at nodes that look at categories, by round and tree.
+
+    Columns of categories come first. Codes that are on neither side, since training did
+    not have them, go where missing ones go.
+    """
+    n_trees = [len(trees) for trees in classifier._predictors]
+    if classifier.is_categorical_ is None:
+        return [[{} for _ in range(n)] for n in n_trees]
+    encoder = classifier._preprocessor.named_transformers_["encoder"]
+    known = [codes[~np.isnan(codes)].astype(np.intp) for codes in encoder.categories_]
+    return [
+        [_sides(tree.nodes, tree.raw_left_cat_bitsets, known) for tree in trees]
+        for trees in classifier._predictors
+    ]
+
+
+def _sides(nodes: Any, left: Any, known: list[Rows]) -> dict[int, tuple[Rows, Rows]]:
+    """Codes on both sides of each node of a tree that looks at a category."""
+    sides = {}
+    for at in np.flatnonzero(nodes["is_categorical"]).tolist():
+        codes = known[nodes["feature_idx"][at]]
+        place, bit = np.divmod(np.arange(len(codes)), 32)
+        is_left = (left[nodes["bitset_idx"][at]][place] >> bit.astype(np.uint32)) & 1
+        sides[at] = codes[is_left == 1], codes[is_left == 0]
+    return sides
+
+
 def boosted_baseline(classifier: Any) -> Array:
     """What a HistGradientBoostingClassifier scores before its first tree, by class."""
     return np.asarray(classifier._baseline_prediction, dtype=np.float64).ravel()
@@ -90,6 +119,7 @@ def boosted_baseline(classifier: Any) -> Array:
 def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
     """What each round from some one on adds to the scores of rows, (n_rows, n_outputs)."""
     n_outputs = classifier.n_trees_per_iteration_
+    X = classifier._preprocess_X(X, reset=False)
     for trees in classifier._predictors[first:]:
         added = np.zeros((len(X), n_outputs), dtype=np.float64, order="F")
         classifier._predict_iterations(X, [trees], added, is_binned=False, n_threads=1)

@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sensortree.exceptions import DataError
 from sensortree.leaves import engine, regression
 from sensortree.leaves.boosting import booster, trees_of
+from sensortree.leaves.coding import Coding
 from sensortree.leaves.folds import assign_folds, deal_numbers
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS, Part
@@ -89,7 +90,7 @@ class Task(ABC):
         """What a screen's scores say in place of leaves, (n_rows, n_outputs)."""
 
     @abstractmethod
-    def judged(self, said: Array, loss: Loss) -> Array:
+    def judged(self, said: Array, rows: TrainingRows) -> Array:
         """What a loss may judge of what leaves, or a screen, say."""
 
     @abstractmethod
@@ -117,7 +118,9 @@ class Task(ABC):
         """Trees of one round of boosting."""
 
     @abstractmethod
-    def eliminator(self, y: NDArray[Any], shape: tuple[int, ...]) -> Any:
+    def eliminator(
+        self, y: NDArray[Any], shape: tuple[int, ...], coding: Coding
+    ) -> Any:
         """Boosted trees that say which sensors are needed, not fitted yet."""
 
     @abstractmethod
@@ -174,9 +177,10 @@ class ClassTask(Task):
         """Scores as probabilities."""
         return as_probabilities(scores)
 
-    def judged(self, said: Array, loss: Loss) -> Array:
+    def judged(self, said: Array, rows: TrainingRows) -> Array:
         """Probabilities where these are judged, else scores will do."""
-        return said if loss.score is None else as_probabilities(said)
+        scored = rows.loss.score is not None or rows.may_refer
+        return as_probabilities(said) if scored else said
 
     def levels(self, y: NDArray[Any], weight: Array) -> Rows:
         """The classes."""
@@ -215,10 +219,11 @@ class ClassTask(Task):
         return 1 if n_classes == 2 else n_classes
 
     def eliminator(
-        self, y: NDArray[Any], shape: tuple[int, ...]
+        self, y: NDArray[Any], shape: tuple[int, ...], coding: Coding
     ) -> HistGradientBoostingClassifier:
         """Few rounds of trees."""
-        return booster(shape, max(FEWEST_ROUNDS, 2 * ROUNDS // (int(y.max()) + 1)))
+        n_rounds = max(FEWEST_ROUNDS, 2 * ROUNDS // (int(y.max()) + 1))
+        return booster(shape, n_rounds, coding)
 
     def flow(
         self,
@@ -293,7 +298,7 @@ class NumberTask(Task):
         """The same."""
         return self.read(scores, rows)
 
-    def judged(self, said: Array, loss: Loss) -> Array:
+    def judged(self, said: Array, rows: TrainingRows) -> Array:
         """What is said, as it is."""
         return said
 
@@ -332,10 +337,10 @@ class NumberTask(Task):
         return 1
 
     def eliminator(
-        self, y: NDArray[Any], shape: tuple[int, ...]
+        self, y: NDArray[Any], shape: tuple[int, ...], coding: Coding
     ) -> HistGradientBoostingRegressor:
         """Few rounds of trees."""
-        return HistGradientBoostingRegressor(max_iter=ROUNDS, **trees_of(shape))
+        return HistGradientBoostingRegressor(max_iter=ROUNDS, **trees_of(shape, coding))
 
     def flow(
         self,

@@ -11,7 +11,8 @@
 
   const held = (id) => JSON.parse(document.getElementById(id).textContent);
   const page = held("page");
-  const policy = new Policy(held("model"), page.fingerprint);
+  const model = held("model");
+  const policy = new Policy(model, page.fingerprint);
   const { sensors } = policy;
 
   // words -----------------------------------------------------------------------------------
@@ -35,6 +36,21 @@
   const money = (amount) => (page.unit ? `${number(amount)} ${page.unit}` : number(amount));
   const shown = (value) =>
     value === null ? t("missing") : typeof value === "number" ? number(value) : said(value);
+  // Numbers of columns that hold dates are days after 1970, times parts of a day.
+  const DAY = 86400;
+  const dated = new Map(
+    page.questions.map((question, at) => [model.problem.columns[at], question.date])
+  );
+  function dayText(value, kind) {
+    const [whole, part] = [Math.floor(value), Math.round((value - Math.floor(value)) * DAY)];
+    const iso = new Date((whole * DAY + part) * 1000).toISOString();
+    const clock = iso.slice(11, part % 60 ? 19 : 16);
+    return kind === "time" ? clock : kind === "date" ? iso.slice(0, 10) : `${iso.slice(0, 10)}T${clock}`;
+  }
+  const shownIn = (column, value) =>
+    dated.get(column) && typeof value === "number" && Math.abs(value) < 1e6
+      ? dayText(value, dated.get(column)).replace("T", " ")
+      : shown(value);
   const listed = (names) => names.join(", ") || t("nothing");
 
   // What is not certain is not written as such.
@@ -131,6 +147,15 @@
     return DECIMAL.test(found) && isFinite(Number(found)) ? Number(found) : "needs_number";
   }
 
+  // The day that a date field holds, with the time as its fraction.
+  function typedDay(text, kind) {
+    const found = /^(?:(\d{4,6})-(\d\d)-(\d\d))?T?(?:(\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?$/.exec(text);
+    if (text === "" || found === null) return kind === "time" ? "needs_time" : "needs_date";
+    const [year, month, day, hour, minute, second] = found.slice(1).map((v) => Number(v || 0));
+    const days = kind === "time" ? 0 : Date.UTC(year, month - 1, day) / (DAY * 1000);
+    return days + (hour * 3600 + minute * 60 + second) / DAY;
+  }
+
   const asTyped = (value) => {
     const text = String(value);
     const comma = new Intl.NumberFormat(language).format(1.5).includes(",");
@@ -183,13 +208,16 @@
 
   function numberField(sensor, at, question, draft, may) {
     const id = fieldId(at);
-    const input = el("input", {
-      type: "text", id, inputmode: "decimal", autocomplete: "off", spellcheck: "false",
-    });
+    const kind = question.date;
+    const input = kind
+      ? el("input", { type: kind, id, step: kind === "date" ? 1 : "any" })
+      : el("input", {
+          type: "text", id, inputmode: "decimal", autocomplete: "off", spellcheck: "false",
+        });
     const { hint, error, complain } = describe(input, id);
     const ranged = question.low !== undefined;
-    if (ranged)
-      hint.textContent = t("range", { low: number(question.low), high: number(question.high) });
+    const words = (value) => shownIn(sensor.column_names[at], value);
+    if (ranged) hint.textContent = t("range", { low: words(question.low), high: words(question.high) });
     const example = asTyped(ranged ? question.low : 1.5);
     const box = el("input", { type: "checkbox", change: () => toggle() });
     const toggle = () => {
@@ -200,15 +228,15 @@
     box.setAttribute("aria-label", label);
     if (draft !== undefined) {
       if (draft === null) box.checked = may;
-      else input.value = asTyped(draft);
+      else input.value = kind ? dayText(draft, kind) : asTyped(draft);
       input.disabled = box.checked;
     }
     let confirmed; // what was doubted, and is right if it comes again
     const doubt = (value) => {
-      const [low, high] = ranged ? [number(question.low), number(question.high)] : [];
+      const [low, high] = ranged ? [words(question.low), words(question.high)] : [];
       if (value === null) return question.always ? t("never_missing") : "";
       const odd = ranged && (value < question.least || value > question.most);
-      return odd ? t("outside", { low, high, value: number(value) }) : "";
+      return odd ? t("outside", { low, high, value: words(value) }) : "";
     };
     return {
       node: el(
@@ -219,7 +247,8 @@
       focus: () => (box.checked ? box : input).focus(),
       complain,
       value() {
-        const value = box.checked ? null : typed(input.value);
+        const read = kind ? (text) => typedDay(text, kind) : typed;
+        const value = box.checked ? null : read(input.value);
         if (typeof value === "string") {
           const missing = t("missing");
           const key = value === "needs_number" && may ? "needs_value" : value;
@@ -557,7 +586,7 @@
   function influence({ about, things, name, value }) {
     if (about === "probability") return t("the_probability");
     const is = (what, v) =>
-      v === null ? t("is_missing", { name: what }) : t("is", { name: what, value: shown(v) });
+      v === null ? t("is_missing", { name: what }) : t("is", { name: what, value: shownIn(what, v) });
     if (things.length) return things.map((thing) => is(thing.column, thing.value)).join(" + ");
     const price = /^price of (.*)$/.exec(name);
     return is(price ? t("price_of", { sensor: price[1] }) : name, value);
@@ -585,7 +614,7 @@
     const list = el("ul", { class: "told" });
     for (const [name, values] of session.values) {
       const { column_names: columns } = sensors.get(name);
-      const words = values.map((v, i) => `${columns[i]}: ${shown(v)}`).join("; ");
+      const words = values.map((v, i) => `${columns[i]}: ${shownIn(columns[i], v)}`).join("; ");
       const cost = paid.has(name) ? money(paid.get(name)) : t("free");
       const correct = () => {
         editing = name;

@@ -1,4 +1,4 @@
-"""What the page asks for each column: a number, or one of some categories."""
+"""What the page asks for each column: a number, a date, or one of some categories."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def questions(document: dict[str, Any]) -> list[dict[str, Any]]:
     is missing is no choice; the page asks the runtime whether it may be missing. `low` and
     `high` are the numbers of training, `least` and `most` how far from them another may be
     before it is doubted, `always` says that it was never missing; where that is known.
+    `date` is "date", "time" or "datetime-local" where the number is of a day.
     """
     problem, transformers = document["problem"], document["reader"]["transformers"]
     found = [_number() for _ in problem["columns"]]
@@ -24,7 +25,20 @@ def questions(document: dict[str, Any]) -> list[dict[str, Any]]:
         saw = known or [{}] * len(columns)
         for column, asked, training in zip(columns, own, saw, strict=True):
             found[column] = {**asked, **_usual(training, asked["choices"] is None)}
+    names = {name: at for at, name in enumerate(problem["columns"])}
+    for entry in document.get("reading") or ():
+        if entry["date"] and entry["column"] in names:
+            question = found[names[entry["column"]]]
+            question["date"] = _kind_of_date(entry["date"], question)
     return found
+
+
+def _kind_of_date(form: str, question: dict[str, Any]) -> str:
+    """The input of a browser for dates: with the time of day, if training had such."""
+    if form == "HH:MM":
+        return "time"
+    ends = [question[end] for end in ("low", "high") if end in question]
+    return "date" if all(float(end).is_integer() for end in ends) else "datetime-local"
 
 
 def _usual(training: dict[str, Any], is_number: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ SECTIONS = frozenset(
     {
         *("library_version", "problem", "reader", "tree", "decisions", "classifiers"),
         *("own_classifiers", "flow", "evidence", "about", "baselines"),
-        *("detours", "reading"),
+        *("detours", "reading", "outages", "curve", "calibration"),
     }
 )
 CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
@@ -31,12 +31,6 @@ def check_runnable(document: dict[str, Any]) -> None:
             raise ModelFileError(
                 f"the model has a section {section!r}, which a page cannot follow; ask it "
                 f"with model.policy_.session() in Python."
-            )
-    for entry in document.get("reading", ()):
-        if entry["date"]:
-            raise ModelFileError(
-                f"column {entry['column']!r} holds dates, for which a page cannot ask; ask "
-                f"with `sensortree ask`."
             )
     for what, part, kinds in _parts(document):
         if part["kind"] not in kinds:

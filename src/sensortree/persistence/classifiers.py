@@ -93,7 +93,10 @@ def _read_logistic(fields: Fields, width: int, n_classes: int) -> LogisticScorer
 
 
 def _write_boosted(scorer: BoostedScorer) -> dict[str, Any]:
-    """Nodes as lists; a leaf has feature -1, children 0, and its value as number."""
+    """Nodes as lists; a leaf has feature -1, children 0, and its value as number.
+
+    A feature is a reading, or behind the last reading one of the sets of levels.
+    """
     leaf = scorer.left == np.arange(len(scorer.left))
     where = np.where(leaf, scorer.value, scorer.threshold)
     return {
@@ -104,11 +107,14 @@ def _write_boosted(scorer: BoostedScorer) -> dict[str, Any]:
         "missing_left": np.flatnonzero(scorer.missing_left).tolist(),
         "roots": scorer.roots.ravel().tolist(),
         "baseline": numbers(scorer.baseline),
+        **({} if scorer.sets is None else {"sets": _write_sets(scorer.sets)}),
     }
 
 
 def _read_boosted(fields: Fields, width: int, n_classes: int) -> BoostedScorer:
-    feature = np.array(fields.integers("feature", -1, width), dtype=np.int32)
+    sets = _read_sets(fields, width)
+    n_features = width + len(sets or ())
+    feature = np.array(fields.integers("feature", -1, n_features), dtype=np.int32)
     n_nodes, n_outputs = len(feature), _outputs(n_classes)
     own = np.arange(n_nodes, dtype=np.int32)
     leaf = feature == -1
@@ -136,7 +142,29 @@ def _read_boosted(fields: Fields, width: int, n_classes: int) -> BoostedScorer:
         missing_left & ~leaf,
         roots.reshape(-1, n_outputs),
         fields.numbers("baseline", (n_outputs,)),
+        sets=sets,
     )
+
+
+def _write_sets(sets: tuple[tuple[int, ...], ...]) -> dict[str, Any]:
+    """Sets of levels, one after another."""
+    return {
+        "size": [len(each) for each in sets],
+        "readings": [reading for each in sets for reading in each],
+    }
+
+
+def _read_sets(fields: Fields, width: int) -> tuple[tuple[int, ...], ...] | None:
+    """Sets of levels; None if there are none."""
+    if not fields.has("sets"):
+        return None
+    listed = fields.child("sets")
+    size = listed.integers("size", 1, width + 1)
+    readings = listed.integers("readings", 0, width, sum(size))
+    listed.end()
+    ends = np.cumsum(size).tolist()
+    each = zip([0, *ends], ends, strict=False)
+    return tuple(tuple(readings[begin:end]) for begin, end in each) or None
 
 
 def _thresholds(fields: Fields, leaf: Any) -> Any:

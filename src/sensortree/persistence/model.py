@@ -11,10 +11,13 @@ from sensortree._version import __version__
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.baselines import read_baselines, write_baselines
+from sensortree.persistence.calibration import read_calibration, write_calibration
 from sensortree.persistence.classifiers import read_classifier, write_classifier
+from sensortree.persistence.curve import read_curve, write_curve
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.detours import known_in, read_detours, write_detours
 from sensortree.persistence.fields import Fields, check_text, from_plain, plain
+from sensortree.persistence.outages import read_outages, write_outages
 from sensortree.persistence.problem import (
     read_classes,
     read_loss,
@@ -24,6 +27,7 @@ from sensortree.persistence.problem import (
     write_sensors,
 )
 from sensortree.persistence.reading import read_reading, write_reading
+from sensortree.persistence.referral import read_referral, write_referral
 from sensortree.persistence.saved import REPORTS, SavedModel
 from sensortree.persistence.seen import read_seen, write_seen
 from sensortree.persistence.transformers import (
@@ -71,6 +75,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             "cost_weight": float(policy.cost_weight),
             "max_cost": None if policy.max_cost is None else float(policy.max_cost),
             **write_loss(policy.loss),
+            **write_referral(policy.referral),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),
@@ -99,13 +104,14 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
+        **write_calibration(policy.calibration),
         "baselines": write_baselines(policy, foreign),
         "flow": write_flow(policy.flow),
         "evidence": {
             name: plain(getattr(model, f"{name}_", None), f"{name}_")
             for name in REPORTS
         },
-        **_write_reading(model),
+        **_write_known(model, sensors),
     }
     if policy.detours is not None:
         document["detours"] = write_detours(
@@ -114,10 +120,20 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     return document
 
 
-def _write_reading(model: Any) -> dict[str, Any]:
-    """How the cells of a table were written, of a model that was learned from a file."""
-    reading = getattr(model, "reading_", None)
-    return {} if reading is None else {"reading": write_reading(reading)}
+def _write_known(model: Any, sensors: SensorSet) -> dict[str, Any]:
+    """What only some models know, each in a section of its own.
+
+    How the cells of a table were written, of a model that was learned from a file; what
+    outages cost; the curve that it was picked from.
+    """
+    known: dict[str, Any] = {}
+    if (reading := getattr(model, "reading_", None)) is not None:
+        known["reading"] = write_reading(reading)
+    if (outages := getattr(model, "outage_report_", None)) is not None:
+        known["outages"] = write_outages(outages, sensors)
+    if (curve := getattr(model, "curve_", None)) is not None:
+        known["curve"] = write_curve(curve, model.chosen_)
+    return known
 
 
 def _are_named(model: Any, sensors: SensorSet) -> bool:
@@ -184,12 +200,19 @@ def read_model(
         )
         if fields.has("detours")
         else None,
+        calibration=read_calibration(fields, tree.n_leaves, len(classes)),
         baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
         about=read_about(fields),
+        referral=read_referral(problem, len(classes), len(columns)),
     )
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
     reading = read_reading(fields, "reading") if fields.has("reading") else None
+    if fields.has("outages"):
+        evidence["outage_report"] = read_outages(fields, "outages", sensors)
+    if fields.has("curve"):
+        picked = read_curve(fields.child("curve"), policy.about.unit)
+        evidence["curve"], evidence["chosen"] = picked
     fields.end()
     names = np.array(columns, object) if named else None
     return SavedModel(policy, names, evidence, reading)
@@ -300,7 +323,9 @@ def _read_own_classifiers(
 def _read_evidence(fields: Fields) -> dict[str, Any]:
     evidence = {}
     for name in REPORTS:
-        value = from_plain(fields.take(name), fields.place(name))
+        # reports that came later are not in every file
+        take = fields.optional if name == "calibration_report" else fields.take
+        value = from_plain(take(name), fields.place(name))
         if name == "fallback_leaf":
             if value is not None and type(value) is not int:
                 raise ModelFileError(

@@ -1,43 +1,18 @@
-"""`ColumnFormat`: how the cells of a column were written in the table of a model."""
+"""How the cells of a model's table were written, in a model file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from sensortree.cells.formats import (
+    DECIMALS,
+    PLAIN_FORMAT,
+    THOUSANDS,
+    ColumnFormat,
+)
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, check_text
-
-DECIMALS = (".", ",")
-THOUSANDS = ("", ",", ".", " ", "'")
-
-
-@dataclass(frozen=True)
-class ColumnFormat:
-    """How numbers, or dates, are written in one column of a table.
-
-    Attributes
-    ----------
-    decimal : {".", ","}
-    thousands : {"", ",", ".", " ", "'"}
-        What groups the digits of large numbers; "" for nothing.
-    unit : str
-        What may stand behind a number, such as "mg".
-    missing : tuple of str
-        Words that stand for a missing number, beyond those that every table has.
-    date : str
-        The form of the dates, such as "DD.MM.YYYY"; "" in a column of numbers.
-    """
-
-    decimal: str = "."
-    thousands: str = ""
-    unit: str = ""
-    missing: tuple[str, ...] = ()
-    date: str = ""
-
-
-PLAIN_FORMAT = ColumnFormat()
 
 
 def write_reading(reading: Mapping[str, ColumnFormat]) -> list[dict[str, Any]]:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
 from sensortree.exceptions import DataError
-from sensortree.persistence.reading import ColumnFormat
+from sensortree.persistence.written import WrittenValues, categories_of
+from sensortree.policy.choice import Choice
 from sensortree.policy.interface import PolicyAnswers
+from sensortree.policy.outages import OutageReport
 from sensortree.policy.policy import Policy
+from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.reader import check_price_array, float_table
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
 from sensortree.tree.tree import SensorTree
 
 # What a model may know about its training, each an attribute with "_" behind.
-REPORTS = ("certificate", "decision_report", "structure_report", "fallback_leaf")
+REPORTS = (
+    *("certificate", "decision_report", "structure_report", "calibration_report"),
+    "fallback_leaf",
+)
+# The same, of those that have a section of their own.
+OWN_SECTION = ("outage_report", "curve", "chosen")
 
 
 class SavedModel(PolicyAnswers):
@@ -37,9 +47,13 @@ class SavedModel(PolicyAnswers):
     classes_ : ndarray of shape (n_classes,)
     sensors_ : SensorSet
     tree_ : SensorTree
-    certificate_, decision_report_, structure_report_ : dict or None
+    certificate_, decision_report_, structure_report_, calibration_report_ : dict or None
         What the training proved and reported, as plain data.
     fallback_leaf_ : int or None
+    outage_report_ : OutageReport or None
+        What the outage of each sensor costs.
+    curve_, chosen_ : TradeoffCurve and Choice, or None
+        What the cost weight was picked from for a budget or an error, and why.
     n_features_in_ : int
         Number of columns that X must have.
     feature_names_in_ : ndarray of shape (n_features_in_,) or None
@@ -68,7 +82,11 @@ class SavedModel(PolicyAnswers):
     certificate_: dict[str, Any] | None
     decision_report_: dict[str, Any] | None
     structure_report_: dict[str, Any] | None
+    calibration_report_: dict[str, Any] | None
     fallback_leaf_: int | None
+    outage_report_: OutageReport | None
+    curve_: TradeoffCurve | None
+    chosen_: Choice | None
 
     def __init__(
         self,
@@ -80,7 +98,7 @@ class SavedModel(PolicyAnswers):
         self.policy_ = policy
         self.feature_names_in_ = feature_names
         self.reading_ = reading
-        for name in REPORTS:
+        for name in (*REPORTS, *OWN_SECTION):
             setattr(self, f"{name}_", evidence.get(name))
 
     @property
@@ -106,6 +124,48 @@ class SavedModel(PolicyAnswers):
     def n_features_in_(self) -> int:
         """Number of columns that X must have."""
         return len(self.sensors_.column_names)
+
+    def as_written(self, sensor: str, values: Any) -> Any:
+        """Give values of a sensor, as people write them, as its sessions want them.
+
+        Categories may differ in capitals and spaces. If the model was learned from a file
+        by the command line, dates and numbers may be written as in that file; dates also
+        as 2024-12-31.
+
+        Parameters
+        ----------
+        sensor : str
+        values : mapping of column to value, sequence in the order of columns, or value
+
+        Returns
+        -------
+        values : the same, to be told to a session
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import Sensor, SensorTreeClassifier, load, save
+        >>> X = np.array([["Yes", "No"] * 20], dtype=object).T
+        >>> model = SensorTreeClassifier({"smokes": Sensor([0])}).fit(X, X[:, 0] == "No")
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.json")
+        ...     save(model, path)
+        ...     loaded = load(path)
+        >>> loaded.as_written("smokes", " yes ")
+        ['Yes']
+        """
+        columns = self.policy_.columns_of.get(sensor)
+        return values if columns is None else self.written_.in_order(columns, values)
+
+    @cached_property
+    def written_(self) -> WrittenValues:
+        """How values of the columns are written."""
+        formats: dict[str, ColumnFormat] = {}
+        if self.reading_ is not None:  # learned from a file
+            plain = dict.fromkeys(self.sensors_.column_names, PLAIN_FORMAT)
+            formats = {**plain, **self.reading_}
+        return WrittenValues(categories_of(self.policy_.reader), formats)
 
     def __repr__(self) -> str:
         return (

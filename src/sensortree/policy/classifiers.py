@@ -129,7 +129,7 @@ class LogisticScorer(Polynomial, Answers):
 
 @dataclass(frozen=True, eq=False)
 class BoostedScorer(Answers):
-    """An ensemble of boosted trees on numbers, as arrays of nodes.
+    """An ensemble of boosted trees on numbers and levels, as arrays of nodes.
 
     The nodes of all trees stand one after another; a leaf is its own child. The trees of
     one round, one for each output, are neighbours.
@@ -137,6 +137,7 @@ class BoostedScorer(Answers):
     Attributes
     ----------
     feature, left, right : ndarray of int of shape (n_nodes,)
+        A feature is a reading, or behind the last reading a set of levels.
     threshold, value : ndarray of shape (n_nodes,)
         A reading at most as large goes left; the value counts at a leaf.
     missing_left : ndarray of bool of shape (n_nodes,)
@@ -145,6 +146,9 @@ class BoostedScorer(Answers):
     baseline : ndarray of shape (n_outputs,)
     native : fitted scikit-learn classifier or None
         The same ensemble, which is quicker on many rows; not written to files.
+    sets : tuple of tuples of int, or None
+        Readings that are levels of one category, ones and zeros; as a feature, a set is 1
+        where one of its readings is 1, else 0. None if there are no sets.
     """
 
     feature: NDArray[np.int32]
@@ -156,6 +160,9 @@ class BoostedScorer(Answers):
     roots: NDArray[np.int32]
     baseline: Array
     native: Any = field(default=None, repr=False)
+    sets: tuple[tuple[int, ...], ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
 
     @cached_property
     def depth(self) -> int:
@@ -165,6 +172,21 @@ class BoostedScorer(Answers):
             level = np.unique(np.concatenate([self.left[level], self.right[level]]))
             steps += 1
         return steps
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Readings of all sets one after another, and where each begins."""
+        sets = self.sets or ()
+        sizes = [len(each) for each in sets]
+        return np.concatenate([*sets, ()]).astype(np.intp), np.cumsum([0, *sizes])[:-1]
+
+    def features(self, X: Array) -> Array:
+        """What nodes look at: readings, then sets, (n_rows, width + n_sets)."""
+        if self.sets is None:
+            return X
+        readings, begins = self._ends
+        inside = np.logical_or.reduceat(X[:, readings] == 1.0, begins, axis=1)
+        return np.concatenate([X, inside], axis=1)
 
     def scores(self, X: Array) -> Array:
         """Sum of the trees' values, (n_rows, n_outputs)."""
@@ -176,7 +198,7 @@ class BoostedScorer(Answers):
 
     def _walked(self, X: Array) -> Array:
         """Sum of the trees' values, round by round, (n_rows, n_outputs)."""
-        n_rows, n_trees = len(X), self.roots.size
+        X, n_rows, n_trees = self.features(X), len(X), self.roots.size
         at = np.repeat(self.roots.reshape(1, -1), n_rows, axis=0)
         rows = np.arange(n_rows)[:, None]
         for _ in range(self.depth):

@@ -131,6 +131,21 @@ class PolicyAnswers:
         """
         return self._policy.apply(self._table(X, prices))
 
+    def referred(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Whether each row is handed over to a person, rather than answered.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        referred : ndarray of bool of shape (n_samples,)
+            `predict` gives the best guess for these rows too.
+        """
+        return self._policy.referred(self._table(X, prices))
+
     def acquired(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Which sensors each row acquires.
 
@@ -199,7 +214,9 @@ class PolicyAnswers:
         """Give the report as one HTML page, for people who decide.
 
         What is asked of whom, in words; what that saves beside everything, the best fixed
-        set and nothing; how sure that is; the tree; where it comes from.
+        set and nothing; the curve: what spending less or more would give; what becomes of
+        examples if a sensor is not available; how sure that is; the tree; where it comes
+        from.
 
         Parameters
         ----------
@@ -216,12 +233,16 @@ class PolicyAnswers:
             It loads nothing from elsewhere, and runs no script; it can be read on a phone
             and printed.
         """
+        from sensortree.policy.limited import limited
         from sensortree.policy.page import page_of
 
         table = self._table(X, prices)
         report = cost_report(self._policy, table, y, sample_weight)
-        proof = getattr(self, "certificate_", None)
-        return page_of(self._policy, table, report, proof, data, title).to_html()
+        limits = limited(self._policy, table, y, sample_weight)
+        page = page_of(
+            self._policy, table, report, self, limits=limits, data=data, title=title
+        )
+        return page.to_html()
 
     def explain(self, x: Any, prices: ArrayLike | None = None) -> Explanation:
         """Why one row buys what it buys and nothing else, and is answered as it is.

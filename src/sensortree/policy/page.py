@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from sensortree.display.report_page import ReportPage
 from sensortree.display.tree import TreeDisplay
 from sensortree.policy.about import now
+from sensortree.policy.limited import LimitedUse
 from sensortree.policy.policy import Policy
 from sensortree.policy.report import CostReport
 from sensortree.policy.rules import plain_rules
@@ -20,9 +22,11 @@ def page_of(
     policy: Policy,
     table: Table,
     report: CostReport,
-    certificate: Any,
-    data: str,
-    title: str,
+    model: Any = None,
+    *,
+    limits: Sequence[LimitedUse] = (),
+    data: str = "",
+    title: str = "",
 ) -> ReportPage:
     """The page of a report on the rows of a table.
 
@@ -33,9 +37,14 @@ def page_of(
         The rows, for rules in plain words.
     report : CostReport
         Of these rows.
-    certificate : Certificate, mapping or None
-    data, title : str
+    model : object, default=None
+        What knows more about its training: `certificate_`, `outage_report_`, `curve_`
+        with `chosen_`, as far as it has them.
+    limits : sequence of LimitedUse, default=()
+        The same rows with less to spend.
+    data, title : str, default=""
     """
+    certificate = getattr(model, "certificate_", None)
     proof = certificate if isinstance(certificate, dict) else None
     if is_dataclass(certificate) and not isinstance(certificate, type):
         proof = asdict(certificate)
@@ -49,6 +58,10 @@ def page_of(
         now(),
         policy.digest,
         title or _title(policy.about.target),
+        limits,
+        getattr(model, "outage_report_", None),
+        getattr(model, "curve_", None),
+        getattr(model, "chosen_", None),
     )
 
 

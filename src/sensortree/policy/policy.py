@@ -13,27 +13,23 @@ from numpy.typing import NDArray
 from sensortree.policy.about import About
 from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import send
+from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
-from sensortree.policy.session import (
-    AsyncOracle,
-    OnError,
-    Oracle,
-    Session,
-    resume_session,
-    stand,
-)
+from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
+from sensortree.policy.session import Session, resume_session, stand
 from sensortree.policy.steps import Decision, Step
 from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
+from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import Path
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +61,16 @@ class Policy:
         same.
     detours : Detours or None
         Where examples go that a sensor which cannot be had holds up.
+    calibration : tuple of LeafCalibration or None
+        What puts the probabilities of each leaf right; None if they are left as the
+        classifiers say them.
     baselines : tuple of Baseline or None
         What a report compares the policy with; None of a method that has none.
     about : About
         Unit, target, date and held-out score: what changes no answer.
+    referral : Referral or None
+        What it costs to hand an example over to a person, and whose answer is too unsure
+        to be given; None if nobody is handed over.
     strict : bool
         Whether values that training never saw are refused, rather than warned of.
     sensors : SensorSet
@@ -87,10 +89,14 @@ class Policy:
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
     detours: Detours | None = field(default=None, metadata={"digest": "if set"})
+    calibration: tuple[LeafCalibration, ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
     about: About = field(default_factory=About, metadata={"digest": "never"})
     baselines: tuple[Baseline, ...] | None = field(
         default=None, metadata={"digest": "never"}
     )
+    referral: Referral | None = field(default=None, metadata={"digest": "if set"})
     strict: bool = field(default=False, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
@@ -206,6 +212,7 @@ class Policy:
                 flow=detour.flow,
                 own_classifiers={},
                 detours=None,
+                calibration=None,
             )
             for sensor, detour in self.detours.around.items()
         }
@@ -240,6 +247,33 @@ class Policy:
     def said(self, table: Table) -> Array:
         """What each row's leaf says, (n_rows, n_outputs)."""
         return send(self, table).posterior()
+
+    def referred(self, table: Table) -> Mask:
+        """Whether each row is handed over to a person, (n_rows,)."""
+        walk = send(self, table)
+        return self.hands_over(walk.place, walk.posterior())
+
+    def hands_over(self, place: Rows, posterior: Array) -> Mask:
+        """Whether who stops at these places, with these probabilities, is handed over.
+
+        Parameters
+        ----------
+        place : ndarray of int of shape (n_rows,)
+            Leaves, or other places by their numbers.
+        posterior : ndarray of shape (n_rows, n_classes)
+        """
+        refers = np.array([each.refers for each in self.places])[place]
+        if self.referral is None or not self.referral.least_confidence:
+            return np.asarray(refers)
+        answer = self.loss.answer(posterior)
+        confidence = np.take_along_axis(posterior, answer[:, None], axis=1)[:, 0]
+        return np.asarray(refers | self.referral.doubts(confidence))
+
+    def hands_over_one(self, place: int, posterior: Array) -> bool:
+        """The same of one example, whose probabilities have shape (1, n_classes)."""
+        if self.referral is None or self.places[place].refers:
+            return self.places[place].refers
+        return bool(self.hands_over(np.array([place]), posterior)[0])
 
     # one example --------------------------------------------------------------------------
 

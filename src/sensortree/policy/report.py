@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sensortree.exceptions import DataError, ParameterError
+from sensortree.exceptions import ParameterError
 from sensortree.policy.batch import send
 from sensortree.policy.compared import (
     BaselineUse,
@@ -26,70 +26,23 @@ from sensortree.policy.measures import (
     wilson,
 )
 from sensortree.policy.policy import Policy
+from sensortree.policy.referred import ReferralUse
 from sensortree.policy.report_text import report_text
-from sensortree.sensors.seen import Unseen, merged
+from sensortree.policy.tally import (
+    ClassUse,
+    PlaceUse,
+    SensorUse,
+    Tally,
+    right_answers,
+    row_weights,
+)
+from sensortree.sensors.seen import Unseen
 from sensortree.sensors.table import Table, pandas_frame
 from sensortree.text import plain
-from sensortree.tree.paths import path_bill
 from sensortree.types import Array
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
-SHARES = ("sensitivity", "specificity", "precision")
-
-
-@dataclass(frozen=True)
-class SensorUse:
-    """What became of one sensor: share of rows that acquire it, spend per row of all."""
-
-    sensor: str
-    share: float
-    spend: float
-
-
-@dataclass(frozen=True)
-class PlaceUse:
-    """What happened at one place where rows stop; means are NaN where none does.
-
-    `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
-    `answers` is the share of its rows that get each answer, `classes` the share that has
-    each class.
-    """
-
-    place: str
-    leaf: int
-    sensors: tuple[str, ...]
-    rows: int
-    share: float
-    error: float
-    loss: float
-    cost: float
-    answers: Mapping[Any, float]
-    classes: Mapping[Any, float]
-
-
-@dataclass(frozen=True)
-class ClassUse:
-    """What happened to the rows of one class; `sensors` is the share that acquires each.
-
-    The class against all others: `sensitivity` is the share of its rows that are answered
-    with it, `specificity` the share of other rows that are not, `precision` the share of
-    such answers that are right, `auroc` the area under the ROC curve; NaN where there is
-    none. Of two classes, the sensitivity of one is the specificity of the other.
-    """
-
-    label: Any
-    rows: int
-    share: float
-    error: float
-    loss: float
-    cost: float
-    sensors: Mapping[str, float]
-    sensitivity: float
-    specificity: float
-    precision: float
-    auroc: float
-    intervals: Mapping[str, Interval]
 
 
 @dataclass(frozen=True)
@@ -157,6 +110,10 @@ class CostReport:
         ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
         are for this policy, not how it would vary if it were fitted again. Empty if
         `n_bootstrap` was 0.
+    referral : ReferralUse or None
+        ``share`` of rows that are handed over to a person, what that ``cost``, ``error``
+        of the others; None of a model that hands over nobody. `error` counts best guesses
+        for those rows; `loss` and `total` what a person costs, where that is known.
     unseen : tuple of Unseen
         Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
         ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
@@ -199,6 +156,7 @@ class CostReport:
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
     unseen: tuple[Unseen, ...] = ()
+    referral: ReferralUse | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
@@ -264,9 +222,9 @@ def cost_report(
     random_state : int, default=0
         Seed of these draws.
     """
-    truth = _positions(y, table.shape[0], policy)
-    weight = _weights(sample_weight, table.shape[0])
-    rows = _Rows(policy, table, truth, weight)
+    truth = right_answers(y, table.shape[0], policy)
+    weight = row_weights(sample_weight, table.shape[0])
+    rows = Tally(send(policy, table), truth, weight)
     rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
@@ -282,7 +240,7 @@ def cost_report(
         n_rows=int((weight > 0).sum()),
         **mean,
         cost_weight=policy.cost_weight,
-        has_loss=not policy.loss.plain,
+        has_loss=_has_loss(policy),
         mistake_cost=_mistake_cost(policy),
         unit=policy.about.unit,
         quantiles=_quantiles(rows.cost, rows.weight),
@@ -298,7 +256,14 @@ def cost_report(
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
         unseen=rows.unseen,
+        referral=rows.referral_use(),
     )
+
+
+def _has_loss(policy: Policy) -> bool:
+    """Whether what rows lose is other than the share of wrong answers."""
+    priced = policy.referral is not None and policy.referral.priced
+    return priced or not policy.loss.plain
 
 
 def _mistake_cost(policy: Policy) -> float | None:
@@ -307,184 +272,6 @@ def _mistake_cost(policy: Policy) -> float | None:
     if loss is None or policy.loss.score is not None or not policy.cost_weight:
         return None
     return loss / policy.cost_weight
-
-
-class _Rows:
-    """Rows with their answers and bills.
-
-    Attributes
-    ----------
-    place : ndarray of shape (n_rows,)
-    spend : ndarray of shape (n_rows, n_sensors)
-    acquired : ndarray of bool of shape (n_rows, n_sensors)
-    belief : ndarray of shape (n_rows, n_classes)
-    answer : ndarray of shape (n_rows,)
-    measures : ndarray of shape (n_rows, 4)
-        Error, loss, cost and total of each row.
-    """
-
-    def __init__(
-        self, policy: Policy, table: Table, truth: NDArray[np.intp], weight: Array
-    ):
-        self.policy = policy
-        self.truth = truth
-        self.weight = weight / weight.sum()
-        self.counted = weight > 0
-        walk = send(policy, table)
-        self.place, self.unseen = walk.place, merged(walk.unseen)
-        self.belief = walk.posterior()
-        self.answer = answer = policy.loss.answer(self.belief)
-        prices = policy.reader.prices(table)
-        self.spend, self.acquired = self._bills(prices)
-        self.cost = self.spend.sum(axis=1)
-        everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
-        self.everything = np.broadcast_to(everything, len(truth))
-        loss = policy.loss.judge(truth, self.belief)
-        total = loss + policy.cost_weight * self.cost
-        self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
-
-    def _bills(self, prices: Array | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Price that each sensor charges each row, and which are acquired."""
-        sensors = self.policy.sensors
-        spend = np.zeros((len(self.place), len(sensors)))
-        acquired = np.zeros(spend.shape, dtype=bool)
-        for place in np.unique(self.place):
-            rows = np.flatnonzero(self.place == place)
-            own = None if prices is None else prices[rows]
-            bill = path_bill(self.policy.paths[place], sensors, own)
-            for name, price in bill.items():
-                spend[rows, sensors.index(name)] = price
-                acquired[rows, sensors.index(name)] = True
-        return spend, acquired
-
-    def mean(self, rows: Any = slice(None)) -> list[float]:
-        """Mean of every measure over some rows; NaN over none."""
-        weight = self.weight[rows]
-        total = weight.sum()
-        if not total:
-            return [float("nan")] * len(MEASURES)
-        return [float(m) for m in weight @ self.measures[rows] / total]
-
-    def sensor_uses(self) -> Iterable[SensorUse]:
-        """Use of every sensor, in the declared order."""
-        share, spend = self.weight @ self.acquired, self.weight @ self.spend
-        for sensor, name in enumerate(self.policy.sensors.names):
-            yield SensorUse(name, float(share[sensor]), float(spend[sensor]))
-
-    def place_uses(self) -> Iterable[PlaceUse]:
-        """Use of every leaf, then of the other places where rows stop."""
-        leaves = range(self.policy.tree.n_leaves)
-        others = sorted(int(p) for p in np.unique(self.place[self.counted]) if p < 0)
-        for place in (*leaves, *reversed(others)):
-            here = self.place == place
-            error, loss, cost, _ = self.mean(here)
-            yield PlaceUse(
-                self._place_name(place),
-                place,
-                self.policy.places[place].names,
-                int((here & self.counted).sum()),
-                float(self.weight[here].sum()),
-                error,
-                loss,
-                cost,
-                self._shares(self.answer, here),
-                self._shares(self.truth, here),
-            )
-
-    def _shares(
-        self, position: NDArray[np.intp], here: NDArray[np.bool_]
-    ) -> dict[Any, float]:
-        """Share of each class, or answer, among some rows; 0 without rows."""
-        names = self.policy.classes.tolist()
-        weight = np.bincount(position[here], self.weight[here], len(names))
-        shares = weight / max(float(weight.sum()), 1e-300)
-        return dict(zip(names, shares.tolist(), strict=True))
-
-    def confusion(self, weight: Array) -> tuple[tuple[float, ...], ...]:
-        """Weight of the rows of each class that get each answer."""
-        n_classes = len(self.policy.classes)
-        table = np.zeros((n_classes, n_classes))
-        np.add.at(table, (self.truth, self.answer), weight)
-        return tuple(map(tuple, table.tolist()))
-
-    def _place_name(self, place: int) -> str:
-        if place >= 0:
-            return f"leaf {place}"
-        return "start" if ~place == self.policy.tree.n_nodes else f"node {~place}"
-
-    def class_uses(self, areas: Array, with_intervals: bool) -> Iterable[ClassUse]:
-        """What happened to each class that occurs."""
-        for label, name in enumerate(self.policy.classes.tolist()):
-            here = (self.truth == label) & self.counted
-            if here.any():
-                weight = self.weight[here]
-                share = weight @ self.acquired[here] / weight.sum()
-                error, loss, cost, _ = self.mean(here)
-                shares, between = self._recognised(label)
-                yield ClassUse(
-                    name,
-                    int(here.sum()),
-                    float(weight.sum()),
-                    error,
-                    loss,
-                    cost,
-                    dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
-                    **shares,
-                    auroc=float(areas[label]),
-                    intervals=between if with_intervals else {},
-                )
-
-    def _recognised(self, label: int) -> tuple[dict[str, float], dict[str, Interval]]:
-        """Sensitivity, specificity and precision of one class, with intervals."""
-        has, said = self.truth == label, self.answer == label
-        asked = ((has, said), (~has, ~said), (said, has))
-        shares, between = {}, {}
-        for name, (among, right) in zip(SHARES, asked, strict=True):
-            weight = self.weight[among]
-            total = float(weight.sum())
-            shares[name] = (
-                float(weight @ right[among]) / total if total else float("nan")
-            )
-            between[name] = wilson(right[among], weight)
-        return shares, between
-
-
-def _positions(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]:
-    """Right answers as positions among the policy's classes."""
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise DataError(
-            f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
-            f"for each."
-        )
-    known = policy.classes.tolist()
-    position = {label: i for i, label in enumerate(known)}
-    for label in labels.tolist():
-        if label not in position:
-            raise DataError(
-                f"y holds class {label!r}, which the policy does not know; its classes "
-                f"are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}."
-            )
-    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
-
-
-def _weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
-    """Weights of the rows, (n_rows,), of which one at least is above 0."""
-    if not n_rows:
-        raise DataError("X has no rows; a report needs at least one.")
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise DataError(
-            f"sample_weight has shape {weight.shape}, but X has {n_rows} rows; give one "
-            f"weight for each."
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise DataError(
-            "sample_weight must hold finite numbers that are at least 0, not all 0."
-        )
-    return weight
 
 
 def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
@@ -499,7 +286,7 @@ def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
 
 
 def _intervals(
-    rows: _Rows, means: Sequence[Interval], area: Interval
+    rows: Tally, means: Sequence[Interval], area: Interval
 ) -> dict[str, Interval]:
     """Intervals of all measures, given those of means; without any, none."""
     if not means:
@@ -507,7 +294,7 @@ def _intervals(
     between = dict(zip(MEASURES, means, strict=False))
     wrong = rows.measures[rows.counted, 0] > 0
     between["error"] = wilson(wrong, rows.weight[rows.counted])
-    if rows.policy.loss.plain:
+    if not _has_loss(rows.policy):
         between["loss"] = between["error"]
     return {**between, "auroc": area}
 

@@ -11,7 +11,8 @@ from sensortree.text import aligned
 
 if TYPE_CHECKING:
     from sensortree.policy.compared import BaselineUse
-    from sensortree.policy.report import ClassUse, CostReport
+    from sensortree.policy.report import CostReport
+    from sensortree.policy.tally import ClassUse
 
 WIDEST = 12  # classes whose confusion is printed as a table
 OFTEN = 8  # of more classes, the confusions that are listed
@@ -21,6 +22,7 @@ def report_text(report: CostReport) -> str:
     """All parts of a report, in the order in which they are asked for."""
     parts = [
         f"{report.n_rows} rows{_counted_in(report)}\n{_summary_text(report)}",
+        "" if report.referral is None else str(report.referral),
         _baselines_text(report),
         _sensors_text(report),
         _leaves_text(report),
@@ -75,7 +77,7 @@ def _leaves_text(report: CostReport) -> str:
             use.place,
             str(use.rows),
             *_shown(use.error, use.loss, use.cost, has_loss=report.has_loss),
-            ", ".join(use.sensors) or "nothing",
+            (", ".join(use.sensors) or "nothing") + (", to a person" * use.refers),
         ]
         for use in report.leaves
     ]

@@ -38,6 +38,8 @@ class Step(NamedTuple):
         training rows that went the same way; None before the first.
     classes : tuple of class labels
         What `proba` is of, in its order.
+    referred : bool
+        Whether the example is to be handed over to a person now, rather than answered.
     """
 
     action: Literal["acquire", "stop"]
@@ -50,6 +52,7 @@ class Step(NamedTuple):
     proba: Array
     why: Reason | None
     classes: tuple[Any, ...]
+    referred: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Give the step as plain values for JSON, as ``sensortree ask --stdin`` does.
@@ -91,6 +94,8 @@ class Decision:
         What `proba` is of, in its order.
     around : str or None
         The unavailable sensor on whose detour it ended; `place` is one of the detour.
+    referred : bool
+        Whether the example is handed over to a person; `label` is then the best guess.
     """
 
     label: Any
@@ -104,6 +109,7 @@ class Decision:
     unavailable: Mapping[str, str | None]
     classes: tuple[Any, ...]
     around: str | None = None
+    referred: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Give the decision as plain values for JSON, as ``sensortree ask`` does.

@@ -72,6 +72,8 @@ class Loss:
     def answer(self, posterior: Array) -> NDArray[np.intp]:
         """Answer of the least expected loss, (n_rows,); the first of equals."""
         if self.matrix is None or self.per_mistake is not None:
+            if posterior.shape[1] == 2:  # many times faster
+                return np.asarray(posterior[:, 1] > posterior[:, 0], dtype=np.intp)
             return np.asarray(posterior.argmax(axis=1))
         # One row at a time, so that rows beside it cannot change a row's last bit.
         expected = (posterior[:, None, :] @ self.matrix)[:, 0]

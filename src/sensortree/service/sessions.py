@@ -208,7 +208,8 @@ def create(model: Model, tenant: str, beginning: Beginning, most: int) -> Change
     """Begin a session."""
 
     def begin() -> Session:
-        return model.policy.session(beginning.known, beginning.limit, beginning.prices)
+        known = model.as_written(beginning.known or {})
+        return model.policy.session(known, beginning.limit, beginning.prices)
 
     return _begun(model, tenant, begin, most)
 
@@ -269,8 +270,9 @@ def tell(
 ) -> Change[Reply]:
     """Tell a session the values of a sensor, or correct them."""
 
-    def act(session: Session) -> Happened:
-        session.tell(sensor, values, replace=correct)
+    def act(model: Model, session: Session) -> Happened:
+        read = model.saved.as_written(sensor, values)
+        session.tell(sensor, read, replace=correct)
         return "told", {"sensor": sensor, "values": values, "correct": correct}
 
     return _changed(warm, tenant, id, revision, act)
@@ -286,7 +288,7 @@ def unavailable(
 ) -> Change[Reply]:
     """Tell a session that a sensor cannot be had."""
 
-    def act(session: Session) -> Happened:
+    def act(model: Model, session: Session) -> Happened:
         session.unavailable(sensor, because)
         return "unavailable", {"sensor": sensor, "because": because}
 
@@ -298,13 +300,13 @@ def _changed(
     tenant: str,
     id: str,
     revision: int | None,
-    act: Callable[[Session], Happened],
+    act: Callable[[Model, Session], Happened],
 ) -> Change[Reply]:
     def change(connection: sqlite3.Connection) -> Reply:
         row = find(connection, tenant, id)
         _check_revision(row, revision)
         model, session = warm.take(row)
-        happened = act(session)
+        happened = act(model, session)
         state = session.to_dict()
         if json.dumps(state) != row.state:  # what is told twice changes nothing
             row = _went_on(connection, row, model, session, state, happened)

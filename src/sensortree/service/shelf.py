@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +52,10 @@ class Model:
     def reference(self) -> Reference:
         """What training leads one to expect of its use."""
         return reference_of(self.policy)
+
+    def as_written(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by sensor, as people write them, as sessions want them."""
+        return {s: self.saved.as_written(s, values) for s, values in known.items()}
 
     def card(self) -> dict[str, Any]:
         """What the model is about, as plain values for JSON."""

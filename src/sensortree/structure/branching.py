@@ -67,6 +67,9 @@ class Shop:
     share : float
         Share of the worth of a vertex that one more purchase must add to it. Where each
         of many states asks for a sensor of its own, what one of them adds is little.
+    weighed : dict
+        What was found at vertices so far, by what is known and who comes by; shops that
+        differ in nothing but `share` may have it in common.
     """
 
     screen: GramScreen
@@ -77,6 +80,7 @@ class Shop:
     stake: Array
     out_of_time: Callable[[], bool] = lambda: False
     share: float = 0.0
+    weighed: dict[tuple[Subset, bytes], Weighed | None] = field(default_factory=dict)
 
     @cached_property
     def telling(self) -> Array:
@@ -98,6 +102,23 @@ class Vertex:
     rows: Rows
     children: list[Vertex] = field(default_factory=list)
     stops: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Purchases that were looked at closely at a vertex, and what they bring its rows.
+
+    Attributes
+    ----------
+    options : list of n_options frozensets
+    gains : ndarray of shape (n_rows, n_options)
+    worth : ndarray of shape (n_rows, n_options)
+        The gains as can be known in advance.
+    """
+
+    options: list[Subset]
+    gains: Array
+    worth: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,29 +200,39 @@ def grow_branches(
 
 def best_purchases(shop: Shop, vertex: Vertex) -> Purchases | None:
     """The purchases of the largest worth to who comes by; None if none pays."""
-    if shop.weight[vertex.rows].sum() < MIN_ROWS:
+    weight = shop.weight[vertex.rows]
+    if weight.sum() < MIN_ROWS:
         return None
+    place = vertex.subset, vertex.rows.tobytes()
+    if place not in shop.weighed:
+        shop.weighed[place] = weigh(shop, vertex)
+    found = shop.weighed[place]
+    if found is None:
+        return None
+    picked, groups, worth = cover(found.worth, found.gains, weight, shop.share)
+    if not picked:
+        return None
+    return Purchases(
+        tuple(found.options[k] for k in picked),
+        tuple(vertex.rows[group] for group in groups),
+        worth,
+        bool(weight[~np.any(groups, axis=0)].sum() >= MIN_ROWS),
+    )
+
+
+def weigh(shop: Shop, vertex: Vertex) -> Weighed | None:
+    """What the promising purchases of a vertex bring; None if nothing can be bought."""
     options = shop.purchases(vertex.subset)
     if not options:
         return None
     here = Here(shop, vertex.rows)
     now = here.look(vertex.subset)
     promising = here.promising(vertex.subset, options)
-    gains = [here.gain(now, option, after) for option, after in promising]
-    picked, groups, worth = cover(
-        left_out(now.features, np.column_stack(gains), here.weight),
-        np.column_stack(gains),
-        here.weight,
-        shop.share,
+    gains = np.column_stack(
+        [here.gain(now, option, after) for option, after in promising]
     )
-    if not picked:
-        return None
-    return Purchases(
-        tuple(promising[k][0] for k in picked),
-        tuple(vertex.rows[group] for group in groups),
-        worth,
-        bool(here.weight[~np.any(groups, axis=0)].sum() >= MIN_ROWS),
-    )
+    worth = left_out(now.features, gains, here.weight)
+    return Weighed([option for option, _ in promising], gains, worth)
 
 
 class Here:
@@ -225,10 +256,13 @@ class Here:
         """What a subset tells these rows."""
         return Look(self, subset)
 
-    def price(self, more: Subset, known: Subset) -> Array:
-        """Price of a purchase to each row."""
-        price = self.shop.price(more, known)
-        return np.broadcast_to(price, len(self.shop.weight))[self.rows]
+    def prices(self, extended: Sequence[Subset], known: Subset) -> Array:
+        """Prices of purchases, (n_extended, 1), or of each row, (n_extended, n_rows)."""
+        prices = [np.asarray(self.shop.price(more, known)) for more in extended]
+        if all(price.ndim == 0 for price in prices):
+            return np.array(prices, dtype=float)[:, None]
+        n_rows = len(self.shop.weight)
+        return np.array([np.broadcast_to(price, n_rows)[self.rows] for price in prices])
 
     def promising(
         self, known: Subset, options: Sequence[Subset]
@@ -253,13 +287,11 @@ class Here:
     def gain(self, now: Look, option: Subset, after: Sequence[Subset]) -> Array:
         """What a purchase brings each row, with the best that can be bought after it."""
         then = self.look(option)
-        gain = now.losses - then.losses - self.price(option, now.subset)
+        gain = now.losses - then.losses - self.prices([option], now.subset)[0]
         if not after:
-            return gain
-        more = [
-            then.losses - then.losses_with(a) - self.price(a, option) for a in after
-        ]
-        predicted = left_out(then.features, np.column_stack(more), self.weight)
+            return np.asarray(gain)
+        more = then.losses - then.losses_with(after) - self.prices(after, option)
+        predicted = left_out(then.features, more.T, self.weight)
         return np.asarray(gain + np.maximum(predicted.max(axis=1), 0.0))
 
 
@@ -301,23 +333,42 @@ class Look:
         fitted = (basis @ linear.coef.astype(basis.dtype)).astype(float)
         return self._losses(fitted, linear.freedom)
 
-    def losses_with(self, extended: Subset) -> Array:
-        """Losses of a larger subset, by an update of the regression."""
-        screen, known = self.here.screen, self.known
-        (new,) = screen.new_terms(self.subset, [extended])
-        crossed = screen.gram[known.terms[:, None], new]
+    def losses_with(self, extended: Sequence[Subset]) -> Array:
+        """Losses of larger subsets, (n_extended, n_rows), by updates of the regression."""
+        news = self.here.screen.new_terms(self.subset, extended)
+        losses = np.empty((len(extended), len(self.here.rows)))
+        for size in {len(new) for new in news}:
+            alike = [k for k, new in enumerate(news) if len(new) == size]
+            losses[alike] = self._updated(np.array([news[k] for k in alike]))
+        return losses
+
+    def _updated(self, new: Rows) -> Array:
+        """Losses with each of some sets of as many new terms, (n_sets, size)."""
+        screen, known, basis = self.here.screen, self.known, self.here.basis
+        (n_sets, size), n_known = new.shape, len(known.terms)
+        crossed = screen.gram[known.terms[:, None], new.ravel()]
         solved, _ = dpotrs(known.factor, crossed, lower=True)
-        system = screen.gram[new[:, None], new] - crossed.T @ solved
-        system.flat[:: len(new) + 1] += screen.ridge
-        factor, _ = dpotrf(system, lower=True, clean=True)
-        moment = screen.moment[new] - crossed.T @ known.coef
-        coef, _ = dpotrs(factor, moment, lower=True)
-        inverse, _ = dtrtrs(factor, np.eye(len(new)), lower=True)
-        freedom = known.freedom + len(new) - screen.ridge * float((inverse**2).sum())
-        kind = self.basis.dtype
-        moved = self.here.basis[:, new] @ coef.astype(kind)
-        moved -= self.basis @ (solved @ coef).astype(kind)
-        return self._losses(self.fitted + moved, freedom)
+        # One set after another: (n_sets, n_known, size)
+        crossed, solved = (
+            np.asarray(each).reshape(n_known, n_sets, size).transpose(1, 0, 2)
+            for each in (crossed, solved)
+        )
+        back = crossed.transpose(0, 2, 1)
+        system = screen.gram[new[:, :, None], new[:, None, :]] - back @ solved
+        system[:, np.arange(size), np.arange(size)] += screen.ridge
+        inverse = np.linalg.inv(system)
+        coef = inverse @ (screen.moment[new] - back @ known.coef)
+        spared = screen.ridge * np.trace(inverse, axis1=1, axis2=2)
+        kind, n_rows = basis.dtype, len(self.here.rows)
+        columns = basis[:, new.ravel()].T.reshape(n_sets, size, n_rows)
+        moved = coef.transpose(0, 2, 1).astype(kind) @ columns
+        old = (solved @ coef).transpose(0, 2, 1).reshape(-1, n_known)
+        moved -= (old.astype(kind) @ self.basis.T).reshape(moved.shape)
+        left = (self.here.target - self.fitted).T - moved
+        freedom = known.freedom + size - spared
+        leverage = np.minimum(freedom / len(screen.target), MOST)[:, None]
+        squares = np.einsum("kcn,kcn->kn", left, left)
+        return np.asarray(self.here.stake * squares / (1 - leverage) ** 2)
 
     def guesses(self, extended: Sequence[Subset]) -> Array:
         """An optimistic guess of what larger subsets gain here in all, (n_extended,).

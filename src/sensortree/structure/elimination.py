@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.leaves.coding import Coded, Coding, side_by_side
 from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.types import Array
 
@@ -20,11 +21,11 @@ from sensortree.types import Array
 ONE_BY_ONE, PART = 10, 3
 
 # Boosted trees for a target and so many rows and columns, not fitted yet.
-Trees = Callable[[NDArray[Any], tuple[int, ...]], Any]
+Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
 
 
 def elimination_order(
-    blocks: Sequence[Array],
+    blocks: Sequence[Array | Coded],
     y: NDArray[Any],
     weight: Array,
     trees: Trees,
@@ -35,7 +36,7 @@ def elimination_order(
 
     Parameters
     ----------
-    blocks : sequence of n_sensors arrays of shape (n_rows, width)
+    blocks : sequence of n_sensors arrays of shape (n_rows, width), or Coded
     y : ndarray of shape (n_rows,)
         Classes as integers, or numbers.
     weight : ndarray of shape (n_rows,)
@@ -58,17 +59,16 @@ def elimination_order(
 
 
 def loss_saved(
-    blocks: Sequence[Array], y: NDArray[Any], weight: Array, trees: Trees
+    blocks: Sequence[Array | Coded], y: NDArray[Any], weight: Array, trees: Trees
 ) -> Array:
     """How much splits on each sensor lower the loss of boosted trees, (n_sensors,)."""
-    owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
-    X = np.hstack(blocks)
+    X, owner = side_by_side(blocks)
     saved = np.zeros(len(blocks))
     if (y == y[0]).all():
         return saved
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
-    boosted = trees(y, X.shape).fit(X, y, own)
+    boosted = trees(y, X.shape, X.coding).fit(X.values, y, own)
     for nodes in (tree for each in boosted_rounds(boosted) for tree in each):
         splits = nodes[nodes["is_leaf"] == 0]
         np.add.at(saved, owner[splits["feature_idx"]], splits["gain"])

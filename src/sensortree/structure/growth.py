@@ -41,8 +41,9 @@ class Evidence:
 
     Attributes
     ----------
-    errors : callable of subset
-        Error of each example with these sensors, out of fold, (n_samples,).
+    errors : callable of subsets
+        Errors of the examples with each of some subsets, out of fold, (n_samples,
+        n_subsets).
     features : callable of subset
         What a decision that knows these sensors may look at, (n_samples, width).
     n_sensors : int
@@ -59,7 +60,7 @@ class Evidence:
         Whether growth must end with what it has.
     """
 
-    errors: Callable[[Subset], Array]
+    errors: Callable[[Sequence[Subset]], Array]
     features: Callable[[Subset], Array]
     n_sensors: int
     price: Callable[[Subset, Subset], Any]
@@ -111,7 +112,7 @@ def grow_tree(
     """
     root = Vertex(start, np.arange(len(evidence.weight)))
     total = evidence.weight.sum()
-    risk = float(evidence.weight @ evidence.errors(start)) / total
+    risk = float(evidence.weight @ evidence.errors([start])[:, 0]) / total
     price = np.broadcast_to(evidence.price(start, frozenset()), len(evidence.weight))
     risk += cost_weight * float(evidence.weight @ price) / total
     steps: list[Growth] = []
@@ -195,16 +196,14 @@ def _worth(
 ) -> Array:
     """Predicted gain less the price of each purchase, out of fold, (n_rows, n_options)."""
     rows = vertex.rows
-    before = evidence.errors(vertex.subset)[rows]
-    gains = np.column_stack(
-        [before - evidence.errors(option)[rows] for option in options]
-    )
-    price = np.column_stack(
-        [
-            np.broadcast_to(evidence.price(option, vertex.subset), len(evidence.weight))
-            for option in options
+    errors = evidence.errors([vertex.subset, *options])[rows]
+    gains = np.asarray(errors[:, :1] - errors[:, 1:], dtype=np.float64)
+    prices = [evidence.price(option, vertex.subset) for option in options]
+    if any(np.ndim(price) for price in prices):
+        prices = [
+            np.broadcast_to(price, len(evidence.weight))[rows] for price in prices
         ]
-    )[rows]
+    price = np.column_stack(prices)
     features = evidence.features(vertex.subset)[rows]
     predicted = cross_fitted_ridge(
         features, gains, evidence.weight[rows], evidence.fold[rows]

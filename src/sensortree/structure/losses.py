@@ -49,13 +49,13 @@ class SubsetLosses:
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
+        self._weighed: tuple[float, dict[Any, Any]] = np.nan, {}
 
     def without(self, gone: frozenset[str]) -> SubsetLosses:
         """The same where some sensors are not to be had; what was worked out is shared."""
-        if self._screen is None:
-            self.scores(frozenset())
+        self._opened()
         other = copy(self)
-        other._gone = gone
+        other._gone, other._weighed = gone, (np.nan, {})
         return other
 
     def named(self, subset: Iterable[int]) -> frozenset[str]:
@@ -141,17 +141,27 @@ class SubsetLosses:
         light copies of it.
         """
         if self.masked or is_linear(self.leaves.classifier):
-            return np.column_stack([self.screened(subset) for subset in subsets])
+            return self.screened_each(subsets)
         new = {self.named(s): s for s in subsets if s not in self._light}
         for named, posterior in self.leaves.screen(new).items():
             self._light[new[named]] = self._losses(posterior)
         return np.column_stack([self._light[subset] for subset in subsets])
 
+    def screened_each(self, subsets: Sequence[Subset]) -> Array:
+        """Losses of the screen, (n_rows, n_subsets); of least squares, all at once."""
+        screen, new = self._opened(), [s for s in subsets if s not in self._screened]
+        if len(new) > 1 and isinstance(screen, LeastSquaresScreen):
+            common = frozenset.intersection(*new)
+            for k, scores in screen.scores_with(common, new):
+                said = self.data.task.read(scores, self.data)
+                self._screened[new[k]] = self._losses(said).astype(np.float32)
+        return np.column_stack([self.screened(subset) for subset in subsets])
+
     def screened(self, subset: Subset) -> Array:
         """Losses of the screen, (n_rows,)."""
         if subset not in self._screened:
-            said = self.data.task.read(self.scores(subset), self.data)
-            self._screened[subset] = self._losses(said)
+            losses = self._losses(self.data.task.read(self.scores(subset), self.data))
+            self._screened[subset] = losses.astype(np.float32)  # there may be very many
         return self._screened[subset]
 
     def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
@@ -164,17 +174,21 @@ class SubsetLosses:
 
         A masked booster for boosted leaves, else least squares.
         """
+        return self._opened().scores(sorted(subset))
+
+    def _opened(self) -> LeastSquaresScreen | MaskedScreen | MaskedNumbers:
+        """The screen, made when it is first asked for."""
         if self._screen is None:
             data = self.data
             rows = data.weight, data.fold
             if self.masked:
                 free = self.numbered(self.market.free())
                 screen = MaskedNumbers if data.loss.numbers else MaskedScreen
-                self._screen = screen(data.blocks, data.y, *rows, free)
+                self._screen = screen(data.coded_blocks, data.y, *rows, free)
             else:
                 targets = data.task.targets(data.y, data.weight)
                 self._screen = LeastSquaresScreen(data.blocks, targets, *rows)
-        return self._screen.scores(sorted(subset))
+        return self._screen
 
     @cached_property
     def gram(self) -> GramScreen:
@@ -197,6 +211,12 @@ class SubsetLosses:
         spread = np.linspace(0, len(rows) - 1, n_rows).astype(np.intp)
         return rows[spread], weight[spread]
 
+    def weighed(self, cost_weight: float) -> dict[Any, Any]:
+        """What branching found at vertices, at the cost weight that was last asked for."""
+        if self._weighed[0] != cost_weight:
+            self._weighed = cost_weight, {}
+        return self._weighed[1]
+
     def features(self, subset: Subset) -> Array:
         """Class scores, how far the largest leads, and the readings; NaN is the mean."""
         scores = self.scores(subset)
@@ -211,7 +231,7 @@ class SubsetLosses:
     def _losses(self, posterior: Array) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""
         data = self.data
-        return data.loss.judge(data.y, data.task.judged(posterior, data.loss))
+        return data.stopped(data.task.judged(posterior, data))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,12 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-from sensortree.leaves.sklearn_private import boosted_baseline, boosted_rounds
+from sensortree.leaves.coding import Coded, side_by_side
+from sensortree.leaves.sklearn_private import (
+    boosted_baseline,
+    boosted_levels,
+    boosted_rounds,
+)
 from sensortree.leaves.standardising import moments
 from sensortree.policy.classifiers import probabilities
 from sensortree.types import Array, Mask, Rows
@@ -39,7 +44,7 @@ class Masked:
 
     Parameters
     ----------
-    blocks : list of n_sensors arrays of shape (n_samples, width)
+    blocks : list of n_sensors arrays of shape (n_samples, width), or of Coded
         Readings of each sensor; NaN stays NaN.
     y : ndarray of shape (n_samples,)
         Classes as integers, or numbers.
@@ -54,14 +59,13 @@ class Masked:
 
     def __init__(
         self,
-        blocks: Sequence[Array],
+        blocks: Sequence[Array | Coded],
         y: NDArray[Any],
         weight: Array,
         fold: Rows,
         always: frozenset[int] = frozenset(),
     ):
-        owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
-        X = np.hstack(blocks)
+        X, owner = side_by_side(blocks)
         self.n_samples = len(y)
         rng = np.random.default_rng(0)
         half = np.where(fold >= 0, fold % 2, rng.integers(0, 2, len(y)))
@@ -73,9 +77,9 @@ class Masked:
             )
             if len(rows):
                 train = train if len(train) else rows
-                task = X[train], y[train], weight[train], owner, always, rng
-                fitted = _boosted(self.booster, *task)
-                self.halves.append(_Half(rows, fitted, X[rows], owner))
+                learned = X.take(train), y[train], weight[train]
+                fitted = _boosted(self.booster, *learned, owner, always, rng)
+                self.halves.append(_Half(rows, fitted, X.values[rows], owner))
 
 
 class MaskedScreen(Masked):
@@ -100,7 +104,7 @@ class MaskedNumbers(Masked):
 
     def __init__(
         self,
-        blocks: Sequence[Array],
+        blocks: Sequence[Array | Coded],
         y: NDArray[Any],
         weight: Array,
         fold: Rows,
@@ -120,7 +124,7 @@ class MaskedNumbers(Masked):
 
 def _boosted(
     booster: Any,
-    X: Array,
+    X: Coded,
     y: NDArray[Any],
     weight: Array,
     owner: Rows,
@@ -131,7 +135,7 @@ def _boosted(
     if (y == y[0]).all():
         return y[0]
     n_copies = int(np.clip(MOST_ROWS // len(y), 1, COPIES))
-    copies = np.tile(X, (n_copies, 1))
+    copies = np.tile(X.values, (n_copies, 1))
     known = _random_subsets(len(copies), int(owner.max()) + 1, rng)
     known[:, sorted(always)] = True
     copies[~known[:, owner]] = np.nan
@@ -142,6 +146,7 @@ def _boosted(
         learning_rate=LEARNING_RATE,
         l2_regularization=L2,
         max_leaf_nodes=TREE_LEAVES,
+        categorical_features=X.coding.is_category if X.coding.levels else None,
         early_stopping=False,
         random_state=0,
     ).fit(copies, np.tile(y, n_copies), None if equal else np.tile(weight, n_copies))
@@ -167,8 +172,10 @@ class _Half:
             self.classes = getattr(fitted, "classes_", np.zeros(1, np.intp))
             self.baseline = boosted_baseline(fitted).astype(np.float32)
             self.trees = [
-                [_Tree(nodes, X, owner) for nodes in trees]
-                for trees in boosted_rounds(fitted)
+                [_Tree(*tree, X, owner) for tree in zip(trees, sides, strict=True)]
+                for trees, sides in zip(
+                    boosted_rounds(fitted), boosted_levels(fitted), strict=True
+                )
             ]
         else:
             self.classes = np.array([fitted])
@@ -210,6 +217,8 @@ class _Tree:
 
     Attributes
     ----------
+    sides : dict of int to (codes, codes)
+        Those that go left and right at a node that looks at a category.
     looks_at : int
         Its sensors, as bits.
     kept : dict of int to ndarray of shape (n_rows,) or number
@@ -217,6 +226,7 @@ class _Tree:
     """
 
     nodes: Any
+    sides: dict[int, tuple[Rows, Rows]]
     X: Array
     owner: Rows
     kept: dict[int, Any] = field(default_factory=dict, init=False)
@@ -225,20 +235,27 @@ class _Tree:
         nodes, X = self.nodes, self.X
         self.looks_at = 0
         self.steps: list[tuple[int, int, int, int, Mask] | np.float32] = []
-        for node in nodes:
+        for at, node in enumerate(nodes):
             if node["is_leaf"]:
                 self.steps.append(np.float32(node["value"]))
                 continue
             column = int(node["feature_idx"])
             sensor = 1 << int(self.owner[column])
             self.looks_at |= sensor
-            goes_left = X[:, column] <= node["num_threshold"]
-            blank = int(node["left"] if node["missing_go_to_left"] else node["right"])
-            if node["missing_go_to_left"]:
-                goes_left |= np.isnan(X[:, column])
+            reading, missing_left = X[:, column], bool(node["missing_go_to_left"])
+            blank = int(node["left"] if missing_left else node["right"])
+            if at in self.sides:
+                left, right = self.sides[at]
+                goes_left = np.isin(reading, left)
+                if missing_left:
+                    goes_left = ~np.isin(reading, right)
+            else:
+                goes_left = reading <= node["num_threshold"]
+                if missing_left:
+                    goes_left |= np.isnan(reading)
             ways = int(node["left"]), int(node["right"])
             self.steps.append((sensor, *ways, blank, goes_left))
-        del self.nodes, self.X, self.owner
+        del self.nodes, self.sides, self.X, self.owner
 
     def value(self, known: int, at: int = 0) -> Any:
         """What is said from a node on: a number, or one for each row."""

@@ -2,16 +2,18 @@
 
 The classes are regressed, as indicators, or a number is, on a polynomial basis of the
 readings. With the Gram matrix of the whole basis at hand, a subset costs one small linear
-system per fold; each row is answered by the coefficients fitted without its fold.
+system per fold, and many that are a little larger an update of it; each row is answered by
+the coefficients fitted without its fold. Scores are of single precision, so that the last
+bits of a sum, and the way to it, decide nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
 from sensortree.leaves.standardising import moments
 from sensortree.types import Array, Rows
@@ -22,6 +24,8 @@ PRODUCTS = 60
 RIDGE = 1e-3
 # Rows times terms squared from which single precision must do.
 MUCH = 2e9
+# Scores that are worked out at a time.
+ROOM = 2**23
 
 
 class LeastSquaresScreen:
@@ -42,6 +46,7 @@ class LeastSquaresScreen:
         self, blocks: Sequence[Array], target: Array, weight: Array, fold: Rows
     ):
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
+        self.columns = [np.flatnonzero(self.owner == j) for j in range(len(blocks))]
         columns = standardised(np.hstack(blocks), weight)
         first, second = products(columns.shape[1])
         one = np.full(columns.shape[1], -1)
@@ -74,13 +79,18 @@ class LeastSquaresScreen:
         ]
         self.ridge = RIDGE * float(weight.sum())
 
-    def scores(self, subset: Sequence[int]) -> Array:
-        """Regressed targets, (n_samples, n_targets)."""
+    def terms(self, subset: Iterable[int]) -> Rows:
+        """Places of the terms of a subset in the basis."""
         known = np.zeros(len(self.owner) + 1, dtype=bool)
-        known[:-1] = np.isin(self.owner, list(subset))
+        for sensor in subset:
+            known[self.columns[sensor]] = True
         known[-1] = True  # the reading -1 is the constant
-        used = np.flatnonzero(known[self.first] & known[self.second])
-        scores = np.empty(self.target.shape)
+        return np.flatnonzero(known[self.first] & known[self.second])
+
+    def scores(self, subset: Iterable[int]) -> Array:
+        """Regressed targets, (n_samples, n_targets)."""
+        used = self.terms(subset)
+        scores = np.empty(self.target.shape, np.float32)
         for rows, basis, gram, moment in zip(
             self.rows, self.bases, self.grams, self.moments, strict=True
         ):
@@ -89,7 +99,63 @@ class LeastSquaresScreen:
             # The ridge makes the system positive definite: nothing is left to check.
             _, coef, _ = dposv(system, moment[used], overwrite_a=True, overwrite_b=True)
             scores[rows] = basis[:, used] @ coef.astype(basis.dtype, copy=False)
-        return scores
+        return scores.astype(np.float64)
+
+    def scores_with(
+        self, subset: Iterable[int], extended: Sequence[Iterable[int]]
+    ) -> Iterator[tuple[int, Array]]:
+        """Number and scores of larger subsets, in no order, by updates of a regression."""
+        used = self.terms(subset)
+        had = np.zeros(len(self.first), dtype=bool)
+        had[used] = True
+        every = map(self.terms, extended)
+        news = [terms[~had[terms]] for terms in every]
+        room = max(1, ROOM // self.target.size)
+        for size in sorted({len(new) for new in news}):
+            alike = [k for k, new in enumerate(news) if len(new) == size]
+            if not size:
+                said = self.scores(subset)
+                yield from ((k, said) for k in alike)
+                continue
+            for begin in range(0, len(alike), room):
+                some = alike[begin : begin + room]
+                each = self._updated(used, np.array([news[k] for k in some], np.intp))
+                yield from zip(some, each, strict=True)
+
+    def _updated(self, used: Rows, new: Rows) -> Iterator[Array]:
+        """Scores with each of some sets of as many new terms, (n_sets, size).
+
+        With L the factor of the system of old terms and H = L⁻¹ (crossed products), the
+        coefficients of new terms solve the system less Hᵀ H, and change the old ones.
+        """
+        n_sets, size = new.shape
+        n_classes = self.target.shape[1]
+        scores = np.empty((n_sets, n_classes, len(self.target)), np.float32)
+        within = new[:, :, None], new[:, None, :]
+        for rows, basis, gram, moment in zip(
+            self.rows, self.bases, self.grams, self.moments, strict=True
+        ):
+            system = gram[used[:, None], used]
+            system.flat[:: len(used) + 1] += self.ridge
+            factor, _ = dpotrf(system, lower=True, clean=True, overwrite_a=True)
+            half, _ = dtrtrs(factor, gram[used[:, None], new.ravel()], lower=True)
+            own, _ = dtrtrs(factor, moment[used], lower=True)
+            # (n_sets, n_used, size), one set after another
+            half = np.ascontiguousarray(
+                half.reshape(len(used), n_sets, size).transpose(1, 0, 2)
+            )
+            left = gram[within] - half.transpose(0, 2, 1) @ half
+            left[:, np.arange(size), np.arange(size)] += self.ridge
+            coef = np.linalg.solve(left, moment[new] - half.transpose(0, 2, 1) @ own)
+            changed = (own - half @ coef).transpose(1, 0, 2).reshape(len(used), -1)
+            old, _ = dtrtrs(factor, changed, lower=True, trans=True)
+            kind = basis.dtype
+            said = old.T.astype(kind, copy=False) @ basis[:, used].T
+            said = said.reshape(n_sets, n_classes, len(rows))
+            columns = basis[:, new.ravel()].T.reshape(n_sets, size, len(rows))
+            said += coef.transpose(0, 2, 1).astype(kind, copy=False) @ columns
+            scores[:, :, rows] = said
+        return (each.T.astype(np.float64) for each in scores)
 
 
 def _gram(basis: Array) -> Array:

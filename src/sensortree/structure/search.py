@@ -122,7 +122,7 @@ class StructureSearch:
         """What growth learns from: losses and scores of the screen."""
         subsets = self.subsets
         return Evidence(
-            subsets.screened,
+            subsets.screened_each,
             subsets.features,
             len(subsets.names),
             subsets.cost,
@@ -152,6 +152,7 @@ class StructureSearch:
             data.loss.at_stake(data.y[rows], len(data.classes)),
             self.out_of_time,
             self.share,
+            subsets.weighed(cost_weight),
         )
 
 
@@ -222,7 +223,7 @@ def backward(
     subsets, data = search.subsets, search.subsets.data
     others = [j for j in range(len(subsets.names)) if j not in root]
     order = elimination_order(
-        [data.blocks[j] for j in others],
+        [data.coded_blocks[j] for j in others],
         data.y,
         data.weight,
         data.task.eliminator,

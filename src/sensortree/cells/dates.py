@@ -13,8 +13,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cli.cells import MISSING, NOTHING, Cell, number_text
+from sensortree.cells.words import MISSING, NOTHING, Cell, as_text
 
+ISO = "YYYY-MM-DD"
 LOOKED_AT = 1000  # different cells, by which a form is recognised
 SHARE = 0.9  # of them that must have it
 EPOCH = date(1970, 1, 1).toordinal()
@@ -50,8 +51,7 @@ _PATTERNS = {
 
 def day_number(cell: Cell, form: str) -> float | None:
     """Days after 1970-01-01, with the time as a fraction; None if it is no such date."""
-    text = cell if isinstance(cell, str) else number_text(cell)
-    found = _PATTERNS[form].fullmatch(text)
+    found = _PATTERNS[form].fullmatch(as_text(cell))
     if found is None:
         return None
     parts = found.groupdict()
@@ -98,9 +98,22 @@ def date_form(cells: Iterable[Cell]) -> str:
     return best if read[best] >= SHARE * len(looked_at) else ""
 
 
+def day_of(cell: Cell, form: str) -> float | None:
+    """The same of a date in the form of its column, or as 2024-12-31 in any column.
+
+    Numbers are dates where dates are written as numbers, YYYYMMDD, and nowhere else.
+    """
+    if not isinstance(cell, str) and form != "YYYYMMDD":
+        return None
+    found = day_number(cell, form)
+    if found is None and form != "HH:MM":
+        found = day_number(cell, ISO)
+    return found
+
+
 def day_numbers(cells: Sequence[Cell], form: str) -> NDArray[np.float64]:
     """A column of dates as numbers, (n_rows,); NaN where a cell is no date."""
-    table = {cell: day_number(cell, form) for cell in Counter(cells)}
+    table = {cell: day_of(as_text(cell), form) for cell in Counter(cells)}
     values = [table[cell] for cell in cells]
     return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
 

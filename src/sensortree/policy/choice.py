@@ -86,6 +86,7 @@ class Choice:
 
 
 NAMES = ("cost_weight", "mean_cost", "error")
+RULES = ("budget", "max_error", "one standard error")
 MOST_LEFT = 0.5  # share of a budget: who spends less of it is told what to try
 
 
@@ -113,7 +114,7 @@ def choose(
         target = float(error[least] + np.nan_to_num(curve.error_se[least]))
         rule, within = "one standard error", error <= target
         best = _least(cost, error, within)
-    chosen = _choice_at(curve, best, rule, target, bool(within[best]))
+    chosen = choice_at(curve, best, rule, target, bool(within[best]))
     return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
 
 
@@ -146,7 +147,7 @@ def _advice(chosen: Choice) -> str:
     )
 
 
-def _choice_at(curve: Any, index: int, rule: str, target: float, met: bool) -> Choice:
+def choice_at(curve: Any, index: int, rule: str, target: float, met: bool) -> Choice:
     """The choice of one point of a curve, with the points beside it."""
     order = np.lexsort([-curve.cost_weight, curve.mean_cost]).tolist()
     place = order.index(index)

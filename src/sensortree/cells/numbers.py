@@ -1,11 +1,4 @@
-"""What cells say: numbers, however they are written, and words for nothing.
-
-::
-
-    37,3   1.234,5   1 234   3,512     decimal commas and grouped digits, by column
-    <0.5   >100                        a limit of the device; read as the limit
-    12 mg  $1,200    5 %               one unit per column
-    n/a    ?         -                 missing, as an empty cell is
+"""Columns of numbers, however they are written.
 
 How a column is written is decided for the column as a whole; where its cells could be
 meant in two ways, the file's other columns decide, and it is said.
@@ -14,108 +7,27 @@ meant in two ways, the file's other columns decide, and it is said.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.persistence.reading import PLAIN_FORMAT, ColumnFormat
-
-Cell = str | float
-
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})  # among numbers
-# Words for nothing that people and spreadsheets write, in small letters.
-NOTHING = frozenset(
-    (
-        *(
-            "",
-            "na",
-            "n/a",
-            "n.a.",
-            "n.a",
-            "#n/a",
-            "#na",
-            "nan",
-            "null",
-            "#null!",
-            "nil",
-        ),
-        *("none", "nd", "n/d", "n.d.", "unk", "unknown", "missing", "not done"),
-        *("not available", "not known", "no data", "k.a.", "k.a", "unbekannt"),
-        *(
-            "#value!",
-            "#div/0!",
-            "#ref!",
-            "#num!",
-            "#name?",
-            "\\n",
-            "-",
-            "--",
-            "---",
-            "–",
-            "—",
-        ),
-        *(".", "..", "...", "?", "??", "???"),
-    )
+from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
+from sensortree.cells.styles import (
+    PLAIN_STYLE,
+    STYLES,
+    Style,
+    Written,
+    meanings,
+    style_name,
+    take_apart,
+    unit_key,
 )
+from sensortree.cells.words import MISSING, NOTHING, Cell, as_number, as_text, cut
+
 STRAYS = 0.1  # share of cells that may be something else in a column of numbers
-SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
-MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\ufe63": "-", "\uff0d": "-"})
-WRITTEN = re.compile(
-    r"(?P<limit>[<>≤≥]=?|~|≈)?\s*(?P<sign>[-+]?)\s*(?P<money>[$€£¥]?)\s*"
-    r"(?P<digits>\d[\d., ']*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
-    r"\s*(?P<unit>[^\W\d_][\w/%^*·.°µ⁻ -]{0,15}|[%‰°$€£¥][\w/]{0,8})?"
-)
-
-
-class Style(NamedTuple):
-    """What separates decimals, and thousands."""
-
-    decimal: str
-    thousands: str
-
-    def number(self, digits: str) -> float | None:
-        """The number that digits are in this style."""
-        if _pattern(self).fullmatch(digits) is None:
-            return None
-        if self.thousands:
-            digits = digits.replace(self.thousands, "")
-        return float(digits.replace(self.decimal, "."))
-
-
-@cache
-def _pattern(style: Style) -> re.Pattern[str]:
-    decimal, thousands = map(re.escape, style)
-    whole = r"\d+"
-    if thousands:
-        whole += rf"|[1-9]\d{{0,2}}(?:{thousands}\d{{2,3}})*{thousands}\d{{3}}"
-    return re.compile(rf"(?:{whole})(?:{decimal}\d*)?|{decimal}\d+")
-
-
-# In the order of preference, where all read as many cells and all to the same numbers.
-STYLES = tuple(
-    Style(decimal, thousands)
-    for thousands in ("", ",", ".", " ", "'")
-    for decimal in (".", ",")
-    if decimal != thousands
-)
-PLAIN_STYLE = STYLES[0]
-
-
-class Written(NamedTuple):
-    """The parts of a cell that may be a number."""
-
-    limit: str
-    negative: bool
-    digits: str
-    power: str
-    unit: str
 
 
 @dataclass(frozen=True)
@@ -223,7 +135,7 @@ class NumberColumn:
         if self.doubtful:
             return [_doubt(self.doubtful, style)]
         if self.example:
-            return [_style_name(style)]
+            return [style_name(style)]
         return []
 
     def notes(self) -> list[str]:
@@ -256,11 +168,11 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
     strays: dict[str, int] = {}
     for cell, count in counts.items():
         value = as_number(cell)
-        if _as_text(cell) in known.missing:
-            words[_as_text(cell)] = count
+        if as_text(cell) in known.missing:
+            words[as_text(cell)] = count
         elif value is not None and (not said or _is_whole(cell)):
             table[cell] = value
-        elif (text := _as_text(cell)).casefold() in NOTHING:
+        elif (text := as_text(cell)).casefold() in NOTHING:
             words[text] = count
         elif (parts := take_apart(text)) is None:
             strays[text] = count
@@ -311,59 +223,6 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
         doubtful,
         example,
     )
-
-
-def as_number(cell: Cell) -> float | None:
-    """The number in a plain cell, NaN if it is missing; None if it is something else."""
-    if not isinstance(cell, str):
-        return cell
-    if cell in MISSING:
-        return math.nan
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in cell else None
-
-
-def exact_number(cell: Cell) -> Decimal | None:
-    """The number in a plain cell to its last digit; None if it is missing, or text."""
-    number = as_number(cell)
-    return None if number is None or number != number else Decimal(cell)
-
-
-def number_text(number: float) -> str:
-    """A number as a class or category is written: 1 rather than 1.0."""
-    return str(int(number)) if number.is_integer() else repr(number)
-
-
-def cut(cell: Cell) -> str:
-    """A cell as it is shown in a message."""
-    text = cell if isinstance(cell, str) else number_text(cell)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
-
-
-def take_apart(cell: str) -> Written | None:
-    """The parts of a cell that may be a number, in whatever style."""
-    text = cell.translate(SPACES).translate(MINUS).strip()
-    owed = text.startswith("(") and text.endswith(")")  # as accountants write
-    found = WRITTEN.fullmatch(text[1:-1].strip() if owed else text)
-    if found is None:
-        return None
-    unit = (found["unit"] or found["money"] or "").strip()
-    negative = owed or found["sign"] == "-"
-    digits = found["digits"].strip()
-    return Written(found["limit"] or "", negative, digits, found["power"] or "", unit)
-
-
-def unit_key(unit: str) -> str:
-    """A unit without what does not matter: capitals, a full stop, a plural."""
-    key = unit.casefold().replace("μ", "µ").rstrip(".").replace(" ", "")
-    return key[:-1] if len(key) > 3 and key.endswith("s") else key
-
-
-def _as_text(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else number_text(cell)
 
 
 def _is_whole(cell: Cell) -> bool:
@@ -421,17 +280,12 @@ def _style(
         before = Style(wanted.known.decimal, wanted.known.thousands)
         if before in able:
             return before, ""
-    doubtful = next((d for d in numbers if len(_meanings(d, able)) > 1), "")
+    doubtful = next((d for d in numbers if len(meanings(d, able)) > 1), "")
     if not doubtful:
         return able[0], ""
     decimal, sure = _decimal_mark(doubtful, [*numbers, *map(str, plain)], wanted)
     style = next(s for s in able if s.decimal == decimal)
     return style, "" if sure else doubtful
-
-
-def _meanings(digits: str, styles: Iterable[Style]) -> set[float]:
-    """Numbers that digits are in some of the styles."""
-    return {n for style in styles if (n := style.number(digits)) is not None}
 
 
 def _decimal_mark(
@@ -459,17 +313,6 @@ def _doubt(cell: str, style: Style) -> str:
     )
 
 
-def _style_name(style: Style) -> str:
-    """A style in words, with what it makes of a number."""
-    names = {" ": "spaces", "'": "apostrophes", ",": "commas", ".": "points"}
-    said = ["decimal comma"] if style.decimal == "," else []
-    shown = f"7{style.decimal}5"
-    if style.thousands:
-        said.append(f"{names[style.thousands]} between thousands")
-        shown = f"1{style.thousands}20{shown}"
-    return f"{' and '.join(said)} ({shown} is {style.number(shown):g})"
-
-
 def _kept_words(known: ColumnFormat, strays: Mapping[str, int]) -> tuple[str, ...]:
     """Words that are missing in this column from now on, a handful of them."""
     return tuple(dict.fromkeys([*known.missing, *sorted(strays)]))[:50]
@@ -480,32 +323,3 @@ def _counted(texts: Mapping[str, int]) -> str:
     most = sorted(texts.items(), key=lambda item: (-item[1], item[0]))
     shown = ", ".join(f"{cut(text)} ({count})" for text, count in most[:5])
     return shown + (f" and {len(most) - 5} others" if len(most) > 5 else "")
-
-
-def decimal_evidence(cells: Iterable[Cell]) -> str:
-    """The decimal mark that the cells of a column show; "" if they show none."""
-    shown: Counter[str] = Counter()
-    for cell in cells:
-        if isinstance(cell, str) and ("," in cell or "." in cell):
-            parts = take_apart(cell)
-            if parts is not None:
-                marks = {
-                    s.decimal for s in STYLES if s.number(parts.digits) is not None
-                }
-                shown.update(marks if len(marks) == 1 else ())
-    return shown.most_common(1)[0][0] if shown else ""
-
-
-def one_spelling(texts: Iterable[str]) -> dict[str, str]:
-    """For each text the most frequent one that differs in capitals and spaces only."""
-    counts = Counter(texts)
-    alike: dict[str, list[str]] = {}
-    for text in counts:
-        alike.setdefault(spelling_key(text), []).append(text)
-    best = {key: max(group, key=lambda t: counts[t]) for key, group in alike.items()}
-    return {text: best[spelling_key(text)] for text in counts}
-
-
-def spelling_key(text: str) -> str:
-    """A text without what people spell differently: capitals, and spaces."""
-    return " ".join(text.translate(SPACES).casefold().split())

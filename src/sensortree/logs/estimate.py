@@ -1,0 +1,86 @@
+"""Means over a log, doubly robust, and how sure they are.
+
+For a row i whose log ends after T rounds, and whose way is known after τ rounds::
+
+    w_t = Π_{s<t} 1 / (1 − λ(H_s))
+    φ   = q(H_0) + Σ_{t=1}^{min(T, τ)} w_t [q(H_t) − q(H_{t−1})]
+
+The mean of φ is right if λ is, or if q is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sensortree.logs.following import Followed
+from sensortree.logs.stopping import Stopping
+from sensortree.policy.measures import DEVIATIONS
+from sensortree.types import Array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean, with its 95 % interval; NaN where it cannot be told."""
+
+    value: float
+    low: float
+    high: float
+
+
+UNTOLD = Estimate(float("nan"), float("nan"), float("nan"))
+
+
+def weights(followed: Followed, stopping: Stopping, odds: float = 1.0) -> Array:
+    """Weight w of each row after 0, 1, ... rounds, (n_rounds + 1, n_rows).
+
+    It stays as it is from the round on that makes a row's way known; 0 after a log that
+    ended before.
+
+    Parameters
+    ----------
+    followed : Followed
+    stopping : Stopping
+    odds : float, default=1.0
+        By how much the odds of stopping are multiplied.
+    """
+    n_rows = len(followed.n_needed)
+    weight = np.ones((len(followed.stands), n_rows))
+    for after in range(1, len(followed.stands)):
+        weight[after] = weight[after - 1]
+        rows = followed.stands[after - 1].rows
+        goes_on = followed.purchases.n_rounds[rows] >= after
+        chance = stopping.chance[rows[goes_on], after - 1]
+        weight[after, rows[goes_on]] *= 1 + odds * chance / (1 - chance)
+        weight[after, rows[~goes_on]] = 0.0
+    return weight
+
+
+def contributions(weight: Array, outlook: Array) -> Array:
+    """φ of each row and measure, (n_rows, n_measures)."""
+    value: Array = outlook[0].copy()
+    for after in range(1, len(outlook)):
+        step = weight[after][:, None] * (outlook[after] - outlook[after - 1])
+        value += np.where(weight[after][:, None] > 0, step, 0.0)
+    return value
+
+
+def mean_estimate(contribution: Array) -> Estimate:
+    """Mean of what rows contribute, with its normal interval."""
+    n_rows = len(contribution)
+    mean = float(contribution.mean())
+    if n_rows < 2:
+        return Estimate(mean, float("nan"), float("nan"))
+    spread = DEVIATIONS * float(contribution.std(ddof=1)) / n_rows**0.5
+    return Estimate(mean, mean - spread, mean + spread)
+
+
+def ratio_estimate(part: Array, whole: Array) -> Estimate:
+    """Ratio of two means, with its interval by the delta method; NaN of nothing."""
+    total = float(whole.mean())
+    if total <= 0:
+        return UNTOLD
+    ratio = float(part.mean()) / total
+    about = mean_estimate((part - ratio * whole) / total)
+    return Estimate(ratio, ratio + about.low, ratio + about.high)

@@ -1,0 +1,593 @@
+"""`evaluate_from_log`, `compare_from_log`: what policies would have done, by a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sensortree.display.words import percent
+from sensortree.exceptions import DataError, ParameterError
+from sensortree.logs.dead_ends import without_dead_ends
+from sensortree.logs.estimate import (
+    UNTOLD,
+    Estimate,
+    contributions,
+    mean_estimate,
+    ratio_estimate,
+    weights,
+)
+from sensortree.logs.evaluation_text import comparison_text, evaluation_text
+from sensortree.logs.following import Followed, follow
+from sensortree.logs.histories import Histories, read_histories, views
+from sensortree.logs.outlook import learn_outlook
+from sensortree.logs.purchases import (
+    Order,
+    check_nothing_unbought,
+    check_values,
+    labels_of,
+    read_purchases,
+)
+from sensortree.logs.stopping import Stopping, learn_stopping
+from sensortree.logs.support import Support, reason_to_refuse, support_of
+from sensortree.policy.measures import MEASURES
+from sensortree.policy.policy import Policy
+from sensortree.sensors.reader import check_price_array
+from sensortree.sensors.sensor_set import default_names
+from sensortree.sensors.table import Table, typed_table
+from sensortree.text import listed, plain
+from sensortree.types import Array, Rows
+
+Unbought = Literal["ignore", "refuse"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Error, loss, cost and total per row, each with its interval."""
+
+    error: Estimate
+    loss: Estimate
+    cost: Estimate
+    total: Estimate
+
+
+@dataclass(frozen=True)
+class SensorFromLog:
+    """Share of rows that would acquire a sensor, and what would be spent on it per row."""
+
+    sensor: str
+    share: Estimate
+    spend: Estimate
+
+
+@dataclass(frozen=True)
+class PlaceFromLog:
+    """Share of rows that would stop at a place, and share of wrong answers there.
+
+    `rows` is the number of rows in the log that are known to stop there.
+    """
+
+    place: str
+    leaf: int
+    sensors: tuple[str, ...]
+    rows: int
+    share: Estimate
+    error: Estimate
+
+
+@dataclass(frozen=True)
+class Band:
+    """Between what error and cost may be if the odds of stopping were otherwise.
+
+    If what nobody recorded made the logger's odds of stopping up to `odds` times larger
+    or smaller for some rows than for others that look the same (Γ). The ends have 95 %
+    intervals in them.
+    """
+
+    odds: float
+    error: tuple[float, float]
+    loss: tuple[float, float]
+    cost: tuple[float, float]
+    total: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class LogEvaluation:
+    """What a policy would have cost and answered on the rows of a log.
+
+    Attributes
+    ----------
+    error : Estimate
+        Share of wrong answers: ``value``, ``low``, ``high`` of the 95 % interval.
+    loss : Estimate
+        Mean loss of the answers; without a loss matrix, the error.
+    cost : Estimate
+        Mean price of what a row acquires.
+    total : Estimate
+        ``loss + cost_weight * cost``.
+    refused : str or None
+        Why the log cannot tell, with the figures; all estimates are then NaN.
+    support : Support
+        What this rests on: complete rows, effective size, weights.
+    logger : Measured
+        What was bought in the log, and how wrong the answers are: those that were given,
+        or the policy's with what was bought.
+    difference : Measured
+        The policy less the logger, row by row.
+    sensors : tuple of SensorFromLog
+    leaves : tuple of PlaceFromLog
+    bands : tuple of Band
+        The same if hidden reasons had changed the odds of stopping.
+    notes : tuple of str
+        What should be known beside the figures.
+    has_loss : bool
+    cost_weight : float
+    unit : str
+    """
+
+    error: Estimate
+    loss: Estimate
+    cost: Estimate
+    total: Estimate
+    refused: str | None
+    support: Support
+    logger: Measured
+    difference: Measured
+    sensors: tuple[SensorFromLog, ...]
+    leaves: tuple[PlaceFromLog, ...]
+    bands: tuple[Band, ...]
+    notes: tuple[str, ...]
+    has_loss: bool
+    cost_weight: float
+    unit: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
+
+    def _repr_html_(self) -> str:
+        from sensortree.display.from_log import evaluation_in_notebook
+
+        return evaluation_in_notebook(self)
+
+    def __str__(self) -> str:
+        return evaluation_text(self)
+
+
+@dataclass(frozen=True)
+class LogComparison:
+    """Two policies judged on the same log.
+
+    Attributes
+    ----------
+    first, second : LogEvaluation
+    difference : Measured
+        The first less the second, row by row: below 0, the first has less.
+    refused : str or None
+        Why the log cannot tell about one of them.
+    """
+
+    first: LogEvaluation
+    second: LogEvaluation
+    difference: Measured
+    refused: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form
+
+    def _repr_html_(self) -> str:
+        from sensortree.display.from_log import comparison_in_notebook
+
+        return comparison_in_notebook(self)
+
+    def __str__(self) -> str:
+        return comparison_text(self)
+
+
+def evaluate_from_log(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    acquired: Any,
+    order: Order | None = None,
+    prices: ArrayLike | None = None,
+    answers: ArrayLike | None = None,
+    label_influenced_buying: bool = False,
+    unbought: Unbought = "ignore",
+    hidden_odds: Sequence[float] = (1.5, 2.0),
+    n_folds: int = 5,
+    stopping: Any = None,
+    outlook: Any = None,
+    random_state: int = 0,
+) -> LogEvaluation:
+    """Say what a policy would have done on rows for which another rule bought sensors.
+
+    Doubly robust: it is right if the chance that the logger stops is learned rightly from
+    what it knew, or if what the policy will lose and spend is. It assumes that buying ended
+    for no reason that is not in the log, that a reading is the same whenever it is bought,
+    and that rows of every kind had a chance of all that the policy asks for them.
+
+    Parameters
+    ----------
+    model : Policy, fitted classifier or loaded model
+        It must not have been fitted on these rows.
+    X : array-like or data frame of shape (n_rows, n_features)
+        Columns of sensors that a row did not buy are not looked at.
+    y : array-like of shape (n_rows,)
+        Right answers, of all rows.
+    acquired : array-like of shape (n_rows, n_sensors), or frame with a column per sensor
+        Position of each purchase of a row: 1 for the first, equal numbers for what was
+        bought together, 0 for never. Or truth, with `order`. What is free counts as known
+        from the start. `acquired_from_events` makes it from a long table.
+    order : sequence of str, default=None
+        The order in which sensors were always bought, if `acquired` is a mask; those in
+        brackets were bought together: ``["age", ("blood", "urine"), "x-ray"]``.
+    prices : array-like of shape (n_rows, n_sensors), default=None
+        Prices of each row, if the model was fitted with such.
+    answers : array-like of shape (n_rows,), default=None
+        What was answered in the log, to compare with; by default the policy's answers
+        with what was bought. They change the logger's loss only if answers, and not
+        probabilities, are what is lost by.
+    label_influenced_buying : bool, default=False
+        Whether those who bought knew the right answer, or a sign of it that is in no
+        column, when they decided whether to go on.
+    unbought : {"ignore", "refuse"}, default="ignore"
+        What a value does that X holds of a sensor which was not bought: nothing, or an
+        error that names it.
+    hidden_odds : sequence of float, default=(1.5, 2.0)
+        Factors on the odds of stopping (Γ) for which bands are given.
+    n_folds : int, default=5
+        A row is judged by what was learned from the rows of other folds.
+    stopping : classifier, default=None
+        Learns whether the logger stops; by default a logistic regression and boosted
+        trees, blended.
+    outlook : regressor of several outcomes, default=None
+        Learns what the policy will lose and spend; by default a ridge regression.
+    random_state : int, default=0
+        Seed of the folds.
+
+    Returns
+    -------
+    evaluation : LogEvaluation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier, evaluate_from_log
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> y = X[:, 0] + 0.5 * X[:, 1] > 0
+    >>> model = SensorTreeClassifier(cost_weight=0.05).fit(X[:400], y[:400])
+    >>> X, y = X[400:], y[400:]
+    >>> went_on = rng.random(600) < np.where(X[:, 0] > 0, 0.8, 0.4)
+    >>> X[~went_on, 1] = np.nan
+    >>> acquired = np.stack([np.ones(600), 2 * went_on], axis=1)
+    >>> found = evaluate_from_log(model, X, y, acquired=acquired)
+    >>> bool(found.cost.low < found.cost.value < found.cost.high)
+    True
+    """
+    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
+    log = _read(model, X, y, acquired, order, prices, answers, unbought)
+    return _judge(log, stopping, outlook, options).evaluation
+
+
+def compare_from_log(
+    first: Any,
+    second: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    acquired: Any,
+    order: Order | None = None,
+    prices: ArrayLike | None = None,
+    answers: ArrayLike | None = None,
+    label_influenced_buying: bool = False,
+    unbought: Unbought = "ignore",
+    hidden_odds: Sequence[float] = (1.5, 2.0),
+    n_folds: int = 5,
+    stopping: Any = None,
+    outlook: Any = None,
+    random_state: int = 0,
+) -> LogComparison:
+    """Say by how much one policy would have lost and spent less than another.
+
+    The difference is taken row by row, so that its interval is narrower than those of the
+    two would suggest.
+
+    Parameters
+    ----------
+    first, second : Policy, fitted classifier or loaded model
+        Both of the same sensors.
+    X, y, acquired, order, prices, answers, label_influenced_buying, unbought
+        As in `evaluate_from_log`.
+    hidden_odds, n_folds, stopping, outlook, random_state
+        As in `evaluate_from_log`.
+
+    Returns
+    -------
+    comparison : LogComparison
+    """
+    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
+    logs = [
+        _read(model, X, y, acquired, order, prices, answers, unbought)
+        for model in (first, second)
+    ]
+    names = [log.policy.sensors.names for log in logs]
+    if names[0] != names[1]:
+        raise DataError(
+            f"the first model has the sensors {listed(names[0])}, the second "
+            f"{listed(names[1])}; only policies on the same sensors can be compared on "
+            f"one log."
+        )
+    one, two = (_judge(log, stopping, outlook, options) for log in logs)
+    refused = one.evaluation.refused or two.evaluation.refused
+    difference = _measured(None if refused else one.values - two.values)
+    return LogComparison(one.evaluation, two.evaluation, difference, refused)
+
+
+# the steps --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How to judge; checked when it is made."""
+
+    label_influenced_buying: bool
+    hidden_odds: Sequence[float]
+    n_folds: int
+    random_state: int
+
+    def __post_init__(self) -> None:
+        if self.n_folds < 2:
+            raise ParameterError(
+                f"n_folds must be at least 2, got {self.n_folds}; a row is judged by what "
+                f"was learned from others."
+            )
+        for odds in self.hidden_odds:
+            if not 1 <= odds < np.inf:
+                raise ParameterError(
+                    f"hidden_odds must be finite numbers of at least 1, got {odds}; 2 is "
+                    f"for odds of stopping that are twice as large, or half."
+                )
+
+    def folds(self, n_rows: int) -> Rows:
+        """Fold of every row, (n_rows,)."""
+        rng = np.random.default_rng(self.random_state)
+        return np.asarray(rng.permutation(n_rows) % self.n_folds, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class _Log:
+    """A policy, and how far it can be followed through a log."""
+
+    policy: Policy
+    truth: Rows
+    followed: Followed
+    histories: Histories
+    logger: Array  # error, loss and cost of each row, (n_rows, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A judgement, and what each row contributes to it, (n_rows, 4)."""
+
+    evaluation: LogEvaluation
+    values: Array
+
+
+def _read(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    acquired: Any,
+    order: Order | None,
+    prices: ArrayLike | None,
+    answers: ArrayLike | None,
+    unbought: Unbought,
+) -> _Log:
+    """Check a log, and follow a policy through it."""
+    policy = _policy_of(model)
+    table = _table(policy, X, prices)
+    n_rows, classes = table.shape[0], policy.labels
+    truth = labels_of(y, classes, n_rows)
+    own = policy.reader.prices(table)
+    purchases = read_purchases(acquired, order, policy.sensors, n_rows, own)
+    if unbought not in ("ignore", "refuse"):
+        raise ParameterError(
+            f"unbought must be 'ignore' or 'refuse', got {unbought!r}."
+        )
+    if unbought == "refuse":
+        check_nothing_unbought(purchases, table)
+    check_values(purchases, table, policy.reader)
+    followed = follow(policy, table, purchases, truth)
+    logger = followed.so_far.copy()
+    if answers is not None:
+        said = labels_of(answers, classes, n_rows, "answers")
+        logger[:, 0] = said != truth
+        if policy.loss.score is None:  # an answer says nothing of probabilities
+            logger[:, 1] = policy.loss.of(truth, said)
+    followed = without_dead_ends(followed)
+    histories = read_histories(policy.reader, table, followed.purchases)
+    return _Log(policy, truth, followed, histories, logger)
+
+
+def _policy_of(model: Any) -> Policy:
+    """The policy of a model, or what is given as one."""
+    policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
+    if not isinstance(policy, Policy):
+        raise ParameterError(
+            f"model must be a fitted classifier of sensortree, a loaded model or a policy, "
+            f"got {type(model).__name__}; fit it first."
+        )
+    return policy
+
+
+def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
+    """X with the columns of the policy, of which no cell is looked at."""
+    table = typed_table(X)
+    if table is None:
+        table = Table(np.asarray(X))
+    expected, names = policy.sensors.column_names, table.column_names
+    if table.shape[1] != len(expected):
+        raise DataError(
+            f"X has {table.shape[1]} columns, but the policy was fitted with "
+            f"{len(expected)}; give all of them, with anything where nothing was bought."
+        )
+    if not table.shape[0]:
+        raise DataError("X has no rows; a log needs at least one.")
+    plainly = default_names(len(expected))
+    if names is not None and names != expected and expected != plainly:
+        at = next(i for i, name in enumerate(names) if name != expected[i])
+        raise DataError(
+            f"column {at} of X is {names[at]!r}, expected {expected[at]!r}; give the "
+            f"columns that the policy was fitted with, in their order."
+        )
+    if prices is None:
+        return table
+    own = check_price_array(prices, table.shape[0], policy.sensors)
+    return Table(table.data, own)
+
+
+def _chances(log: _Log, stopping: Any, options: _Options) -> Stopping:
+    """Learn how likely the logger stops."""
+    n_rows = len(log.truth)
+    more = None
+    if options.label_influenced_buying:
+        classes = np.arange(len(log.policy.classes))
+        more = (log.truth[:, None] == classes).astype(np.float64)
+    candidates = None if stopping is None else [stopping]
+    return learn_stopping(log.histories, options.folds(n_rows), candidates, more)
+
+
+def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged:
+    """Judge a policy on a log."""
+    followed, policy = log.followed, log.policy
+    chances = _chances(log, stopping, options)
+    seen = views(log.histories, followed.stands, policy, log.truth)
+    foretold = learn_outlook(followed, seen, options.folds(len(log.truth)), outlook)
+    weight = weights(followed, chances)
+    support = support_of(followed, chances, weight)
+    refused = reason_to_refuse(support)
+    every = contributions(weight, foretold)
+    values = _with_total(every[:, :3], policy.cost_weight)
+    logger = _with_total(log.logger, policy.cost_weight)
+    told = None if refused else values
+    bands = []
+    for odds in () if refused else options.hidden_odds:
+        tilted = [
+            _with_total(
+                contributions(weights(followed, chances, by), foretold)[:, :3],
+                policy.cost_weight,
+            )
+            for by in (odds, 1 / odds)
+        ]
+        bands.append(_band(odds, np.stack([values, *tilted])))
+    evaluation = LogEvaluation(
+        **vars(_measured(told)),
+        refused=refused,
+        support=support,
+        logger=_measured(logger),
+        difference=_measured(None if told is None else told - logger),
+        sensors=_sensors(policy, followed, None if refused else every),
+        leaves=_leaves(policy, followed, None if refused else every),
+        bands=tuple(bands),
+        notes=_notes(support, refused),
+        has_loss=not policy.loss.plain,
+        cost_weight=policy.cost_weight,
+        unit=policy.about.unit,
+    )
+    return _Judged(evaluation, values)
+
+
+def _with_total(values: Array, cost_weight: float) -> Array:
+    """Error, loss, cost and total of each row, (n_rows, 4)."""
+    total = values[:, 1] + cost_weight * values[:, 2]
+    return np.column_stack([values, total])
+
+
+def _measured(values: Array | None) -> Measured:
+    """Means of all measures; untold without values."""
+    if values is None:
+        return Measured(UNTOLD, UNTOLD, UNTOLD, UNTOLD)
+    return Measured(*map(mean_estimate, values.T))
+
+
+def _band(odds: float, values: Array) -> Band:
+    """Least and largest means, if every row may have the worst of some contributions.
+
+    Parameters
+    ----------
+    odds : float
+    values : ndarray of shape (n_ways, n_rows, 4)
+    """
+    least, most = values.min(axis=0), values.max(axis=0)
+    ends: Mapping[str, tuple[float, float]] = {
+        name: (mean_estimate(least[:, i]).low, mean_estimate(most[:, i]).high)
+        for i, name in enumerate(MEASURES)
+    }
+    return Band(odds, **ends)
+
+
+def _sensors(
+    policy: Policy, followed: Followed, every: Array | None
+) -> tuple[SensorFromLog, ...]:
+    """Use of every sensor, in the declared order."""
+
+    def mean(what: str, name: str) -> Estimate:
+        if every is None:
+            return UNTOLD
+        return mean_estimate(every[:, followed.column(what, name)])
+
+    return tuple(
+        SensorFromLog(name, mean("acquires", name), mean("spends", name))
+        for name in policy.sensors.names
+    )
+
+
+def _leaves(
+    policy: Policy, followed: Followed, every: Array | None
+) -> tuple[PlaceFromLog, ...]:
+    """Use of every place where rows stop."""
+    found = []
+    for what, place in followed.names:
+        if what != "stops":
+            continue
+        assert isinstance(place, int)
+        share = error = UNTOLD
+        if every is not None:
+            stops = every[:, followed.column("stops", place)]
+            errs = every[:, followed.column("errs", place)]
+            share, error = mean_estimate(stops), ratio_estimate(errs, stops)
+        stopped = followed.outcomes[:, followed.column("stops", place)]
+        found.append(
+            PlaceFromLog(
+                policy.place_name(place),
+                place,
+                policy.places[place].names,
+                int(np.nansum(stopped)),
+                share,
+                error,
+            )
+        )
+    return tuple(found)
+
+
+def _notes(support: Support, refused: str | None) -> tuple[str, ...]:
+    """What should be known beside the figures."""
+    said = []
+    if not refused and support.unreached > 0.01:
+        said.append(
+            f"for {percent(support.unreached)} of the rows the logger hardly ever went on "
+            f"as far as the policy does; what is said of them is inferred from rows that "
+            f"are less like them."
+        )
+    if support.n_complete == support.n_rows:
+        said.append("the log holds all that the policy asks: these are plain means.")
+    return tuple(said)

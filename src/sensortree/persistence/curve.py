@@ -1,0 +1,96 @@
+"""The trade-off curve that a model was picked from, in a model file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sensortree.exceptions import ModelFileError
+from sensortree.persistence.fields import Fields, number, numbers, scalar
+from sensortree.policy.choice import RULES, Choice, choice_at
+from sensortree.policy.tradeoff import Point, TradeoffCurve, standard_error
+
+MAX_POINTS, MAX_FOLDS = 10_000, 1_000
+
+
+def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
+    """Points, folds and ends of a curve, and which point was picked why."""
+    ends = {"nothing": curve.nothing, "everything": curve.everything}
+    return {
+        "measure": curve.measure,
+        "folds": curve.fold_error.shape[1],
+        "cost_weight": numbers(curve.cost_weight),
+        "error": numbers(curve.error),
+        "mean_cost": numbers(curve.mean_cost),
+        "fold_error": numbers(curve.fold_error),
+        "fold_cost": numbers(curve.fold_cost),
+        **{name: None if end is None else numbers(end) for name, end in ends.items()},
+        "chosen": {
+            "index": chosen.index,
+            "rule": chosen.rule,
+            "target": number(float(chosen.target)),
+            "met": bool(chosen.met),
+            "note": chosen.note,
+        },
+    }
+
+
+def read_curve(fields: Fields, unit: str) -> tuple[TradeoffCurve, Choice]:
+    """A curve, and what was picked from it."""
+    measure = fields.text("measure")
+    shape = fields.length("cost_weight"), fields.integer("folds", 1, MAX_FOLDS)
+    if not 1 <= shape[0] <= MAX_POINTS:
+        raise ModelFileError(
+            f"{fields.place('cost_weight')} must hold 1 to {MAX_POINTS:,} numbers."
+        )
+    weight = fields.numbers("cost_weight", shape[:1], least=0.0)
+    if (np.diff(weight) > 0).any():
+        raise ModelFileError(f"{fields.place('cost_weight')} must not ascend.")
+    fold_error = fields.numbers("fold_error", shape)
+    fold_cost = fields.numbers("fold_cost", shape, least=0.0)
+    curve = TradeoffCurve(
+        weight,
+        fields.numbers("error", shape[:1]),
+        fields.numbers("mean_cost", shape[:1], least=0.0),
+        standard_error(fold_error),
+        standard_error(fold_cost),
+        fold_error,
+        fold_cost,
+        measure=measure,
+        nothing=_end(fields, "nothing"),
+        everything=_end(fields, "everything"),
+        unit=unit,
+    )
+    picked = fields.child("chosen")
+    fields.end()
+    return curve, _read_choice(picked, curve)
+
+
+def _read_choice(picked: Fields, curve: TradeoffCurve) -> Choice:
+    index, rule = picked.integer("index", 0, len(curve)), _one_of(picked, "rule", RULES)
+    target = scalar(picked.take("target"), picked.place("target"))
+    note = picked.take("note")
+    if type(target) not in (int, float) or type(note) is not str:
+        raise ModelFileError(
+            f"{picked.where} must have a number as 'target' and text as 'note'."
+        )
+    choice = choice_at(curve, index, rule, float(target), picked.flag("met"))
+    picked.end()
+    return replace(choice, note=note)
+
+
+def _one_of(fields: Fields, key: str, words: tuple[str, ...]) -> str:
+    word = fields.text(key)
+    if word not in words:
+        raise ModelFileError(f"{fields.place(key)} must be one of {', '.join(words)}.")
+    return word
+
+
+def _end(fields: Fields, key: str) -> Point | None:
+    if not fields.has(key):
+        fields.take(key)
+        return None
+    cost, error = fields.numbers(key, (2,)).tolist()
+    return cost, error
