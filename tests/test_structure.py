@@ -249,7 +249,7 @@ def test_the_screen_is_cross_fitted_least_squares():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
     weight, fold = rng.random(60) + 0.5, np.arange(60) % 3
-    screen = LeastSquaresScreen([X[:, :1], X[:, 1:]], y, weight, fold)
+    screen = LeastSquaresScreen([X[:, :1], X[:, 1:]], np.eye(2)[y], weight, fold)
     scores = screen.scores([0])
     center = np.average(X[:, 0], weights=weight)
     x = (X[:, 0] - center) / np.sqrt(

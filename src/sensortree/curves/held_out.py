@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sensortree.estimators.static import decide_nothing
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, UnseenWarning
 from sensortree.learning.baselines import both_ends
@@ -28,6 +27,7 @@ from sensortree.learning.fit import fit_policy
 from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.learning.settings import Settings
+from sensortree.learning.static import decide_nothing
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import LogisticEngine, Solution

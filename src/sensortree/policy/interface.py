@@ -99,6 +99,22 @@ class PolicyAnswers:
         """
         return self._policy.predict_proba(self._table(X, prices))
 
+    def predict_spread(self, X: Any, prices: ArrayLike | None = None) -> Array:
+        """How far off the answer to each row is expected to be, if answers are numbers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        spread : ndarray of shape (n_samples,)
+            Standard deviation that the truth is expected to have around the mean that its
+            leaf predicts.
+        """
+        return self._policy.predict_spread(self._table(X, prices))
+
     def apply(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.intp]:
         """Index of the leaf each row reaches.
 
