@@ -27,6 +27,7 @@ logging.getLogger("sensortree").addHandler(logging.NullHandler())
 if TYPE_CHECKING:
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
     from sensortree.curves.curve import tradeoff_curve
+    from sensortree.curves.regressor_cv import SensorTreeRegressorCV
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -137,6 +138,7 @@ __all__ = [
     "SensorTreeClassifierCV",
     "SensorTreeError",
     "SensorTreeRegressor",
+    "SensorTreeRegressorCV",
     "SensorUseDisplay",
     "Session",
     "SessionError",
@@ -202,6 +204,7 @@ _HOME = {
     "SensorUseDisplay": "display",
     "Session": "policy.session",
     "SensorTreeRegressor": "estimators",
+    "SensorTreeRegressorCV": "curves.regressor_cv",
     "StaticSubsetClassifier": "estimators",
     "StaticSubsetRegressor": "estimators",
     "Step": "policy.steps",
