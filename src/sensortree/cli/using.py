@@ -298,11 +298,19 @@ def _found(model: Any, X: Any) -> dict[str, list[Any]]:
     ]
     return {
         "answer": model.predict(X).tolist(),
+        **_referred(model, X),
         **{f"probability_{c}": proba[:, i].tolist() for i, c in enumerate(classes)},
         "cost": model.acquisition_cost(X).tolist(),
         "leaf": model.apply(X).tolist(),
         "sensors": bought,
     }
+
+
+def _referred(model: Any, X: Any) -> dict[str, list[bool]]:
+    """Who is handed over to a person, of a model that hands over anybody."""
+    if model.policy_.referral is None:
+        return {}
+    return {"referred": model.referred(X).tolist()}
 
 
 def _as_csv(head: Any, rows: list[dict[str, Any]]) -> str:
@@ -428,6 +436,8 @@ def described(model: Any) -> dict[str, Any]:
         "risk": policy.loss.name,
         "mistake_cost": policy.loss.per_mistake,
         "loss": policy.loss.matrix,
+        "referral": None if policy.referral is None else asdict(policy.referral),
+        "referral_text": None if policy.referral is None else str(policy.referral),
         "tree": model.tree_.to_dict(),
         "tree_text": str(model.tree_),
         "certificate": model.certificate_,
@@ -474,6 +484,7 @@ def _described_text(document: dict[str, Any]) -> str:
             f"cost_weight: {document['cost_weight']:g}; max_cost: "
             f"{'none' if cap is None else format(cap, 'g')}; "
             f"{_mistakes_text(document)}",
+            *([document["referral_text"]] if document["referral_text"] else []),
             f"certificate of the linear program: {certificate}",
             *_part("if a sensor cannot be had (risk)", document["outages_text"]),
             *_part("picked from, on held-out folds", document["curve_text"]),

@@ -292,6 +292,7 @@ def _add_models(app: FastAPI, service: Service) -> None:
                 "label": plain(label),
                 "proba": said["proba"],
                 "spent": found.spent,
+                "referred": found.referred,
             }
         return answered({"step": said, "decision": decision})
 
