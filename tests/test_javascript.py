@@ -32,7 +32,7 @@ from sensortree.persistence.text import render
 
 pytestmark = needs_node
 
-EXACT = ("label", "place", "acquired", "route")
+EXACT = ("label", "place", "acquired", "route", "referred")
 CLOSE = 1e-12  # of probabilities: sums are made in another order
 
 
