@@ -428,3 +428,26 @@ def test_the_command_line_says_whom_to_hand_over(files):
         told = f"{row['free']}\n{row['dear']}\n"
         assert f"{words}" in run("ask", model, told=told)
         assert ("answer: " in run("ask", model, told=told)) is not wanted
+
+
+# words and pictures -----------------------------------------------------------------------
+
+
+def test_explanations_steps_and_pictures_say_who_is_handed_over():
+    X, y = doubtful(300, seed=2)
+    model = tree_of(0.2)
+    row = X[model.referred(X)][0]
+    told = model.explain(row)
+    assert told.referred
+    assert str(told).startswith("hand over to a person; best guess: ")
+    assert "hands over to a person" in str(told)
+    assert told.to_dict()["referred"] is True
+    values = {name: [row[column]] for name, [column] in SENSORS.items()}
+    session = model.policy_.session(values)
+    assert session.step.why.text.endswith("; hands over to a person")
+    assert ">to a person" in model.to_svg()
+    assert ">to a person" not in tree_of(None).to_svg()
+    assert "are handed over to a person" in model.report_page(X, y)
+    answered = model.explain(X[~model.referred(X)][0])
+    assert not answered.referred
+    assert "to a person" not in answered.summary

@@ -118,6 +118,8 @@ class Explanation:
         Where the row stops; ``~node`` if it can afford no leaf.
     known : tuple of str
         Sensors known there.
+    referred : bool
+        Whether the row is handed over to a person; `answer` is then the best guess.
     answer : class label
     probabilities : mapping of class label to float
     expected_loss : mapping of class label to float, or None
@@ -157,6 +159,7 @@ class Explanation:
     everything: float
     policy: Policy = field(repr=False, compare=False)
     prices: Array | None = field(default=None, repr=False, compare=False)
+    referred: bool = False
 
     @property
     def place(self) -> str:
@@ -177,6 +180,7 @@ class Explanation:
             "leaf": self.leaf,
             "known": list(self.known),
             "answer": plain(self.answer),
+            "referred": self.referred,
             "probabilities": _by_name(self.probabilities),
             "expected_loss": _by_name(self.expected_loss),
             "spent": self.spent,
@@ -189,8 +193,9 @@ class Explanation:
         """The answer, how likely it is, and what was spent, in one line."""
         likely = f"probability {chance_words(self.probabilities[self.answer])}"
         money = self.policy.about.money
+        person = "hand over to a person; best guess: " if self.referred else ""
         return (
-            f"{class_words(self.answer)} ({likely}{self._losses}); spent "
+            f"{person}{class_words(self.answer)} ({likely}{self._losses}); spent "
             f"{money(self.spent)}, everything would cost {money(self.everything)}"
         )
 
@@ -299,6 +304,8 @@ class Explanation:
             follows = taken.place < 0  # a node
             changes = purchase_words(subject, number, taken.change, follows)
             return [f"{buys}: {changes}"]
+        if self.policy.places[taken.place].refers:
+            return ["hands over to a person"]
         others = [branch for branch in fork.branches if branch.bought]
         if not others:
             return ["stops here"]
@@ -374,6 +381,7 @@ def explain(policy: Policy, table: Table) -> Explanation:
         everything=float(np.sum(sensors.cost_of(sensors.names, prices=walk.prices))),
         policy=policy,
         prices=walk.prices,
+        referred=policy.hands_over_one(place.number, likely),
     )
 
 
