@@ -14,6 +14,7 @@ from sensortree.learning.trimming import trim
 from sensortree.learning.validated import Rehearsed
 from sensortree.program.routing import RoutingProblem
 from sensortree.structure.branching import (
+    Breadth,
     Here,
     cover,
     grow_branches,
@@ -85,7 +86,8 @@ def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
     X, y, _ = where_to_look(300)
     wide = shop_of(X, y)
     grow_branches(wide, 8, frozenset())
-    afresh, again = replace(wide, share=0.5, weighed={}), replace(wide, share=0.5)
+    again = replace(wide, breadth=Breadth(4.0, share=0.5))
+    afresh = replace(again, weighed={})
     _, steps = grow_branches(afresh, 8, frozenset())
     before = len(wide.weighed)
     assert steps
@@ -114,6 +116,19 @@ def test_purchases_beside_each_other_must_clearly_pay():
     noise = np.random.default_rng(0).normal(0, 5, (100, 1))
     picked, _, _ = cover(worth, worth + noise * [[0.0, 1.0]], np.ones(100))
     assert len(picked) == 1
+
+
+def test_a_wider_tree_takes_what_adds_less_clearly():
+    worth = np.array([[1.0, 0.9], [1.0, 1.1]]).repeat(50, axis=0)
+    gains = worth.copy()
+    gains[:, 1] += np.tile([0.2, -0.2], 50)
+    # To each of 50 rows the second adds .3 or -.1: 5 in all, with an error of
+    # sqrt(25 * .3^2 + 25 * .1^2) = 1.58.
+    found = {
+        errors: len(cover(worth, gains, np.ones(100), Breadth(errors))[0])
+        for errors in (2.0, 4.0)
+    }
+    assert found == {2.0: 2, 4.0: 1}
 
 
 def test_weight_two_is_a_row_twice():

@@ -80,7 +80,7 @@ class SensorTreeClassifierCV(
     costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
             n_leaves, n_exact, max_time, improve, root_sensors, classifier, calibration, \
             savings, errors, decision_features, refine, solver, tol, l2, l1, \
-            fallback, outages, n_jobs, verbose, unit
+            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
         is picked, and the fit on all rows is finished.
@@ -97,8 +97,8 @@ class SensorTreeClassifierCV(
     fit_report_ : FitReport
         As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
     tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
-            outage_report_, fallback_leaf_, sensors_, classes_, policy_, n_features_in_, \
-            feature_names_in_
+            calibration_report_, outage_report_, fallback_leaf_, sensors_, classes_, \
+            policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.
 
     Examples
@@ -150,6 +150,7 @@ class SensorTreeClassifierCV(
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        calibrate_leaves: bool = True,
         outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -184,6 +185,7 @@ class SensorTreeClassifierCV(
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
         self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -13,6 +13,7 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
+from sensortree.learning.calibrating import CalibrationReport
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -100,7 +101,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "backward": a chain too, in the order that is left when boosted trees on all
           sensors drop those that help them least per unit of cost. For sensors that tell
           something only together. With boosted leaves of many rows, "auto" compares it
-          in place of "chain".
+          in place of "chain"; with others beside it, if sensors are many and rows few.
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
         - "branched": grown by a proper loss, counting what can be bought well after a
@@ -143,9 +144,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "auto": quadratic rather than linear if products of readings clearly tell more
           where the rows of a small tree stop; "boosted" if its held-out log-loss is
           clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained. Below 500 distinct rows, or where it would take out of
-          proportion long, "boosted" is not compared; where readings are missing that no
-          transformer fills in, it is the only one. `leaf_report_` says what was compared.
+          leaves unexplained, and where a category has 5 levels or more. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
@@ -153,7 +155,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
           to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
-        Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
+        Calibrate every leaf classifier by itself, on all examples, as
+        CalibratedClassifierCV does.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
@@ -200,6 +203,13 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         worse, by more than a standard error, on rows that decisions were not learned
         from: of what is equally good, the cheapest is taken. A tree of your own keeps its
         leaves. False keeps the decisions as they are, as published.
+    calibrate_leaves : bool, default=True
+        Put the probabilities of each leaf right, by a temperature and a bias for each
+        class, on the training examples that reach it: where that clearly lowers their
+        log-loss on folds that it was not learned from, and does not raise the risk there.
+        Leaves that few examples reach change little. Answers may change by it, ways and
+        costs do not. `calibration_report_` says what was compared. Without `cv` there is
+        nothing to learn it from.
     outages : "auto" or bool, default="auto"
         Learn detours for examples that a sensor which cannot be had would hold up: trees
         without it, of which each is taken if its risk on held-out rows is lower than that
@@ -228,6 +238,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         leaf, and which was kept.
     leaf_report_ : LeafReport or None
         Which kind of leaf "auto" took, and why; None if it was named.
+    calibration_report_ : CalibrationReport or None
+        How leaves were calibrated, and why; print it. None with
+        ``calibrate_leaves=False``, and where nothing was held out.
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
@@ -275,6 +288,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
 
     certificate_: Certificate
     decision_report_: DecisionReport
+    calibration_report_: CalibrationReport | None
     fit_report_: FitReport
     outage_report_: OutageReport | None
     fallback_leaf_: int | None
@@ -288,6 +302,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "l1": [Interval(Real, 0, None, closed="left")],
         "fallback": ["boolean"],
+        "calibrate_leaves": ["boolean"],
         "outages": [StrOptions({"auto"}), "boolean"],
     }
 
@@ -321,6 +336,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        calibrate_leaves: bool = True,
         outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -353,6 +369,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
         self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -386,6 +403,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "l2": 0.0,
             "l1": 0.0,
             "fallback": False,
+            "calibrate_leaves": False,
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})

@@ -12,6 +12,7 @@
     joint        learn them all at once, by the linear program, then refine
     validated    judge them on rows they were not learned from, beside what buys less
     sizing       cut a tree back to the decisions that pay there
+    calibrating  leaves put right on the examples that reach them
     detours      trees for examples that a missing sensor holds up
     baselines    what the policy is compared with: everything, nothing, a fixed set
     fit          choose, pose, learn, assemble: rows → policy

@@ -19,9 +19,11 @@ import numpy as np
 from sensortree.learning.degree import lead_of_products
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
-    TREE_LEAVES,
+    SIZES,
     BoostedEngine,
+    BoostedTrees,
     boosted_numbers,
+    usual_size,
 )
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import TERMS
@@ -37,7 +39,7 @@ from sensortree.types import Array, Rows
 
 # From simple to complex.
 KINDS = ("linear", "logistic2", "boosted")
-# Columns of the larger subset, unless one sensor has more.
+# Columns of the larger subset, unless one sensor has more; a category is one.
 WIDE = 32
 # Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
@@ -114,13 +116,19 @@ def leaves_of(
     """
     task = settings.calibration, settings.n_jobs
     if settings.classifier != "auto":
-        return _leaves(rows, settings.classifier, *task, watch), None
+        classifier = settings.classifier
+        if isinstance(classifier, str) and classifier == "boosted":
+            with watch.stage("leaf choice"):
+                classifier = sized_trees(
+                    rows, compared_subsets(rows, settings.max_cost)
+                )
+        return _leaves(rows, classifier, *task, watch), None
     with watch.stage("leaf choice"):
         judged, report = choose_leaf(rows, settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(CLASSIFIERS[report.choice])
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
-    leaves = _leaves(rows, report.choice, *task, watch)
+    leaves = _leaves(rows, judged.classifier or report.choice, *task, watch)
     if settings.calibration is None:
         leaves.posteriors.update(judged.posteriors)
         leaves.starts.update(judged.starts)
@@ -144,12 +152,15 @@ class Judged:
 
     Attributes
     ----------
+    classifier : scikit-learn classifier or None
+        Of that kind.
     said : dict of subset to ndarray of shape (n_samples, n_classes)
         Right where a row was judged.
     posteriors, starts : dict by subset
         The same where all rows were, and what it was found with.
     """
 
+    classifier: Any = None
     said: dict[Subset, Array] = field(default_factory=dict)
     posteriors: dict[Subset, Array] = field(default_factory=dict)
     starts: dict[Subset, Any] = field(default_factory=dict)
@@ -175,15 +186,19 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     if not folds:
         return Judged(), LeafReport("logistic2", named, not_compared=out)
     judged = {
-        kind: judge_kind(kind, rows, fold, folds, subsets)
+        kind: judge_kind(CLASSIFIERS[kind], rows, fold, folds, subsets)
         for kind in kinds
         if kind != "boosted"
     }
     if "boosted" in kinds:
-        seen = unexplained(judged, rows, fold, folds[0], subsets)
+        # Of many levels others learn noise. Who then looks at what they leave unexplained
+        # of a level sees the opposite of what its other rows say.
+        sure = has_categories(rows, subsets)
+        seen = np.inf if sure else unexplained(judged, rows, fold, folds[0], subsets)
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
-            judged["boosted"] = judge_kind("boosted", rows, fold, folds, subsets)
+            trees = sized_trees(replace(rows, fold=fold), subsets)
+            judged["boosted"] = judge_kind(trees, rows, fold, folds, subsets)
         else:
             out["boosted"] = (
                 f"finds nothing that others leave unexplained: {seen:.1f} standard errors "
@@ -200,7 +215,26 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         len(means[choice]),
         out,
     )
-    return judged[choice] if given else Judged(), report
+    kept = judged[choice]
+    return kept if given else Judged(kept.classifier), report
+
+
+def sized_trees(rows: TrainingRows, subsets: Sequence[Subset]) -> BoostedTrees:
+    """Boosted trees of the size that suits the rows: of few, the usual; of many, by loss.
+
+    Large trees are right where much can be told; where little can, they learn noise. A
+    part of the rows is held out to see.
+    """
+    usual = usual_size(len(rows.y))
+    if usual != "large" or not subsets or not (rows.fold >= 0).any():
+        return BoostedTrees()
+    weight = rows.weight if rows.weighted else None
+    lost = {}
+    for size in (usual, "small"):
+        engine = BoostedEngine(rows.y, len(rows.classes), weight, rows.fold, size)
+        each = [engine.loss_of_some(rows.coded(subset)).mean() for subset in subsets]
+        lost[size] = float(np.mean(each))
+    return BoostedTrees(min(lost, key=lost.__getitem__))
 
 
 def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
@@ -218,6 +252,11 @@ def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
         "logistic2": f"tells no more where a tree stops: products of readings lower "
         f"the loss by {lead:.1f} standard errors, more than {asked:g} is asked for"
     }
+
+
+def has_categories(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
+    """Whether trees would split by sets of levels somewhere."""
+    return any(rows.coded(subset).coding.levels for subset in subsets)
 
 
 def unexplained(
@@ -274,7 +313,7 @@ def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]
     market = rows.market(max_cost)
     told = [information(block, rows.y, rows.weight) for block in rows.blocks]
     width = dict(
-        zip(rows.sensors.names, [b.shape[1] for b in rows.blocks], strict=True)
+        zip(rows.sensors.names, [b.shape[1] for b in rows.coded_blocks], strict=True)
     )
     known = market.free()
     nested = [known] if known else []
@@ -353,7 +392,7 @@ def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
     width = share * sum(block.shape[1] for block in rows.coded_blocks)
-    return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
+    return float(n_trees * (LEAF * SIZES["medium"].leaves + weight * width))
 
 
 def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]:
@@ -363,7 +402,7 @@ def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]
 
 
 def judge_kind(
-    kind: str,
+    classifier: Any,
     rows: TrainingRows,
     fold: Rows,
     folds: list[int],
@@ -371,9 +410,9 @@ def judge_kind(
 ) -> Judged:
     """Judge one kind of leaf with some subsets, on some folds at least."""
     weight = rows.weight if rows.weighted else None
-    engine = engine_of(CLASSIFIERS[kind], rows.y, len(rows.classes), weight, fold)
+    engine = engine_of(classifier, rows.y, len(rows.classes), weight, fold)
     assert engine is not None  # every kind has one
-    found = Judged()
+    found = Judged(classifier)
     for subset in subsets:
         if isinstance(engine, BoostedEngine):
             X = rows.coded(subset)

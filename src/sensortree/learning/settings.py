@@ -43,6 +43,8 @@ class Settings:
         Which tree.
     errors, decision_features
         What decisions are learned from, and what they see.
+    calibrate_leaves
+        Whether leaves are calibrated on the examples that reach them.
     outages
         Whether detours are learned around sensors that cannot be had.
     n_jobs, verbose
@@ -72,6 +74,7 @@ class Settings:
     root_sensors: Any = "auto"
     errors: str = "observed"
     decision_features: Any = "raw"
+    calibrate_leaves: bool = False
     outages: bool | str = False
     n_jobs: int | None = None
     verbose: bool = False

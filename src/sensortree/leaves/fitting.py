@@ -193,7 +193,7 @@ def engine_of(
         C, degree = classifier.C, classifier._degree
         return LogisticEngine(y, n_classes, sample_weight, fold, C, degree)
     if isinstance(classifier, BoostedTrees):
-        return BoostedEngine(y, n_classes, sample_weight, fold)
+        return BoostedEngine(y, n_classes, sample_weight, fold, classifier.size)
     return None
 
 

@@ -11,6 +11,7 @@ from sensortree._version import __version__
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.baselines import read_baselines, write_baselines
+from sensortree.persistence.calibration import read_calibration, write_calibration
 from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.curve import read_curve, write_curve
 from sensortree.persistence.decisions import read_decisions, write_decisions
@@ -103,6 +104,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
+        **write_calibration(policy.calibration),
         "baselines": write_baselines(policy, foreign),
         "flow": write_flow(policy.flow),
         "evidence": {
@@ -198,6 +200,7 @@ def read_model(
         )
         if fields.has("detours")
         else None,
+        calibration=read_calibration(fields, tree.n_leaves, len(classes)),
         baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
         about=read_about(fields),
         referral=read_referral(problem, len(classes), len(columns)),
@@ -320,7 +323,9 @@ def _read_own_classifiers(
 def _read_evidence(fields: Fields) -> dict[str, Any]:
     evidence = {}
     for name in REPORTS:
-        value = from_plain(fields.take(name), fields.place(name))
+        # reports that came later are not in every file
+        take = fields.optional if name == "calibration_report" else fields.take
+        value = from_plain(take(name), fields.place(name))
         if name == "fallback_leaf":
             if value is not None and type(value) is not int:
                 raise ModelFileError(

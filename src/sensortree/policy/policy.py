@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 from sensortree.policy.about import About
 from sensortree.policy.baselines import Baseline
 from sensortree.policy.batch import send
+from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
-from sensortree.policy.session import (
-    AsyncOracle,
-    OnError,
-    Oracle,
-    Session,
-    resume_session,
-    stand,
-)
+from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
+from sensortree.policy.session import Session, resume_session, stand
 from sensortree.policy.steps import Decision, Step
 from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
@@ -65,6 +60,9 @@ class Policy:
         same.
     detours : Detours or None
         Where examples go that a sensor which cannot be had holds up.
+    calibration : tuple of LeafCalibration or None
+        What puts the probabilities of each leaf right; None if they are left as the
+        classifiers say them.
     baselines : tuple of Baseline or None
         What a report compares the policy with; None of a method that has none.
     about : About
@@ -90,6 +88,9 @@ class Policy:
     max_cost: float | None = None
     own_classifiers: Mapping[int, Any] = field(default_factory=dict)
     detours: Detours | None = field(default=None, metadata={"digest": "if set"})
+    calibration: tuple[LeafCalibration, ...] | None = field(
+        default=None, metadata={"digest": "if set"}
+    )
     about: About = field(default_factory=About, metadata={"digest": "never"})
     baselines: tuple[Baseline, ...] | None = field(
         default=None, metadata={"digest": "never"}
@@ -199,6 +200,7 @@ class Policy:
                 flow=detour.flow,
                 own_classifiers={},
                 detours=None,
+                calibration=None,
             )
             for sensor, detour in self.detours.around.items()
         }

@@ -33,15 +33,34 @@ GAINING, TELLING, AFTER = 24, 8, 10
 # Rows that are enough to see which they are, and rows below which nothing is looked at
 # after a purchase.
 GLANCED, AHEAD = 1_000, 150
-# Purchases of one vertex at most; standard errors by which one more must add to their
-# worth.
-OPTIONS, CLEARLY = 12, 4.0
+# Purchases of one vertex at most.
+OPTIONS = 12
 # Rows, by weight, that a purchase must be for.
 MIN_ROWS = 25
 # Leaves at which it is first asked whether growth goes on; then at twice as many.
 FIRST_ASKED = 8
 # Ridge penalty of predictions, as a share of the number of rows.
 RIDGE = 1e-2
+
+
+@dataclass(frozen=True)
+class Breadth:
+    """What one more purchase must add to those of a vertex: the less, the wider the tree.
+
+    Attributes
+    ----------
+    errors : float
+        Standard errors of what it adds.
+    share : float
+        Share of their worth. Where each of many states asks for a sensor of its own, what
+        one of them adds is little.
+    """
+
+    errors: float
+    share: float = 0.0
+
+
+WIDE = Breadth(4.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +83,11 @@ class Shop:
         What it costs to mistake an example.
     out_of_time : callable
         Whether growth must end with what it has.
-    share : float
-        Share of the worth of a vertex that one more purchase must add to it. Where each
-        of many states asks for a sensor of its own, what one of them adds is little.
+    breadth : Breadth
+        What one more purchase must add to the worth of a vertex.
     weighed : dict
         What was found at vertices so far, by what is known and who comes by; shops that
-        differ in nothing but `share` may have it in common.
+        differ in nothing but `breadth` may have it in common.
     """
 
     screen: GramScreen
@@ -79,7 +97,7 @@ class Shop:
     weight: Array
     stake: Array
     out_of_time: Callable[[], bool] = lambda: False
-    share: float = 0.0
+    breadth: Breadth = WIDE
     weighed: dict[tuple[Subset, bytes], Weighed | None] = field(default_factory=dict)
 
     @cached_property
@@ -209,7 +227,7 @@ def best_purchases(shop: Shop, vertex: Vertex) -> Purchases | None:
     found = shop.weighed[place]
     if found is None:
         return None
-    picked, groups, worth = cover(found.worth, found.gains, weight, shop.share)
+    picked, groups, worth = cover(found.worth, found.gains, weight, shop.breadth)
     if not picked:
         return None
     return Purchases(
@@ -402,7 +420,7 @@ class Look:
 
 
 def cover(
-    worth: Array, gains: Array, weight: Array, share: float = 0.0
+    worth: Array, gains: Array, weight: Array, breadth: Breadth = WIDE
 ) -> tuple[list[int], list[Mask], float]:
     """Purchases that clearly pay beside each other, who makes each, and their worth.
 
@@ -413,8 +431,8 @@ def cover(
     gains : ndarray of shape (n_rows, n_options)
         What it brings.
     weight : ndarray of shape (n_rows,)
-    share : float
-        Share of their worth that one more must add to it.
+    breadth : Breadth
+        What one more must add to their worth.
     """
     each = np.arange(len(worth))
 
@@ -436,7 +454,9 @@ def cover(
             more, chosen, buying = made([*picked, k])
             lead = more - got
             added = float(lead.sum())
-            least = max(share * got.sum(), CLEARLY * np.linalg.norm(lead))
+            least = max(
+                breadth.share * got.sum(), breadth.errors * np.linalg.norm(lead)
+            )
             if added <= max(most, least):
                 continue
             groups = np.bincount(chosen[buying], weight[buying], len(picked) + 1)

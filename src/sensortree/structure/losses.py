@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.leaves.boosting import BoostedTrees, has_large_trees
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.standardising import moments
@@ -125,10 +125,12 @@ class SubsetLosses:
     def screens(self) -> bool:
         """Whether the screen sees what the classifiers would.
 
-        A masked booster has small trees. Leaves of many rows have larger ones, which
+        A masked booster has small trees. Leaves of many rows may have larger ones, which
         make much more of some sensors than of others.
         """
-        return not (self.masked and has_large_trees(len(self.data.y)))
+        trees = self.leaves.classifier
+        boosted = isinstance(trees, BoostedTrees)
+        return not (boosted and trees.size_for(len(self.data.y)) == "large")
 
     @property
     def fair(self) -> bool:
