@@ -1,7 +1,7 @@
 """Referral: are promised errors kept, and who is handed over at what error.
 
 A model is fitted once on 40 % of the rows (4,000 at most), at prices by
-which all sensors together are worth a tenth of a wrong answer. All other rows stand for the
+which all sensors together are worth a tenth of a wrong answer, with the paper's leaves. All other rows stand for the
 world: what is promised is compared with the error on all of them. 200 times, rows are set
 aside from it, half as many as there are, drawn independently as new rows would be, and half
 the error that the model had on held-out rows of its training is promised with confidence
@@ -62,7 +62,11 @@ def measure(cell: Cell) -> Iterator[Line]:
     costs = data.costs or {f"x{i}": 1.0 for i in range(X.shape[1])}
     weight = WORTH / sum(costs.values())
     model = SensorTreeClassifier(
-        data.sensors, costs=data.costs, cost_weight=weight, n_jobs=1
+        data.sensors,
+        costs=data.costs,
+        cost_weight=weight,
+        classifier="logistic2",
+        n_jobs=1,
     )
     if cell.fields["what"] == "promise":
         yield promises(model.fit(X, y), world, truth, 20 if cell.quick else DRAWS)

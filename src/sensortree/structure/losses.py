@@ -230,9 +230,9 @@ class SubsetLosses:
 
     def _losses(self, posterior: Array) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""
-        data = self.data
-        scored = data.loss.score is not None or data.may_refer
-        return data.stopped(as_probabilities(posterior) if scored else posterior)
+        loss = self.data.loss
+        judged = posterior if loss.score is None else as_probabilities(posterior)
+        return loss.judge(self.data.y, judged)
 
 
 def as_probabilities(scores: Array) -> Array:
