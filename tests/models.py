@@ -198,6 +198,26 @@ def _alternating():
     return model.fit(X, y), X, None
 
 
+def puzzling(n_rows: int, seed: int):
+    """A class that a linear leaf misjudges on either side of the first decision.
+
+    It is likely where the first reading is far from 0, on both sides; elsewhere the second
+    reading tells.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    far = np.abs(X[:, 0])
+    score = np.where(far > 1, 1.5 * far - 1, 2 * X[:, 1] - 1)
+    return X, (rng.random(n_rows) < 1 / (1 + np.exp(-score))).astype(int)
+
+
+def _puzzling(risk):
+    """Leaves that are calibrated on those who reach them."""
+    X, y = puzzling(1000, 0)
+    model = SensorTreeClassifier(cost_weight=0.02, classifier="linear", risk=risk)
+    return model.fit(X, y), X[:200], None
+
+
 KINDS = {
     "quadratic logistic": _binary,
     "logistic regression": lambda: _binary(classifier=LogisticRegression()),
@@ -226,6 +246,8 @@ KINDS = {
     "referral by class": lambda: _iris(
         refer_cost={0: 0.05, 1: 0.02, 2: 0.03}, cost_weight=0.0
     ),
+    "calibrated leaves": lambda: _puzzling("error"),
+    "judged by log-loss": lambda: _puzzling("log_loss"),
     "calibrated, sigmoid": lambda: _binary(calibration="sigmoid"),
     "calibrated, isotonic": lambda: _iris(calibration="isotonic"),
     "calibrated, temperature": lambda: _iris(calibration="temperature"),

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Self
 
-from joblib import effective_n_jobs
-
-from sensortree.estimators.base import (
-    BaseSensorTreeClassifier,
-    Interval,
-    StrOptions,
-)
-from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
-from sensortree.learning.joint import (
-    DecisionReport,
-    learn_jointly,
-    measure_jointly,
-    prefer_as_beside,
-    prefer_less,
-    rehearse_jointly,
-)
-from sensortree.learning.learned import Learner
-from sensortree.learning.prepare import Prepared
-from sensortree.learning.timing import FitReport
-from sensortree.policy.outages import OutageReport
-from sensortree.program import SOLVERS, Certificate
+from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.jointly import JOINT, LearnsJointly
+from sensortree.learning.calibrating import CalibrationReport
 
 
-class SensorTreeClassifier(BaseSensorTreeClassifier):
+class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     """Classify with the sensors that are worth their price, example by example.
 
     The method of Wang, Trapeznikov and Saligrama, *Sensor Selection by Linear
@@ -154,7 +134,8 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
           to it, split by sets of levels. Subsets are compared by one booster that was
           trained with sensors blanked out.
     calibration : {"sigmoid", "isotonic", "temperature"}, default=None
-        Calibrate the probabilities of the leaf classifiers, as CalibratedClassifierCV.
+        Calibrate every leaf classifier by itself, on all examples, as
+        CalibratedClassifierCV does.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
@@ -201,6 +182,13 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         worse, by more than a standard error, on rows that decisions were not learned
         from: of what is equally good, the cheapest is taken. A tree of your own keeps its
         leaves. False keeps the decisions as they are, as published.
+    calibrate_leaves : bool, default=True
+        Put the probabilities of each leaf right, by a temperature and a bias for each
+        class, on the training examples that reach it: where that clearly lowers their
+        log-loss on folds that it was not learned from, and does not raise the risk there.
+        Leaves that few examples reach change little. Answers may change by it, ways and
+        costs do not. `calibration_report_` says what was compared. Without `cv` there is
+        nothing to learn it from.
     outages : "auto" or bool, default="auto"
         Learn detours for examples that a sensor which cannot be had would hold up: trees
         without it, of which each is taken if its risk on held-out rows is lower than that
@@ -229,6 +217,9 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         leaf, and which was kept.
     leaf_report_ : LeafReport or None
         Which kind of leaf "auto" took, and why; None if it was named.
+    calibration_report_ : CalibrationReport or None
+        How leaves were calibrated, and why; print it. None with
+        ``calibrate_leaves=False``, and where nothing was held out.
     structure_report_ : StructureReport
         How the structure was found: subsets, steps, why the search stopped, what was
         compared and pruned.
@@ -274,22 +265,12 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     True
     """
 
-    certificate_: Certificate
-    decision_report_: DecisionReport
-    fit_report_: FitReport
-    outage_report_: OutageReport | None
-    fallback_leaf_: int | None
-    training_cost_: float
+    calibration_report_: CalibrationReport | None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
-        "savings": [StrOptions({"tight", "published"})],
-        "refine": ["boolean"],
-        "solver": [StrOptions(set(SOLVERS))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "l1": [Interval(Real, 0, None, closed="left")],
-        "fallback": ["boolean"],
-        "outages": [StrOptions({"auto"}), "boolean"],
+        **JOINT,
+        "calibrate_leaves": ["boolean"],
     }
 
     def __init__(
@@ -322,6 +303,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         l2: float | str = "auto",
         l1: float = 0.0,
         fallback: bool = True,
+        calibrate_leaves: bool = True,
         outages: bool | str = "auto",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -354,6 +336,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.l2 = l2
         self.l1 = l1
         self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
         self.outages = outages
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -387,29 +370,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "l2": 0.0,
             "l1": 0.0,
             "fallback": False,
+            "calibrate_leaves": False,
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})
-
-    def _learn(self, prepared: Prepared) -> Fitted:
-        ways: dict[str, Any] = {
-            "savings": self.savings,
-            "tol": self.tol,
-            "l1": self.l1,
-            "refine": self.refine,
-            "fallback": self.fallback,
-            "n_jobs": effective_n_jobs(self.n_jobs),
-        }
-        ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
-        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
-        settle: Settler = prefer_less
-        if prepared.neighbours is not None:  # what is only measured is not certified
-            learn = partial(measure_jointly, l2=ridge, **ways)
-            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
-        return fit_policy(
-            prepared,
-            self._settings(),
-            learn,
-            settle=settle if self.fallback else as_learned,
-            rehearse=partial(rehearse_jointly, l2=ridge, **ways),
-        )

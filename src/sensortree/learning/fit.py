@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.learning.baselines import fit_baselines
+from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.candidates import Chosen
 from sensortree.learning.choose import choose_structure
 from sensortree.learning.detours import learn_detours
@@ -22,7 +23,6 @@ from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
@@ -116,7 +116,10 @@ def fit_policy(
             report = replace(report, pruned=tree.n_leaves - left)
         elif leaves.data.may_refer:
             posed, learned = without_unreached_exits(posed, learned)
-        policy = assemble(leaves, posed, learned, settings)
+        calibrated = None
+        if settings.calibrate_leaves:
+            calibrated = calibrate_leaves(leaves, posed, learned)
+        policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         report = replace(report, never_pay=list(too_dear))
     outages = None
@@ -130,6 +133,7 @@ def fit_policy(
         "outage_report": outages,
         "training_cost": training_cost(leaves, posed, learned),
         "leaf_report": prepared.leaf_report,
+        "calibration_report": calibrated.report if calibrated else None,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
     return Fitted(policy, report, evidence)
@@ -208,20 +212,28 @@ def with_leaves(posed: Posed, learned: Learned, visits: Rows) -> tuple[Posed, Le
 
 
 def assemble(
-    leaves: LeafClassifiers, posed: Posed, learned: Learned, settings: Settings
+    leaves: LeafClassifiers,
+    posed: Posed,
+    learned: Learned,
+    settings: Settings,
+    calibrated: Calibrated | None = None,
 ) -> Policy:
     """Put tree, decisions and leaf classifiers together, with where examples went."""
     data, tree = leaves.data, posed.problem.tree
     rows, weight = data.distinct()
     needed = judged_subsets(tree)
     leaves.judge(needed)
-    flow = measure_flow(
+    leaf_answers = answers(tree.leaves, leaves)[rows]
+    leaf_losses = losses(tree.leaves, leaves)[rows]
+    if calibrated is not None and calibrated.leaves is not None:
+        said, y = calibrated.judged, data.y[rows]
+        leaf_answers = np.stack([data.loss.answer(p) for p in said], axis=1)
+        leaf_losses = np.stack([data.loss.judge(y, p) for p in said], axis=1)
+    flow = data.task.flow(
         tree,
         posed.problem.margins(learned.coef),
-        answers(tree.leaves, leaves)[rows],
-        answers(tree.nodes, leaves)[rows],
-        losses(tree.leaves, leaves)[rows],
-        losses(tree.nodes, leaves)[rows],
+        (leaf_answers, answers(tree.nodes, leaves)[rows]),
+        (leaf_losses, losses(tree.nodes, leaves)[rows]),
         data.y[rows],
         len(data.classes),
         weight,
@@ -238,6 +250,7 @@ def assemble(
         data.loss,
         float(settings.cost_weight),
         None if settings.max_cost is None else float(settings.max_cost),
+        calibration=None if calibrated is None else calibrated.leaves,
         baselines=fit_baselines(leaves, settings, classifiers),
         referral=data.referral,
     )

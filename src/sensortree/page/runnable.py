@@ -12,7 +12,7 @@ SECTIONS = frozenset(
     {
         *("library_version", "problem", "reader", "tree", "decisions", "classifiers"),
         *("own_classifiers", "flow", "evidence", "about", "baselines"),
-        *("detours", "reading", "outages", "curve"),
+        *("detours", "reading", "outages", "curve", "calibration"),
     }
 )
 CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
@@ -32,6 +32,8 @@ def check_runnable(document: dict[str, Any]) -> None:
                 f"the model has a section {section!r}, which a page cannot follow; ask it "
                 f"with model.policy_.session() in Python."
             )
+    if document["problem"].get("task") is not None:
+        raise only_python("the model answers with numbers")
     for what, part, kinds in _parts(document):
         if part["kind"] not in kinds:
             raise only_python(f"{what} is of the kind {part['kind']!r}")

@@ -19,6 +19,7 @@
   const LARGEST = 1e70; // a larger reading is as good as an infinity
   const ROUNDING = 1e-12;
   const TINY = 2.2250738585072014e-308;
+  const LEAST_IN_LEAF = 1e-6; // the least probability that a leaf's calibration tells from 0
   const DECIMAL = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 
   class SensorTreeError extends Error {}
@@ -540,10 +541,16 @@
 
   // the policy --------------------------------------------------------------------------------
 
+  // A leaf's classifier, put right for the examples that end in the leaf.
+  function putRight(judge, { slope, bias }) {
+    const log = (p) => Math.log(Math.max(p, LEAST_IN_LEAF));
+    return (readings) => probabilities(judge(readings).map((p, c) => slope * log(p) + bias[c]));
+  }
+
   // A tree with what is known and done at its places.
   class Route {
     // `judges` are the classifiers by what is known, `own` those of single places.
-    constructor(sensors, classes, { tree, decisions, flow }, judges, own) {
+    constructor(sensors, classes, { tree, decisions, flow, calibration }, judges, own) {
       const { names } = sensors;
       this.classes = classes;
       this.flow = flow;
@@ -558,11 +565,12 @@
       this.places = new Map();
       const add = (number, path, more) => {
         const known = path.length ? path[path.length - 1] : [];
+        const judge = own.get(number) || judges.get(known.join());
         this.places.set(number, {
           number,
           path: path.map((subset) => subset.map((i) => names[i])),
           sensors: known.map((i) => names[i]),
-          judge: own.get(number) || judges.get(known.join()),
+          judge: calibration && number >= 0 ? putRight(judge, calibration[number]) : judge,
           decision: null,
           ...more,
         });

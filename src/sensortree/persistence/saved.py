@@ -25,7 +25,10 @@ from sensortree.sensors.table import Table, typed_table
 from sensortree.tree.tree import SensorTree
 
 # What a model may know about its training, each an attribute with "_" behind.
-REPORTS = ("certificate", "decision_report", "structure_report", "fallback_leaf")
+REPORTS = (
+    *("certificate", "decision_report", "structure_report", "calibration_report"),
+    "fallback_leaf",
+)
 # The same, of those that have a section of their own.
 OWN_SECTION = ("outage_report", "curve", "chosen")
 
@@ -44,7 +47,7 @@ class SavedModel(PolicyAnswers):
     classes_ : ndarray of shape (n_classes,)
     sensors_ : SensorSet
     tree_ : SensorTree
-    certificate_, decision_report_, structure_report_ : dict or None
+    certificate_, decision_report_, structure_report_, calibration_report_ : dict or None
         What the training proved and reported, as plain data.
     fallback_leaf_ : int or None
     outage_report_ : OutageReport or None
@@ -79,6 +82,7 @@ class SavedModel(PolicyAnswers):
     certificate_: dict[str, Any] | None
     decision_report_: dict[str, Any] | None
     structure_report_: dict[str, Any] | None
+    calibration_report_: dict[str, Any] | None
     fallback_leaf_: int | None
     outage_report_: OutageReport | None
     curve_: TradeoffCurve | None
@@ -165,7 +169,7 @@ class SavedModel(PolicyAnswers):
 
     def __repr__(self) -> str:
         return (
-            f"SavedModel({len(self.classes_)} classes, {len(self.sensors_)} sensors, "
+            f"SavedModel({self.policy_.answers_words}, {len(self.sensors_)} sensors, "
             f"{self.tree_.n_leaves} leaves)"
         )
 

@@ -12,7 +12,7 @@
     explanation   `Explanation`: one row's way, recorded by its walk, and why
     branches      `PassedFork`: the ways that it took, and those that it did not take
     decisions     decision functions g_j;  classifiers   leaf classifiers f_k as arrays
-    calibration   leaf classifiers whose probabilities were put right
+    calibration   leaf classifiers, and leaves, whose probabilities were put right
     detours       trees that are followed where a sensor cannot be had
     flow          where training examples went
     steps, reasons, values   what a session answers, why, and what is given to it

@@ -1,4 +1,4 @@
-"""Calibrated classifiers as plain arrays: what a scorer says, put right afterwards.
+"""Calibrated classifiers and leaves as plain arrays: what is said, put right afterwards.
 
 As everywhere in `classifiers`, a row's answer does not depend on the rows beside it.
 """
@@ -15,6 +15,8 @@ from sensortree.types import Array
 
 # What a probability of 0 is taken for before its logarithm, as in scikit-learn.
 LEAST = 1e-12
+# The least probability that a leaf's calibration tells from 0.
+LEAST_IN_LEAF = 1e-6
 
 
 class Calibration(Protocol):
@@ -87,6 +89,33 @@ class Temperature:
             outputs = np.concatenate([first, outputs], axis=1)
         logits = outputs if are_scores else np.log(outputs + LEAST)
         return probabilities(np.ascontiguousarray(self.inverse * logits))
+
+
+@dataclass(frozen=True, eq=False)
+class LeafCalibration:
+    """What a classifier says, put right for the examples that end in one leaf.
+
+    Probabilities p become p^slope e^bias, brought to sum to 1. A slope below 1 says that
+    the classifier is too sure of itself where these examples are.
+
+    Attributes
+    ----------
+    slope : float
+        The inverse of a temperature, above 0.
+    bias : ndarray of shape (n_classes,)
+    """
+
+    slope: float
+    bias: Array
+
+    def __call__(self, posterior: Array) -> Array:
+        """Probabilities put right, (n_rows, n_classes)."""
+        return probabilities(self.slope * log_likely(posterior) + self.bias)
+
+
+def log_likely(posterior: Array) -> Array:
+    """Logarithms of probabilities, each taken as `LEAST_IN_LEAF` at least."""
+    return np.log(np.maximum(np.ascontiguousarray(posterior), LEAST_IN_LEAF))
 
 
 def _together(each: Array) -> Array:

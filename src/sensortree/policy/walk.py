@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.sensors.market import ROUNDING, on_paper, within
@@ -44,6 +45,7 @@ class Place:
         The same in declared order.
     classifier : classifier on these sensors
     n_classes : int
+        Columns of what it says.
     decision : DecisionFunction or None
         None elsewhere than at a node.
     negative, positive : int
@@ -51,6 +53,8 @@ class Place:
     leaves_below : tuple of int
     refers : bool
         Whether who stops there is handed over to a person.
+    calibration : LeafCalibration or None
+        What puts a leaf's answers right; None elsewhere, and of leaves that need none.
     """
 
     number: int
@@ -64,6 +68,7 @@ class Place:
     positive: int = 0
     leaves_below: tuple[int, ...] = ()
     refers: bool = False
+    calibration: LeafCalibration | None = None
 
 
 def places_of(policy: Policy) -> tuple[Place, ...]:
@@ -71,6 +76,7 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
     tree = policy.tree
     nodes, leaves = vertex_paths(tree)
     negative, positive = (side.tolist() for side in tree.children)
+    put_right = policy.calibration or (None,) * tree.n_leaves
 
     def place(number: int, path: Path, **more: Any) -> Place:
         known = path[-1] if path else frozenset()
@@ -81,14 +87,20 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
             known,
             policy.sensors.in_order(known),
             policy.classifiers[known] if own is None else own,
-            len(policy.classes),
+            policy.n_outputs,
             **more,
         )
 
     return (
         *(
-            place(k, path, leaves_below=(k,), refers=bool(tree.leaves[k].refers))
-            for k, path in enumerate(leaves)
+            place(
+                k,
+                path,
+                leaves_below=(k,),
+                refers=bool(tree.leaves[k].refers),
+                calibration=right,
+            )
+            for k, (path, right) in enumerate(zip(leaves, put_right, strict=True))
         ),
         place(~tree.n_nodes, ()),
         *(
@@ -144,12 +156,16 @@ class Evidence:
         return joined
 
     def posterior(self, place: Place) -> Array:
-        """Posterior of the classifier at a place, (n_rows, n_classes)."""
+        """Posterior of the classifier at a place, (n_rows, n_classes).
+
+        At a leaf it is put right for the examples that end there; decisions look at what
+        classifiers say themselves.
+        """
         likely = self._posteriors.get(id(place.classifier))
         if likely is None:
             likely = posterior(place.classifier, self.known(place), place.n_classes)
             self._posteriors[id(place.classifier)] = likely
-        return likely
+        return likely if place.calibration is None else place.calibration(likely)
 
     def columns(self, place: Place) -> Array:
         """Columns of the decision features at a node, as they are, (n_rows, width)."""
