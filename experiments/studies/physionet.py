@@ -65,18 +65,18 @@ def measure(cell: Cell) -> Iterator[Line]:
 def pages(lines: list[Line]) -> dict[str, str]:
     """Cost, AUROC and log-loss at each weight, and between them at the published costs."""
     rows = [["sensors", "cost weight", "mean cost", "AUROC", "log-loss", "leaves"]]
-    for guise in GUISES:
-        for line in sorted(of(lines, sensors=guise), key=lambda one: one["cost"]):
-            rows.append(
-                [
-                    guise,
-                    f"{line['cost_weight']:g}",
-                    f"{line['cost']:.2f}",
-                    f"{line['auroc']:.4f}",
-                    f"{line['log_loss']:.4f}",
-                    str(line["leaves"]),
-                ]
-            )
+    rows += [
+        [
+            guise,
+            f"{line['cost_weight']:g}",
+            f"{line['cost']:.2f}",
+            f"{line['auroc']:.4f}",
+            f"{line['log_loss']:.4f}",
+            str(line["leaves"]),
+        ]
+        for guise in GUISES
+        for line in sorted(of(lines, sensors=guise), key=lambda one: one["cost"])
+    ]
     return {"physionet.md": markdown(rows) + "\n" + between(lines)}
 
 
