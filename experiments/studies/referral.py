@@ -1,12 +1,12 @@
 """Referral: are promised errors kept, and who is handed over at what error.
 
-A model with the paper's leaves is fitted once on 40 % of the rows (4,000 at most), at prices
-by which all sensors together are worth a tenth of a wrong answer. All other rows stand for
-the world: what is promised is compared with the error on all of them. 200 times, rows are
-set aside from it, half as many as there are, drawn independently as new rows would be, and
-half the error that the model had on held-out rows of its training is promised with
-confidence .9. The same is then done with halves: one half is set aside, and the promise is compared
-with the other half, whose own error is uncertain too.
+A model with the paper's leaves is fitted once on 40 % of the rows (4,000 at most), at
+prices by which all sensors together are worth a tenth of a wrong answer. All other rows
+stand for the world: what is promised is compared with the error on all of them. 200 times,
+rows are set aside from it, half as many as there are, drawn independently as new rows would
+be, and half the error that the model had on held-out rows of its training is promised with
+confidence .9. The same is then done with halves: one half is set aside, and the promise is
+compared with the other half, whose own error is uncertain too.
 
 The curves: a tree that learned to hand over, at several prices of a person; and a
 classifier on all sensors that hands over the least probable answers.

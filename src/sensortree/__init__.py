@@ -27,6 +27,7 @@ logging.getLogger("sensortree").addHandler(logging.NullHandler())
 if TYPE_CHECKING:
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
     from sensortree.curves.curve import tradeoff_curve
+    from sensortree.curves.regressor_cv import SensorTreeRegressorCV
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
         DecisionReport,
         MyopicClassifier,
         SensorTreeClassifier,
+        SensorTreeRegressor,
         StaticSubsetClassifier,
+        StaticSubsetRegressor,
         StructureReport,
     )
     from sensortree.exceptions import (
@@ -134,11 +137,14 @@ __all__ = [
     "SensorTreeClassifier",
     "SensorTreeClassifierCV",
     "SensorTreeError",
+    "SensorTreeRegressor",
+    "SensorTreeRegressorCV",
     "SensorUseDisplay",
     "Session",
     "SessionError",
     "SolverError",
     "StaticSubsetClassifier",
+    "StaticSubsetRegressor",
     "Step",
     "StorageError",
     "StructureReport",
@@ -197,7 +203,10 @@ _HOME = {
     "SensorTreeClassifierCV": "curves.classifier_cv",
     "SensorUseDisplay": "display",
     "Session": "policy.session",
+    "SensorTreeRegressor": "estimators",
+    "SensorTreeRegressorCV": "curves.regressor_cv",
     "StaticSubsetClassifier": "estimators",
+    "StaticSubsetRegressor": "estimators",
     "Step": "policy.steps",
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",

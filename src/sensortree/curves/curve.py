@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.base import BaseSensorTree
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
 from sensortree.policy.baselines import EVERYTHING, NOTHING
@@ -82,9 +82,9 @@ def tradeoff_curve(
     >>> bool(curve.mean_cost[0] < curve.mean_cost[1] < curve.mean_cost[2])
     True
     """
-    if not isinstance(estimator, BaseSensorTreeClassifier):
+    if not isinstance(estimator, BaseSensorTree):
         raise ParameterError(
-            f"tradeoff_curve takes a classifier of sensortree, got "
+            f"tradeoff_curve takes an estimator of sensortree, got "
             f"{type(estimator).__name__}."
         )
     traced = estimator._traced_by

@@ -90,6 +90,8 @@ def _negative_risk(
 
 def _losses(model: Any, X: Any, y: Any) -> Any:
     """Loss of each row; a class that the model has not seen costs the most there is."""
+    if model.policy_.loss.numbers:
+        return model.policy_.loss.of(np.asarray(y, dtype=float), model.predict(X))
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     table = model._table(X, None)

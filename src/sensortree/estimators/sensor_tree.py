@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Self
 
-from joblib import effective_n_jobs
-
-from sensortree.estimators.base import (
-    BaseSensorTreeClassifier,
-    Interval,
-    StrOptions,
-)
+from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.jointly import JOINT, LearnsJointly
 from sensortree.learning.calibrating import CalibrationReport
-from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
-from sensortree.learning.joint import (
-    DecisionReport,
-    learn_jointly,
-    measure_jointly,
-    prefer_as_beside,
-    prefer_less,
-    rehearse_jointly,
-)
-from sensortree.learning.learned import Learner
-from sensortree.learning.prepare import Prepared
-from sensortree.learning.timing import FitReport
-from sensortree.policy.outages import OutageReport
-from sensortree.program import SOLVERS, Certificate
 
 
-class SensorTreeClassifier(BaseSensorTreeClassifier):
+class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     """Classify with the sensors that are worth their price, example by example.
 
     The method of Wang, Trapeznikov and Saligrama, *Sensor Selection by Linear
@@ -286,24 +265,12 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     True
     """
 
-    certificate_: Certificate
-    decision_report_: DecisionReport
     calibration_report_: CalibrationReport | None
-    fit_report_: FitReport
-    outage_report_: OutageReport | None
-    fallback_leaf_: int | None
-    training_cost_: float
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
-        "savings": [StrOptions({"tight", "published"})],
-        "refine": ["boolean"],
-        "solver": [StrOptions(set(SOLVERS))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "l1": [Interval(Real, 0, None, closed="left")],
-        "fallback": ["boolean"],
+        **JOINT,
         "calibrate_leaves": ["boolean"],
-        "outages": [StrOptions({"auto"}), "boolean"],
     }
 
     def __init__(
@@ -407,26 +374,3 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})
-
-    def _learn(self, prepared: Prepared) -> Fitted:
-        ways: dict[str, Any] = {
-            "savings": self.savings,
-            "tol": self.tol,
-            "l1": self.l1,
-            "refine": self.refine,
-            "fallback": self.fallback,
-            "n_jobs": effective_n_jobs(self.n_jobs),
-        }
-        ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
-        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
-        settle: Settler = prefer_less
-        if prepared.neighbours is not None:  # what is only measured is not certified
-            learn = partial(measure_jointly, l2=ridge, **ways)
-            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
-        return fit_policy(
-            prepared,
-            self._settings(),
-            learn,
-            settle=settle if self.fallback else as_learned,
-            rehearse=partial(rehearse_jointly, l2=ridge, **ways),
-        )

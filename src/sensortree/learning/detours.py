@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,6 @@ from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
-from sensortree.policy.flow import measure_flow
 from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
@@ -128,7 +128,7 @@ class HeldUp:
         """How much each counts."""
         return self.travellers.data.distinct()[1][self.rows]
 
-    def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[np.intp]:
+    def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[Any]:
         """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
         self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
         return answers(vertices, self.travellers.leaves)[self.examples]
@@ -303,7 +303,7 @@ def work_on(subsets: Iterable[frozenset[str]], leaves: LeafClassifiers) -> float
     for subset in subsets:
         columns = sum(map(width.__getitem__, subset))
         total += columns * (columns + 3) // 2
-    n_outputs = len(data.classes) if len(data.classes) > 2 else 1
+    n_outputs = data.task.n_trees(len(data.classes))
     return float(total * n_outputs * len(data.y))
 
 
@@ -466,13 +466,11 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
     margins = problem.margins(coef)
     visits = np.bincount(problem.tree.route(margins), minlength=problem.tree.n_leaves)
     tree, nodes = prune(problem.tree, visits)
-    flow = measure_flow(
+    flow = data.task.flow(
         tree,
         margins[:, nodes],
-        turned.answers(tree.leaves),
-        turned.answers(tree.nodes),
-        turned.losses(tree.leaves),
-        turned.losses(tree.nodes),
+        (turned.answers(tree.leaves), turned.answers(tree.nodes)),
+        (turned.losses(tree.leaves), turned.losses(tree.nodes)),
         data.y[turned.examples],
         len(data.classes),
         problem.weight,

@@ -23,7 +23,6 @@ from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
@@ -233,13 +232,11 @@ def assemble(
         answered = np.stack([data.loss.judge(y, p) for p in said], axis=1)
         refers = np.array([bool(leaf.refers) for leaf in tree.leaves])
         leaf_losses = np.where(refers, leaf_losses, answered)
-    flow = measure_flow(
+    flow = data.task.flow(
         tree,
         posed.problem.margins(learned.coef),
-        leaf_answers,
-        answers(tree.nodes, leaves)[rows],
-        leaf_losses,
-        losses(tree.nodes, leaves)[rows],
+        (leaf_answers, answers(tree.nodes, leaves)[rows]),
+        (leaf_losses, losses(tree.nodes, leaves)[rows]),
         data.y[rows],
         len(data.classes),
         weight,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,13 @@ from sklearn.base import clone
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
-from sensortree.leaves.fitting import trusted_posterior
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import (
-    PARTS,
     DecisionFeatures,
     Part,
     Posterior,
+    Predicted,
     Raw,
     Transformed,
     feature_columns,
@@ -108,7 +108,7 @@ def leaf_risks(
     risk = observed
     if settings.errors == "smoothed" and (data.fold >= 0).any():
         believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
-        belief = trusted_posterior(believed, data.y, data.weight)
+        belief = data.task.trusted(believed, data)
         if belief is not None:
             each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
             expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
@@ -174,9 +174,7 @@ def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
     return data.loss.expect(belief, leaves.posteriors[leaf.sensors])
 
 
-def answers(
-    vertices: Sequence[Leaf | Node], leaves: LeafClassifiers
-) -> NDArray[np.intp]:
+def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:
     """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
     data = leaves.data
     given = [data.loss.answer(leaves.posteriors[v.sensors]) for v in vertices]
@@ -184,13 +182,13 @@ def answers(
 
 
 def decision_parts(
-    settings: Settings, readings: Array, y: NDArray[np.intp]
+    settings: Settings, readings: Array, y: NDArray[Any]
 ) -> tuple[Part, ...]:
     """Parts of the decision features; a transformer is fitted on its own copy."""
     if not readings.shape[1]:  # nothing is known, and the prior is the same for all
         return (Raw(),)
     if isinstance(settings.decision_features, str):
-        parts = PARTS[settings.decision_features]
+        parts = settings.task.parts[settings.decision_features]
         if readings.shape[1] > READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
         return parts
@@ -220,4 +218,6 @@ def fit_decision_features(
         likely = center[: n_classes - 1]
         least[: n_classes - 1] = 2 * HARDLY * np.sqrt(likely * (1 - likely))
         scale[own] = np.maximum(scale[own], least)
+    if posterior is not None and isinstance(parts[0], Predicted):
+        scale[:2] = np.maximum(scale[:2], HARDLY * center[1])  # a part of the spread
     return DecisionFeatures(parts, center, scale, missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -19,6 +19,7 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.task import Measure
 from sensortree.policy.about import HeldOut
 from sensortree.structure import prune, with_exits
 from sensortree.tree.tree import Leaf, SensorTree
@@ -27,7 +28,7 @@ from sensortree.types import Array, Mask, Rows
 # Rows that decisions are learned from at most, where they are only compared.
 LEARNED_ROWS = 4_000
 # Standard errors by which what buys more must be better.
-CLEARLY, VERY_CLEARLY = 1.0, 2.0
+CLEARLY = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +277,7 @@ def score_of_ways(
     return HeldOut(
         *mean(risks),
         *mean_of(lost),
-        *mean_of(np.asarray(given != y, dtype=np.float64)),
+        *mean_of(data.loss.error(y, given)),
         *mean_of(costs_of_leaves(tree, leaves)[rows, leaf]),
         len(risks),
     )
@@ -300,33 +301,26 @@ def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> SensorTree:
 def tells_more(
     known: frozenset[str], free: frozenset[str], leaves: LeafClassifiers
 ) -> bool:
-    """Whether sensors say clearly more about the class than those that are free.
+    """Whether sensors say clearly more about the target than those that are free.
 
-    By log-loss out of fold; or, since a classifier that is too sure of itself may err
-    seldom and yet have a large log-loss, very clearly by the Brier score. Errors alone
-    see too little: the best of many sensors that say nothing errs less by chance.
+    Of classes, by log-loss out of fold; or, since a classifier that is too sure of itself
+    may err seldom and yet have a large log-loss, very clearly by the Brier score. Errors
+    alone see too little: the best of many sensors that say nothing errs less by chance.
     """
     data = leaves.data
     rows, weight = data.distinct()
     y = data.y[rows]
     share = weight / weight.mean()
-    truth = np.eye(len(data.classes))[y]
-    tiny = np.finfo(float).tiny
+    less, more = leaves.posteriors[free][rows], leaves.posteriors[known][rows]
 
-    def leads(loss: Callable[[Array], Array]) -> float:
+    def leads(loss: Measure) -> float:
         """Mean lead in standard errors."""
-        lead = share * (loss(leaves.posteriors[free]) - loss(leaves.posteriors[known]))
+        lead = share * (loss(less) - loss(more))
         lead = per_observation(lead, data.observations())
         error = float(lead.std() / np.sqrt(len(lead)))
         return float(lead.mean()) / error if error else 0.0
 
-    def log_loss(posterior: Array) -> Array:
-        return -np.log(np.maximum(posterior[rows, y], tiny))
-
-    def brier(posterior: Array) -> Array:
-        return np.asarray(((posterior[rows] - truth) ** 2).sum(axis=1))
-
-    return leads(log_loss) > CLEARLY or leads(brier) > VERY_CLEARLY
+    return any(leads(loss) > asked for loss, asked in data.task.tells(y, data.loss))
 
 
 def _cheapest_of_the_best(

@@ -265,7 +265,7 @@ def boosted_numbers(X: Coded, numbers: Array, weight: Array, X_new: Coded) -> Ar
     X_new : Coded
         Readings of n_new rows.
     """
-    grown = _trees(X.shape, X.coding, SIZES[usual_size(X.shape[0])])
+    grown = trees_of(X.shape, X.coding)
     trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **grown)
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
@@ -280,8 +280,7 @@ def booster(
     size: TreeSize | None = None,
 ) -> HistGradientBoostingClassifier:
     """A booster for so many rows and columns, not fitted yet."""
-    size = size or SIZES[usual_size(shape[0])]
-    grown = _trees(shape, coding, size)
+    grown = trees_of(shape, coding, size)
     return HistGradientBoostingClassifier(max_iter=n_rounds, **grown)
 
 
@@ -290,8 +289,11 @@ def usual_size(n_rows: int) -> str:
     return "large" if n_rows >= MANY_ROWS else "medium"
 
 
-def _trees(shape: tuple[int, ...], coding: Coding, size: TreeSize) -> dict[str, Any]:
+def trees_of(
+    shape: tuple[int, ...], coding: Coding = PLAIN, size: TreeSize | None = None
+) -> dict[str, Any]:
     """How trees of a size are grown on so many rows and columns."""
+    size = size or SIZES[usual_size(shape[0])]
     fewest = max(FEWEST_BINS, coding.most_levels)  # a level is a bin
     return {
         "learning_rate": size.learning_rate,

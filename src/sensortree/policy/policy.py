@@ -49,6 +49,7 @@ class Policy:
         One per distinct subset of leaves (f_k) and of nodes, and one for knowing nothing.
         Their classes are positions in `classes`.
     classes : ndarray of shape (n_classes,)
+        None of them if answers are numbers.
     flow : Flow
         Where the training examples went.
     loss : Loss
@@ -102,9 +103,24 @@ class Policy:
 
     def __repr__(self) -> str:
         return (
-            f"Policy({len(self.classes)} classes, {len(self.sensors)} sensors, "
+            f"Policy({self.answers_words}, {len(self.sensors)} sensors, "
             f"{self.tree.n_leaves} leaves)"
         )
+
+    @property
+    def answers_words(self) -> str:
+        """What is answered, in words: so many classes, or numbers."""
+        return "numbers" if self.loss.numbers else f"{len(self.classes)} classes"
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of what leaves say: probabilities, or a number and its spread."""
+        return self.loss.n_outputs(len(self.classes))
+
+    def answers(self, said: Array) -> NDArray[Any]:
+        """Answers by what leaves say: classes, or numbers, (n_rows,)."""
+        answer = self.loss.answer(said)
+        return answer if self.loss.numbers else np.asarray(self.classes[answer])
 
     @property
     def sensors(self) -> SensorSet:
@@ -222,10 +238,18 @@ class Policy:
 
     def predict(self, table: Table) -> NDArray[Any]:
         """Answer of the least expected loss at each row's leaf, (n_rows,)."""
-        return np.asarray(self.classes[self.loss.answer(self.predict_proba(table))])
+        return self.answers(self.said(table))
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
+        return self.said(table)
+
+    def predict_spread(self, table: Table) -> Array:
+        """Standard deviation expected around each row's answer, (n_rows,)."""
+        return np.asarray(self.said(table)[:, 1])
+
+    def said(self, table: Table) -> Array:
+        """What each row's leaf says, (n_rows, n_outputs)."""
         return send(self, table).posterior()
 
     def referred(self, table: Table) -> Mask:

@@ -45,6 +45,7 @@ class Place:
         The same in declared order.
     classifier : classifier on these sensors
     n_classes : int
+        Columns of what it says.
     decision : DecisionFunction or None
         None elsewhere than at a node.
     negative, positive : int
@@ -86,7 +87,7 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
             known,
             policy.sensors.in_order(known),
             policy.classifiers[known] if own is None else own,
-            len(policy.classes),
+            policy.n_outputs,
             **more,
         )
 

@@ -14,4 +14,5 @@
     levels        which of their columns are the levels of one category
     market        what may be bought after what, and at what price
     loss          what a wrong answer costs
+    number_loss   what a number costs that is off
 """

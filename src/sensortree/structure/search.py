@@ -149,7 +149,7 @@ class StructureSearch:
             price,
             subsets.extend,
             weight,
-            data.loss.stakes(len(data.classes))[data.y[rows]],
+            data.loss.at_stake(data.y[rows], len(data.classes)),
             self.out_of_time,
             self.breadth,
             subsets.weighed(cost_weight),
@@ -227,6 +227,7 @@ def backward(
         [data.coded_blocks[j].take(rows) for j in others],
         data.y[rows],
         weight,
+        data.task.eliminator,
         np.array([subsets.mean_cost(frozenset((j,)), root) for j in others]),
         search.out_of_time,
     )
