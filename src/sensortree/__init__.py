@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         UnseenWarning,
         WideBasisWarning,
     )
+    from sensortree.learning.calibrating import CalibrationReport
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.logs import (
@@ -98,6 +99,7 @@ __all__ = [
     "AlternatingTreeClassifier",
     "BudgetWarning",
     "CSTCClassifier",
+    "CalibrationReport",
     "CascadeClassifier",
     "Certificate",
     "CertificateWarning",
@@ -168,6 +170,7 @@ _HOME = {
     "About": "policy.about",
     "AlternatingTreeClassifier": "estimators",
     "CSTCClassifier": "estimators",
+    "CalibrationReport": "learning.calibrating",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
     "Choice": "policy.choice",

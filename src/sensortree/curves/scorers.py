@@ -91,5 +91,6 @@ def _losses(model: Any, X: Any, y: Any) -> Any:
     """Loss of each row; a class that the model has not seen costs the most there is."""
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    own = loss.judge(true, model.predict_proba(X))
+    likely = model.policy_.predict_proba(model._table(X, None))
+    own = loss.judge(true, likely)
     return np.where(classes[true] == y, own, loss.largest)

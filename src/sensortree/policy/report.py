@@ -21,8 +21,8 @@ from sensortree.policy.measures import (
     MEASURES,
     Interval,
     auroc,
-    brier,
     mean_intervals,
+    scores,
     wilson,
 )
 from sensortree.policy.policy import Policy
@@ -41,6 +41,7 @@ from sensortree.text import plain
 from sensortree.types import Array
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+OF_PROBABILITIES = ("auroc", "brier", "log_loss")
 FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
 
 
@@ -98,6 +99,9 @@ class CostReport:
         rows are of one class.
     brier : float
         Mean of half the squared distance of the probabilities from 0 and 1.
+    log_loss : float
+        Mean of minus the natural logarithm of the right class's probability, which counts
+        as 0.0001 at least.
     confusion : tuple of tuples of float
         Weight of rows of each class (line) that get each answer (column), in the order of
         `labels`.
@@ -147,6 +151,7 @@ class CostReport:
     baselines: tuple[BaselineUse, ...]
     auroc: float
     brier: float
+    log_loss: float
     confusion: tuple[tuple[float, ...], ...]
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
@@ -172,7 +177,7 @@ class CostReport:
                 f"{', '.join(map(repr, FRAMES))}."
             )
         if kind == "summary":
-            lines = [_interval_line(self, m) for m in (*MEASURES, "auroc", "brier")]
+            lines = [_interval_line(self, m) for m in (*MEASURES, *OF_PROBABILITIES)]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -222,12 +227,13 @@ def cost_report(
     rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
+    belief, right = rows.belief[rows.counted], truth[rows.counted]
+    judged = scores(belief, right)
     intervals: list[Interval] = []
     if n_bootstrap > 0:
-        values = np.hstack([own, *columns_of(rivals, own)])
+        values = np.hstack([own, *columns_of(rivals, own), judged])
         intervals = mean_intervals(values, counted, n_bootstrap, random_state)
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
-    belief, right = rows.belief[rows.counted], truth[rows.counted]
     areas, area, area_interval = auroc(belief, right, counted)
     everything = float(rows.weight @ rows.everything)
     return CostReport(
@@ -245,7 +251,7 @@ def cost_report(
         classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
         baselines=uses_of(rivals, own, counted, iter(intervals[len(MEASURES) :])),
         auroc=area,
-        brier=brier(belief, right, counted),
+        **dict(zip(("brier", "log_loss"), (counted @ judged).tolist(), strict=True)),
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
@@ -283,7 +289,8 @@ def _intervals(
     between["error"] = wilson(wrong, rows.weight[rows.counted])
     if rows.policy.loss.plain:
         between["loss"] = between["error"]
-    return {**between, "auroc": area}
+    of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
+    return {**between, "auroc": area, **of_scores}
 
 
 def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def _summary_text(report: CostReport) -> str:
     """Measures with intervals, quantiles of the cost, and the share of everything."""
     lines = []
     shown = MEASURES if report.has_loss else ("error", "cost", "total")
-    for measure in (*shown, "auroc", "brier"):
+    for measure in (*shown, "auroc", "brier", "log_loss"):
         mean = _number(getattr(report, measure))
         lines.append([measure, mean, _between(report.intervals.get(measure))])
     quantiles = ", ".join(
