@@ -53,6 +53,7 @@ def samples(tmp_path_factory):
         sensors["dear"],
         model.certificate_,
         model.decision_report_,
+        model.calibration_report_,
         model.structure_report_,
         model.fit_report_,
         model.explain(X[0]),

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         UnseenWarning,
         WideBasisWarning,
     )
+    from sensortree.learning.calibrating import CalibrationReport
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.logs import (
@@ -102,6 +103,7 @@ __all__ = [
     "AlternatingTreeClassifier",
     "BudgetWarning",
     "CSTCClassifier",
+    "CalibrationReport",
     "CascadeClassifier",
     "Certificate",
     "CertificateWarning",
@@ -176,6 +178,7 @@ _HOME = {
     "About": "policy.about",
     "AlternatingTreeClassifier": "estimators",
     "CSTCClassifier": "estimators",
+    "CalibrationReport": "learning.calibrating",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
     "Choice": "policy.choice",

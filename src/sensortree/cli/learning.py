@@ -126,6 +126,15 @@ def curve(
             help="Picture of the curve; .svg, .png or .pdf.",
         ),
     ] = None,
+    metric: Annotated[
+        options.Metric | None,
+        typer.Option(
+            "--metric",
+            show_default=False,
+            help="Measure of probabilities or answers to print, and to draw, beside what "
+            "is minimised.",
+        ),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a CSV table.")] = False,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -155,8 +164,8 @@ def curve(
             estimator, problem.X, problem.y, cost_weights=weights, cv=cv
         )
     if plot is not None:
-        write(plot, _curve_picture(found, plot))
-    text = _curve_csv(found) if as_csv else str(found)
+        write(plot, _curve_picture(found, plot, metric))
+    text = _curve_csv(found, metric) if as_csv else found.to_text(metric)
     emit("curve", found.to_dict(), text, as_json)
 
 
@@ -276,16 +285,21 @@ def _fit_text(model: Any, output: Path) -> str:
     return "\n".join(lines)
 
 
-def _curve_csv(found: Any) -> str:
-    lines = ["cost_weight,mean_cost,error"]
+def _curve_csv(found: Any, metric: str | None) -> str:
+    columns = {name: getattr(found, name) for name in ("cost_weight", "mean_cost")}
+    columns["error"] = found.error
+    if metric is not None:
+        columns[str(metric)] = found.metric(metric)
+    lines = [",".join(columns)]
     lines += [
-        f"{float(w)!r},{float(c)!r},{float(e)!r}"
-        for w, c, e in zip(found.cost_weight, found.mean_cost, found.error, strict=True)
+        ",".join(repr(float(value)) for value in line)
+        for line in zip(*columns.values(), strict=True)
     ]
     return "\n".join(lines)
 
 
-def _curve_picture(found: Any, path: Path) -> bytes:
+def _curve_picture(found: Any, path: Path, metric: str | None) -> bytes:
     from sensortree.display import TradeoffDisplay
 
-    return picture(TradeoffDisplay.from_curve(found).plot().figure_, path)
+    drawn = TradeoffDisplay.from_curve(found, metric=metric).plot()
+    return picture(drawn.figure_, path)

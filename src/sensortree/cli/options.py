@@ -26,6 +26,15 @@ class Risk(StrEnum):
     log_loss = "log_loss"
 
 
+class Metric(StrEnum):
+    """What curves measure beside what is minimised."""
+
+    accuracy = "accuracy"
+    auroc = "auroc"
+    brier = "brier"
+    log_loss = "log_loss"
+
+
 class Structure(StrEnum):
     """Trees that need no more words."""
 

@@ -15,6 +15,7 @@ from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
 from sensortree.policy.baselines import EVERYTHING, NOTHING
 from sensortree.policy.tradeoff import TradeoffCurve, standard_error
+from sensortree.sensors.scores import METRICS
 
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
@@ -201,6 +202,12 @@ def measured_curve(
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,
+        metrics={name: [m.metrics[name] for _, m in measured] for name in METRICS},
+        end_metrics={
+            name: end.metrics
+            for name, end in ((NOTHING, nothing), (EVERYTHING, everything))
+            if end is not None
+        },
     )
 
 

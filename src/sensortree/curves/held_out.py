@@ -40,7 +40,9 @@ from sensortree.leaves.fitting import (
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
+from sensortree.policy.batch import send
 from sensortree.policy.classifiers import posterior
+from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
 from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
@@ -214,11 +216,14 @@ class Measured:
         Means over rows of error, loss and cost, and of their squares.
     weight : ndarray of shape (n_folds,)
         What each fold counts.
+    metrics : dict of str to float
+        Each metric of `sensors.scores`, over the rows of all folds together.
     """
 
     means: Array
     squares: Array
     weight: Array
+    metrics: dict[str, float] = field(default_factory=dict)
 
     @property
     def error(self) -> Array:
@@ -424,10 +429,16 @@ class HeldOutFolds:
         self._measured[value] = measured
         return measured
 
-    def _told(self, what: str, found: list[tuple[Array, Array]]) -> Measured:
+    def _told(self, what: str, found: list[tuple[Array, Array, Array]]) -> Measured:
         """Put together what was measured on the folds, and say so."""
-        means, squares = (np.array(part) for part in zip(*found, strict=True))
-        measured = Measured(means, squares, self.weight)
+        means, squares = (np.array([fold[i] for fold in found]) for i in range(2))
+        likely = np.concatenate([fold[2] for fold in found])
+        parts = [part for _, _, part in self.tests]
+        truth = np.concatenate([part.y for part in parts])
+        weight = np.concatenate([part.weight for part in parts])
+        answer = self.data.loss.answer(likely)
+        judged = metrics(likely, answer, truth, weight / weight.sum())
+        measured = Measured(means, squares, self.weight, judged)
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
@@ -491,20 +502,22 @@ class HeldOutFolds:
         )
 
 
-def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
-    """Means of error, loss and cost of a model on some rows, and of their squares."""
+def _judged(
+    model: Any, X: Any, prices: Any, part: TrainingRows
+) -> tuple[Array, Array, Array]:
+    """Means of error, loss and cost on some rows, and of their squares; probabilities."""
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
-        likely = model.policy_.said(model._table(X, prices))
-        cost = model.acquisition_cost(X, prices)
+        walk = send(model.policy_, model._table(X, prices))
+        likely, cost = walk.posterior(), walk.cost()
         referred = model.referred(X, prices)
     answer, lost = part.loss.answer(likely), part.judge(likely)
     if part.refer_costs is not None:
         lost = np.where(referred, part.handed_over(), lost)
     values = np.stack([part.loss.error(part.y, answer), lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
-    return means, np.average(values**2, axis=1, weights=part.weight)
+    return means, np.average(values**2, axis=1, weights=part.weight), likely
 
 
 def _taken(values: Any, rows: Rows) -> Any:

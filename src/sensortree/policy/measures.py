@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.sensors.scores import SCORES
 from sensortree.types import Array
 
 Interval = tuple[float, float]
@@ -94,13 +95,23 @@ def number_fit(y: Array, answer: Array, weight: Array) -> NumberFit:
     return NumberFit(share, float(np.sqrt(squared)))
 
 
-def brier(belief: Array, truth: NDArray[np.intp], weight: Array) -> float:
-    """Mean of half the squared distance of probabilities from 0 and 1.
+def scores(belief: Array, truth: NDArray[np.intp]) -> Array:
+    """Brier score and log-loss of each row, (n_rows, 2); see `sensors.scores`."""
+    judged = [SCORES[name].judge(truth, belief) for name in ("brier", "log_loss")]
+    return np.stack(judged, axis=1)
 
-    Of two classes, this is the squared distance of the probability of either.
-    """
-    wanted = np.eye(belief.shape[1])[truth]
-    return float(weight @ ((belief - wanted) ** 2).sum(axis=1) / 2)
+
+def metrics(
+    belief: Array, answer: NDArray[np.intp], truth: NDArray[np.intp], weight: Array
+) -> dict[str, float]:
+    """Every metric of `sensors.scores` over some rows, by what is said and is right."""
+    brier, log_loss = (weight @ scores(belief, truth)).tolist()
+    return {
+        "accuracy": float(weight @ (answer == truth)),
+        "auroc": auroc(belief, truth, weight)[1],
+        "brier": brier,
+        "log_loss": log_loss,
+    }
 
 
 def auroc(

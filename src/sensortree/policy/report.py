@@ -22,9 +22,9 @@ from sensortree.policy.measures import (
     Interval,
     NumberFit,
     auroc,
-    brier,
     mean_intervals,
     number_fit,
+    scores,
     wilson,
 )
 from sensortree.policy.policy import Policy
@@ -44,6 +44,7 @@ from sensortree.text import plain
 from sensortree.types import Array
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+OF_PROBABILITIES = ("auroc", "brier", "log_loss")
 FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
 
 
@@ -101,6 +102,9 @@ class CostReport:
         rows are of one class.
     brier : float
         Mean of half the squared distance of the probabilities from 0 and 1.
+    log_loss : float
+        Mean of minus the natural logarithm of the right class's probability, which counts
+        as 0.0001 at least.
     confusion : tuple of tuples of float
         Weight of rows of each class (line) that get each answer (column), in the order of
         `labels`.
@@ -157,6 +161,7 @@ class CostReport:
     baselines: tuple[BaselineUse, ...]
     auroc: float
     brier: float
+    log_loss: float
     confusion: tuple[tuple[float, ...], ...]
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
@@ -184,8 +189,8 @@ class CostReport:
                 f"{', '.join(map(repr, FRAMES))}."
             )
         if kind == "summary":
-            measured = MEASURES if self.fit else (*MEASURES, "auroc", "brier")
-            lines = [_interval_line(self, m) for m in measured]
+            shown = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
+            lines = [_interval_line(self, m) for m in shown]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -235,20 +240,21 @@ def cost_report(
     rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
+    belief, right = rows.belief[rows.counted], truth[rows.counted]
+    no_scores = np.full((len(right), 2), np.nan)
+    judged = no_scores if policy.loss.numbers else scores(belief, right)
     intervals: list[Interval] = []
     if n_bootstrap > 0:
-        values = np.hstack([own, *columns_of(rivals, own)])
+        values = np.hstack([own, *columns_of(rivals, own), judged])
         intervals = mean_intervals(values, counted, n_bootstrap, random_state)
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
-    belief, right = rows.belief[rows.counted], truth[rows.counted]
     area, nothing = float("nan"), (float("nan"), float("nan"))
-    areas, area_interval, score = np.empty(0), nothing, float("nan")
+    areas, area_interval = np.empty(0), nothing
     fit: NumberFit | None = None
     if policy.loss.numbers:
         fit = number_fit(right, belief[:, 0], counted)
     else:
         areas, area, area_interval = auroc(belief, right, counted)
-        score = brier(belief, right, counted)
     everything = float(rows.weight @ rows.everything)
     return CostReport(
         n_rows=int((weight > 0).sum()),
@@ -265,7 +271,7 @@ def cost_report(
         classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
         baselines=uses_of(rivals, own, counted, iter(intervals[len(MEASURES) :])),
         auroc=area,
-        brier=score,
+        **dict(zip(("brier", "log_loss"), (counted @ judged).tolist(), strict=True)),
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
@@ -314,7 +320,8 @@ def _intervals(
     between["error"] = wilson(wrong, rows.weight[rows.counted])
     if not _has_loss(rows.policy):
         between["loss"] = between["error"]
-    return {**between, "auroc": area}
+    of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
+    return {**between, "auroc": area, **of_scores}
 
 
 def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:

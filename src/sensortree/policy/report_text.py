@@ -50,7 +50,7 @@ def _summary_text(report: CostReport) -> str:
     """Measures with intervals, quantiles of the cost, and the share of everything."""
     lines = []
     shown = MEASURES if report.has_loss else ("error", "cost", "total")
-    of_classes = () if report.fit else ("auroc", "brier")
+    of_classes = () if report.fit else ("auroc", "brier", "log_loss")
     for measure in (*shown, *of_classes):
         mean = _number(getattr(report, measure))
         lines.append([measure, mean, _between(report.intervals.get(measure))])
