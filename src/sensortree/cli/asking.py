@@ -227,7 +227,11 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
 
 def _decision_text(decision: Decision, model: SavedModel) -> str:
     said = decision.to_dict()
-    likely = said["proba"][str(decision.label)]
+    if decision.classes:
+        likely = said["proba"][str(decision.label)]
+        answer = f"{decision.label} (probability {likely:.3g})"
+    else:
+        answer = f"{decision.prediction:.4g} ± {decision.spread:.2g}"
     bought = ", ".join(decision.acquired) or "nothing"
     because = {
         "policy": "",
@@ -235,7 +239,7 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
         "unavailable": "; a sensor could not be had",
     }[decision.stopped_because]
     return (
-        f"\nanswer: {decision.label} (probability {likely:.3g})\n"
+        f"\nanswer: {answer}\n"
         f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
         f"have cost {decision.saved:g} more{because}"
     )
