@@ -296,12 +296,20 @@ def _found(model: Any, X: Any) -> dict[str, list[Any]]:
     ]
     return {
         "answer": model.predict(X).tolist(),
+        **_referred(model, X),
         **{f"probability_{c}": said[:, i].tolist() for i, c in enumerate(classes)},
         **({} if classes else {"spread": said[:, 1].tolist()}),
         "cost": model.acquisition_cost(X).tolist(),
         "leaf": model.apply(X).tolist(),
         "sensors": bought,
     }
+
+
+def _referred(model: Any, X: Any) -> dict[str, list[bool]]:
+    """Who is handed over to a person, of a model that hands over anybody."""
+    if model.policy_.referral is None:
+        return {}
+    return {"referred": model.referred(X).tolist()}
 
 
 def _as_csv(head: Any, rows: list[dict[str, Any]]) -> str:

@@ -184,7 +184,7 @@ class PathDisplay:
             node_share[: ~self.place + 1] = above[: ~self.place + 1]
         on_way = np.flatnonzero(node_share).tolist()
         outline = around(tree, on_way, self.max_leaves)
-        return placed(outline, self.sensors, node_share, leaf_share, self._price)
+        return placed(outline, self.sensors, node_share, leaf_share, self._price, tree)
 
     def _price(self, then: frozenset[str], known: frozenset[str]) -> float:
         return float(np.sum(self.sensors.cost_of(then, known, self.prices)))

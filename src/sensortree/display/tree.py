@@ -256,6 +256,7 @@ class TreeDisplay:
             self.node_share,
             self.leaf_share,
             _price(self),
+            self.tree,
         )
 
     def plot(self, ax: Any = None) -> TreeDisplay:

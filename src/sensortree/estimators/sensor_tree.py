@@ -80,7 +80,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         - "backward": a chain too, in the order that is left when boosted trees on all
           sensors drop those that help them least per unit of cost. For sensors that tell
           something only together. With boosted leaves of many rows, "auto" compares it
-          in place of "chain".
+          in place of "chain"; with others beside it, if sensors are many and rows few.
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
         - "branched": grown by a proper loss, counting what can be bought well after a

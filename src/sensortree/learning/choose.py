@@ -132,9 +132,10 @@ def most_steps(settings: Settings, n_sensors: int) -> int:
     """Steps that choosing a tree may tell of."""
     if not settings.learns_structure:
         return 0
-    searches = CANDIDATES if settings.structure == "auto" else (settings.structure,)
+    every = (*CANDIDATES, "backward")
+    searches = every if settings.structure == "auto" else (settings.structure,)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
-    compared = len(CANDIDATES) + 2 if settings.structure == "auto" else 0
+    compared = len(every) + 2 if settings.structure == "auto" else 0
     return own + compared + settings.improve * NEIGHBOURS
 
 

@@ -19,9 +19,11 @@ import numpy as np
 from sensortree.learning.degree import lead_of_products
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
-    TREE_LEAVES,
+    SIZES,
     BoostedEngine,
+    BoostedTrees,
     boosted_numbers,
+    usual_size,
 )
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
@@ -111,13 +113,19 @@ def leaves_of(
     What was judged on the way is kept.
     """
     if settings.classifier != "auto":
+        if settings.classifier == "boosted":
+            with watch.stage("leaf choice"):
+                subsets = compared_subsets(rows, settings.max_cost)
+                sized = sized_trees(settings.leaf("boosted"), rows, subsets)
+                settings = replace(settings, classifier=sized)
         return _leaves(rows, settings, watch), None
     with watch.stage("leaf choice"):
         judged, report = choose_leaf(rows, settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(settings.leaf(report.choice))
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
-    leaves = _leaves(rows, replace(settings, classifier=report.choice), watch)
+    taken = judged.classifier or report.choice
+    leaves = _leaves(rows, replace(settings, classifier=taken), watch)
     if settings.calibration is None:
         leaves.posteriors.update(judged.posteriors)
         leaves.starts.update(judged.starts)
@@ -136,12 +144,15 @@ class Judged:
 
     Attributes
     ----------
+    classifier : scikit-learn classifier or None
+        Of that kind.
     said : dict of subset to ndarray of shape (n_samples, n_classes)
         Right where a row was judged.
     posteriors, starts : dict by subset
         The same where all rows were, and what it was found with.
     """
 
+    classifier: Any = None
     said: dict[Subset, Array] = field(default_factory=dict)
     posteriors: dict[Subset, Array] = field(default_factory=dict)
     starts: dict[Subset, Any] = field(default_factory=dict)
@@ -181,6 +192,7 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
             boosted = settings.leaf("boosted")
+            boosted = sized_trees(boosted, replace(rows, fold=fold), subsets)
             judged["boosted"] = judge_kind(boosted, rows, fold, folds, subsets)
         else:
             out["boosted"] = (
@@ -200,7 +212,27 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
         out,
         measured if rows.loss.numbers else {},
     )
-    return judged[choice] if given else Judged(), report
+    kept = judged[choice]
+    return kept if given else Judged(kept.classifier), report
+
+
+def sized_trees(trees: Any, rows: TrainingRows, subsets: Sequence[Subset]) -> Any:
+    """Boosted trees of the size that suits the rows: of few, the usual; of many, by loss.
+
+    Large trees are right where much can be told; where little can, they learn noise. A
+    part of the rows is held out to see.
+    """
+    usual = usual_size(len(rows.y))
+    held_out = bool(subsets) and bool((rows.fold >= 0).any())
+    if usual != "large" or not held_out or not isinstance(trees, BoostedTrees):
+        return trees
+    weight = rows.weight if rows.weighted else None
+    lost = {}
+    for size in (usual, "small"):
+        engine = BoostedEngine(rows.y, len(rows.classes), weight, rows.fold, size)
+        each = [engine.loss_of_some(rows.coded(subset)).mean() for subset in subsets]
+        lost[size] = float(np.mean(each))
+    return BoostedTrees(min(lost, key=lost.__getitem__))
 
 
 def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
@@ -363,7 +395,7 @@ def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
     width = share * sum(block.shape[1] for block in rows.coded_blocks)
-    return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
+    return float(n_trees * (LEAF * SIZES["medium"].leaves + weight * width))
 
 
 def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]:
@@ -373,7 +405,7 @@ def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]
 
 
 def judge_kind(
-    kind: Any,
+    classifier: Any,
     rows: TrainingRows,
     fold: Rows,
     folds: list[int],
@@ -381,9 +413,9 @@ def judge_kind(
 ) -> Judged:
     """Judge one kind of leaf with some subsets, on some folds at least."""
     weight = rows.weight if rows.weighted else None
-    engine = engine_of(kind, rows.y, rows.n_outputs, weight, fold)
+    engine = engine_of(classifier, rows.y, rows.n_outputs, weight, fold)
     assert engine is not None  # every kind has one
-    found = Judged()
+    found = Judged(classifier)
     for subset in subsets:
         if isinstance(engine, BoostedEngine):
             X = rows.coded(subset)

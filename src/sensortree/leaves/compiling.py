@@ -42,12 +42,11 @@ from sensortree.policy.calibration import (
     Temperature,
 )
 from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
+from sensortree.sensors.encoders import OneHot, Ordinal
 from sensortree.sensors.transforms import (
     PLAIN,
     Imputer,
     InTurn,
-    OneHot,
-    Ordinal,
     Passthrough,
     Ranger,
     SideBySide,

@@ -258,7 +258,7 @@ def engine_of(
         C, degree = classifier.C, classifier._degree
         return LogisticEngine(y, n_classes, sample_weight, fold, C, degree)
     if isinstance(classifier, BoostedTrees):
-        return BoostedEngine(y, n_classes, sample_weight, fold)
+        return BoostedEngine(y, n_classes, sample_weight, fold, classifier.size)
     if isinstance(classifier, LeafRegressor):
         return classifier.engine(y, sample_weight, fold)
     return None

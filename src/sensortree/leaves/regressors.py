@@ -18,10 +18,10 @@ from sensortree.leaves.boosting import (
     CHUNK,
     MANY_GROUPS,
     MAX_ROUNDS,
-    SAVED,
+    SIZES,
     UNJUDGED,
-    has_large_trees,
     trees_of,
+    usual_size,
 )
 from sensortree.leaves.compiling import compile_boosted
 from sensortree.leaves.regression import RidgeEngine
@@ -155,7 +155,7 @@ class HeldOutEngine(metaclass=ABCMeta):
     def _groups(self) -> list[Mask]:
         """Rows that are held out together: folds, or, of many rows, several of them."""
         n_groups = len(self.folds)
-        if has_large_trees(len(self.y)):
+        if usual_size(len(self.y)) == "large":
             n_groups = min(MANY_GROUPS, n_groups)
         return [np.isin(self.fold, self.folds[k::n_groups]) for k in range(n_groups)]
 
@@ -214,7 +214,7 @@ class BoostedNumbers(HeldOutEngine):
                 best, least = done + found + 1, losses[found]
                 kept = [said[found] for said in after]
             done += chunk
-            if not least < (1 - SAVED) * before:
+            if not least < (1 - SIZES["medium"].saved) * before:
                 break
         number = np.empty(len(X))
         for held_out, said in zip(groups, kept, strict=True):

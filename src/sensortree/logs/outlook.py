@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sensortree.logs.following import Followed
+from sensortree.logs.histories import scaled
 from sensortree.types import Array, Mask, Rows
 
 ENOUGH = 20  # rows that went on, from which q after a round is learned
@@ -26,9 +25,7 @@ ENOUGH = 20  # rows that went on, from which q after a round is learned
 
 def default_outlook() -> Any:
     """Regression of all measures at once on what is known."""
-    return make_pipeline(
-        SimpleImputer(keep_empty_features=True), StandardScaler(), Ridge(alpha=10.0)
-    )
+    return make_pipeline(*scaled(), Ridge(alpha=10.0))
 
 
 def learn_outlook(

@@ -118,6 +118,8 @@ class Explanation:
         Where the row stops; ``~node`` if it can afford no leaf.
     known : tuple of str
         Sensors known there.
+    referred : bool
+        Whether the row is handed over to a person; `answer` is then the best guess.
     answer : class label
     probabilities : mapping of class label to float
     expected_loss : mapping of class label to float, or None
@@ -160,6 +162,7 @@ class Explanation:
     policy: Policy = field(repr=False, compare=False)
     prices: Array | None = field(default=None, repr=False, compare=False)
     spread: float | None = None
+    referred: bool = False
 
     @property
     def place(self) -> str:
@@ -180,6 +183,7 @@ class Explanation:
             "leaf": self.leaf,
             "known": list(self.known),
             "answer": plain(self.answer),
+            "referred": self.referred,
             "probabilities": _by_name(self.probabilities),
             "expected_loss": _by_name(self.expected_loss),
             "spent": self.spent,
@@ -192,8 +196,9 @@ class Explanation:
     def summary(self) -> str:
         """The answer, how likely it is, and what was spent, in one line."""
         money = self.policy.about.money
+        person = "hand over to a person; best guess: " if self.referred else ""
         return (
-            f"{self._answer_words}; spent "
+            f"{person}{self._answer_words}; spent "
             f"{money(self.spent)}, everything would cost {money(self.everything)}"
         )
 
@@ -313,6 +318,8 @@ class Explanation:
             follows = taken.place < 0  # a node
             changes = purchase_words(subject, number, taken.change, follows)
             return [f"{buys}: {changes}"]
+        if self.policy.places[taken.place].refers:
+            return ["hands over to a person"]
         others = [branch for branch in fork.branches if branch.bought]
         if not others:
             return ["stops here"]
@@ -391,6 +398,7 @@ def explain(policy: Policy, table: Table) -> Explanation:
         policy=policy,
         prices=walk.prices,
         spread=None if names else float(likely[0, 1]),
+        referred=policy.hands_over_one(place.number, likely),
     )
 
 

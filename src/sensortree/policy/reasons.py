@@ -169,6 +169,8 @@ class Reason:
             follows = way.end >= 0  # a node
             changes = purchase_words(said, len(names), change, follows)
             return f"{belief}; {changes}"
+        if way is not None and way.end < 0 and policy.places[~way.end].refers:
+            return f"{belief}; hands over to a person"
         other = most_useful(policy, self.node)
         if other is None:
             return f"{belief}; stops here"

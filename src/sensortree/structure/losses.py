@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.leaves.boosting import BoostedTrees, has_large_trees
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.regressors import BoostedRegression
@@ -124,10 +124,12 @@ class SubsetLosses:
     def screens(self) -> bool:
         """Whether the screen sees what the classifiers would.
 
-        A masked booster has small trees. Leaves of many rows have larger ones, which
+        A masked booster has small trees. Leaves of many rows may have larger ones, which
         make much more of some sensors than of others.
         """
-        return not (self.masked and has_large_trees(len(self.data.y)))
+        trees = self.leaves.classifier
+        boosted = isinstance(trees, BoostedTrees)
+        return not (boosted and trees.size_for(len(self.data.y)) == "large")
 
     @property
     def fair(self) -> bool:
@@ -231,7 +233,7 @@ class SubsetLosses:
     def _losses(self, posterior: Array) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""
         data = self.data
-        return data.stopped(data.task.judged(posterior, data))
+        return data.loss.judge(data.y, data.task.judged(posterior, data))
 
 
 @dataclass(frozen=True, eq=False)
