@@ -202,7 +202,11 @@ def measured_curve(
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,
-        metrics={name: [m.metrics[name] for _, m in measured] for name in METRICS},
+        metrics={
+            name: [m.metrics[name] for _, m in measured]
+            for name in METRICS
+            if not folds.data.loss.numbers
+        },
         end_metrics={
             name: end.metrics
             for name, end in ((NOTHING, nothing), (EVERYTHING, everything))

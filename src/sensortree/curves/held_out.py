@@ -217,6 +217,7 @@ class Measured:
     weight : ndarray of shape (n_folds,)
         What each fold counts.
     metrics : dict of str to float
+        None of them where numbers are predicted.
         Each metric of `sensors.scores`, over the rows of all folds together.
     """
 
@@ -436,8 +437,10 @@ class HeldOutFolds:
         parts = [part for _, _, part in self.tests]
         truth = np.concatenate([part.y for part in parts])
         weight = np.concatenate([part.weight for part in parts])
-        answer = self.data.loss.answer(likely)
-        judged = metrics(likely, answer, truth, weight / weight.sum())
+        judged: dict[str, float] = {}
+        if not self.data.loss.numbers:
+            answer = self.data.loss.answer(likely)
+            judged = metrics(likely, answer, truth, weight / weight.sum())
         measured = Measured(means, squares, self.weight, judged)
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
