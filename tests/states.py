@@ -25,7 +25,8 @@ def where_to_look(n: int, n_states: int = 3, seed: int = 0):
 
 def shop_of(X, y, price: float = 0.01, weight=None) -> Shop:
     weight = np.ones(len(y)) if weight is None else weight
-    screen = GramScreen([X[:, j : j + 1] for j in range(X.shape[1])], y, weight)
+    blocks = [X[:, j : j + 1] for j in range(X.shape[1])]
+    screen = GramScreen(blocks, np.eye(int(y.max()) + 1)[y], weight)
     return Shop(
         screen,
         X.shape[1],

@@ -14,6 +14,7 @@ from sensortree.learning.trimming import trim
 from sensortree.learning.validated import Rehearsed
 from sensortree.program.routing import RoutingProblem
 from sensortree.structure.branching import (
+    Breadth,
     Here,
     cover,
     grow_branches,
@@ -85,12 +86,27 @@ def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
     X, y, _ = where_to_look(300)
     wide = shop_of(X, y)
     grow_branches(wide, 8, frozenset())
-    afresh, again = replace(wide, share=0.5, weighed={}), replace(wide, share=0.5)
+    again = replace(wide, breadth=Breadth(4.0, share=0.5))
+    afresh = replace(again, weighed={})
     _, steps = grow_branches(afresh, 8, frozenset())
     before = len(wide.weighed)
     assert steps
     assert grow_branches(again, 8, frozenset())[1] == steps
     assert len(wide.weighed) - before < len(afresh.weighed)
+
+
+@pytest.mark.parametrize(("further", "bought"), [(0, [{0}]), (10_000, [])])
+def test_what_pays_only_two_purchases_later_is_bought(further, bought, monkeypatch):
+    monkeypatch.setattr("sensortree.structure.branching.FURTHER", further)
+    # Four classes, two bits, of which each of two states has sensors of its own. The
+    # first sensor tells the state; least squares then makes .25 of a Brier score of
+    # each bit: .25 does not pay for two purchases at .145, .5 pays for three.
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (2_000, 5))
+    own = np.where(X[:, :1] > 0, X[:, 1:3], X[:, 3:5]) > 0
+    root, _ = grow_branches(shop_of(X, own @ [1, 2], price=0.145), 8, frozenset())
+    assert [child.subset for child in root.children] == bought
+    assert all(child.children for child in root.children)
 
 
 def test_what_is_predicted_of_a_row_has_not_seen_it():
@@ -114,6 +130,19 @@ def test_purchases_beside_each_other_must_clearly_pay():
     noise = np.random.default_rng(0).normal(0, 5, (100, 1))
     picked, _, _ = cover(worth, worth + noise * [[0.0, 1.0]], np.ones(100))
     assert len(picked) == 1
+
+
+def test_a_wider_tree_takes_what_adds_less_clearly():
+    worth = np.array([[1.0, 0.9], [1.0, 1.1]]).repeat(50, axis=0)
+    gains = worth.copy()
+    gains[:, 1] += np.tile([0.2, -0.2], 50)
+    # To each of 50 rows the second adds .3 or -.1: 5 in all, with an error of
+    # sqrt(25 * .3^2 + 25 * .1^2) = 1.58.
+    found = {
+        errors: len(cover(worth, gains, np.ones(100), Breadth(errors))[0])
+        for errors in (2.0, 4.0)
+    }
+    assert found == {2.0: 2, 4.0: 1}
 
 
 def test_weight_two_is_a_row_twice():

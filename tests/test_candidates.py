@@ -9,10 +9,12 @@ from sklearn.ensemble import RandomForestClassifier
 from states import shop_of, where_to_look
 
 from sensortree import Sensor, SensorTreeClassifier, tradeoff_curve
+from sensortree.learning import candidates
 from sensortree.learning.candidates import least_validated, standard_errors
 from sensortree.learning.prepare import Winners
 from sensortree.leaves import boosting
 from sensortree.structure.branching import FIRST_ASKED, grow_branches
+from sensortree.structure.search import run_search
 
 
 def risks(mean: float, noise: float, seed: int, n: int = 400) -> np.ndarray:
@@ -34,6 +36,30 @@ def test_what_was_trimmed_on_the_same_rows_must_be_clearly_better(lead, winner):
     assert least_validated(found)[0] == winner
 
 
+@pytest.mark.parametrize(("lead", "winner"), [(0.002, "chain"), (0.05, "backward")])
+def test_what_is_doubted_must_be_clearly_better(lead, winner):
+    found = {"chain": risks(0.2, 0.1, 0), "backward": risks(0.2 - lead, 0.1, 1)}
+    assert least_validated(found)[0] == "backward"
+    assert least_validated(found, ("backward",))[0] == winner
+
+
+@pytest.mark.parametrize(
+    ("few", "n_leaves", "compared"),
+    [(150, 4, True), (149, 4, False), (150, 6, False)],
+)
+def test_a_backward_chain_is_compared_where_rows_are_few_and_sensors_many(
+    few, n_leaves, compared, monkeypatch
+):
+    monkeypatch.setattr("sensortree.learning.candidates.FEW_ROWS", few)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6))
+    y = X[:, 0] + X[:, 3] + rng.normal(0, 0.5, 150) > 0
+    model = SensorTreeClassifier(
+        cost_weight=0.01, classifier="linear", n_leaves=n_leaves
+    ).fit(X, y)
+    assert ("backward" in model.structure_report_.validated) == compared
+
+
 @pytest.mark.parametrize(("lead", "winner"), [(0.002, "cascade"), (0.05, "chain")])
 def test_an_order_that_was_not_learned_is_left_for_what_is_clearly_better(lead, winner):
     found = {"chain": risks(0.2 - lead, 0.1, 0), "cascade": risks(0.2, 0.1, 1)}
@@ -50,6 +76,29 @@ def test_by_default_a_sensor_that_tells_where_to_look_is_bought_first():
     assert model.acquired(X)[:, 0].all()
     assert (model.predict(X[1_500:]) != y[1_500:]).mean() < 0.05
     assert model.acquisition_cost(X[1_500:]).mean() < 2.5
+
+
+@pytest.mark.parametrize(("behind", "searched"), [(1.9, True), (2.1, False)])
+def test_a_chain_that_is_clearly_behind_is_compared_as_the_screen_found_it(
+    monkeypatch, behind, searched
+):
+    X, y = load_breast_cancer(return_X_y=True)
+    exact = []
+
+    def far_behind(found, *others):
+        return found, dict.fromkeys(found, behind)
+
+    def recorded(search, name, *others):
+        exact.append((name, search.n_exact))
+        return run_search(search, name, *others)
+
+    monkeypatch.setattr(candidates, "promising", far_behind)
+    monkeypatch.setattr(candidates, "run_search", recorded)
+    model = SensorTreeClassifier(cost_weight=0.01, outages=False).fit(
+        X[:300, :7], y[:300]
+    )
+    assert "chain" in model.structure_report_.validated
+    assert (("chain", 3) in exact) == searched
 
 
 def test_few_sensors_have_the_exhaustive_tree_compared():

@@ -28,8 +28,8 @@ from sensortree import (
     exhaustive_tree,
 )
 from sensortree.learning.pose import fit_decision_features
-from sensortree.leaves.fitting import trusted_posterior
-from sensortree.leaves.rows import assign_folds, folds_of_splits
+from sensortree.leaves.folds import assign_folds, folds_of_splits
+from sensortree.leaves.task import trusted_posterior
 from sensortree.policy.decisions import PARTS, Posterior
 from sensortree.program.refinement import (
     alternate,

@@ -33,7 +33,7 @@ from sensortree.cli.data_file import DataFile
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.cli.starter import starter
 from sensortree.estimators.validation import read_rows
-from sensortree.leaves.rows import (
+from sensortree.leaves.folds import (
     assign_folds,
     evenly,
     first_of_runs,

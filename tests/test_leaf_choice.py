@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
@@ -74,6 +75,36 @@ def test_what_a_kind_leaves_unexplained_is_seen_by_trees(monkeypatch, n_classes)
         judged = {"linear": Judged(dict.fromkeys(subsets, said[training.rows]))}
         # By chance, three standard errors are seen once in 700 times.
         assert (unexplained(judged, training, fold, out, subsets) > 3) == is_seen
+
+
+@pytest.mark.parametrize("n_levels", [20, 40])
+def test_levels_that_turn_with_a_number_get_boosted_leaves(n_levels):
+    """Other leaves learn noise of so many columns; trees see a category as one."""
+    rng = np.random.default_rng(2)
+    x, level = rng.normal(size=1_500), rng.integers(0, n_levels, 1_500)
+    up = rng.random(n_levels) < 0.5
+    y = (up[level] ^ (x > 0)) ^ (rng.random(1_500) < 0.1)
+    other = rng.integers(0, n_levels, 1_500)
+    table = pd.DataFrame(
+        {
+            "x": x,
+            "level": [f"level {i}" for i in level],
+            "other": [f"other {i}" for i in other],
+        }
+    )
+    report = chosen(y, table)
+    assert set(report.subsets[-1]) == set(table)
+    assert report.choice == "boosted"
+
+
+def test_levels_that_only_add_get_linear_leaves():
+    rng = np.random.default_rng(3)
+    level = rng.integers(0, 12, 1_000)
+    table = pd.DataFrame({"x": rng.normal(size=1_000), "level": level.astype(str)})
+    odds = table["x"] + 2 * rng.normal(size=12)[level]
+    report = chosen(odds + rng.logistic(size=1_000) > 0, table)
+    assert report.choice == "linear"
+    assert "boosted" in report.log_loss
 
 
 def test_few_rows_are_not_boosted_and_the_report_says_so():

@@ -334,6 +334,22 @@ def test_the_truth_is_in_the_interval_and_complete_rows_are_elsewhere(
     assert not found.cost.low < paid < found.cost.high
 
 
+def test_who_passes_over_a_sensor_for_good_stopped_before(model):
+    # "dear" is bought or passed over by what "cheap" read, "dearest" by a coin: rows with
+    # "dearest" and without "dear" went on, but never to where the policy goes.
+    X, y = clinic(3000, seed=4)
+    rng = np.random.default_rng(4)
+    goes_on = rng.random(len(X)) < 1 / (1 + np.exp(-X[:, 0]))
+    coin = rng.random(len(X)) < 0.5
+    mask = np.column_stack([np.ones(len(X), dtype=bool), goes_on, coin])
+    order = ["cheap", "dear", "dearest"]
+    found = evaluate_from_log(model, X, y, acquired=mask, order=order)
+    cost = model.acquisition_cost(X).mean()
+    assert found.cost.low < cost < found.cost.high
+    assert found.support.mean_weight == pytest.approx(1, abs=0.05)
+    assert found.support.unreached == 0
+
+
 def test_parts_add_up_to_the_whole(model, clinic_log):
     found = evaluate_from_log(
         model, clinic_log.X, clinic_log.y, acquired=clinic_log.acquired

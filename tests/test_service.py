@@ -720,7 +720,7 @@ def test_a_fault_of_ours_is_a_problem_without_details(path, caplog, monkeypatch)
         def broken(*args):
             raise RuntimeError("value 73219")
 
-        monkeypatch.setattr("sensortree.service.app.sessions.listed", broken)
+        monkeypatch.setattr("sensortree.service.session_routes.sessions.listed", broken)
         refused(client.get("/v1/sessions"), 500, "our fault")
     assert "RuntimeError" in caplog.text
     assert "73219" not in caplog.text

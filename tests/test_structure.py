@@ -207,7 +207,9 @@ def test_screening_extensions_together_is_screening_each(n_sensors):
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(90, 1 + j % 2)) for j in range(n_sensors)]
     y, fold = rng.integers(0, 3, 90), np.arange(90) % 4 - 1
-    screen = LeastSquaresScreen(blocks, y, rng.random(90), fold)
+    screen = LeastSquaresScreen(
+        blocks, np.eye(int(y.max()) + 1)[y], rng.random(90), fold
+    )
     known = frozenset({0, 3})
     extended = [known, *(known | {j} for j in (1, 2, 4, 5)), known | {4, 5}]
     together = dict(screen.scores_with(known, extended))
@@ -249,7 +251,7 @@ def test_the_screen_is_cross_fitted_least_squares():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
     weight, fold = rng.random(60) + 0.5, np.arange(60) % 3
-    screen = LeastSquaresScreen([X[:, :1], X[:, 1:]], y, weight, fold)
+    screen = LeastSquaresScreen([X[:, :1], X[:, 1:]], np.eye(2)[y], weight, fold)
     scores = screen.scores([0])
     center = np.average(X[:, 0], weights=weight)
     x = (X[:, 0] - center) / np.sqrt(

@@ -207,7 +207,7 @@ def measure(cell: Cell) -> Iterator[Line]:
                     **TOLD[told],
                 )
             found.append((judged, true_share(asked, acquired, chances)))
-        yield summary(found, have)
+        yield {"batch": batch, **summary(found, have)}
 
 
 def summary(found: list[tuple[Any, float]], have: Held) -> Line:

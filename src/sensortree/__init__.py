@@ -27,6 +27,7 @@ logging.getLogger("sensortree").addHandler(logging.NullHandler())
 if TYPE_CHECKING:
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
     from sensortree.curves.curve import tradeoff_curve
+    from sensortree.curves.regressor_cv import SensorTreeRegressorCV
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
         DecisionReport,
         MyopicClassifier,
         SensorTreeClassifier,
+        SensorTreeRegressor,
         StaticSubsetClassifier,
+        StaticSubsetRegressor,
         StructureReport,
     )
     from sensortree.exceptions import (
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
     from sensortree.policy.about import About, HeldOut
     from sensortree.policy.choice import Choice
     from sensortree.policy.explanation import Explanation
+    from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
     from sensortree.policy.reasons import Reason
@@ -135,11 +139,14 @@ __all__ = [
     "SensorTreeClassifier",
     "SensorTreeClassifierCV",
     "SensorTreeError",
+    "SensorTreeRegressor",
+    "SensorTreeRegressorCV",
     "SensorUseDisplay",
     "Session",
     "SessionError",
     "SolverError",
     "StaticSubsetClassifier",
+    "StaticSubsetRegressor",
     "Step",
     "StorageError",
     "StructureReport",
@@ -159,6 +166,7 @@ __all__ = [
     "cost_adjusted_scorer",
     "evaluate_from_log",
     "exhaustive_tree",
+    "guarantee_error",
     "load",
     "save",
     "to_page",
@@ -198,7 +206,10 @@ _HOME = {
     "SensorTreeClassifierCV": "curves.classifier_cv",
     "SensorUseDisplay": "display",
     "Session": "policy.session",
+    "SensorTreeRegressor": "estimators",
+    "SensorTreeRegressorCV": "curves.regressor_cv",
     "StaticSubsetClassifier": "estimators",
+    "StaticSubsetRegressor": "estimators",
     "Step": "policy.steps",
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",
@@ -213,6 +224,7 @@ _HOME = {
     "cost_adjusted_scorer": "curves.scorers",
     "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
+    "guarantee_error": "policy.guarantee",
     "load": "persistence",
     "save": "persistence",
     "to_page": "page",

@@ -207,7 +207,8 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
         unit if united or known.unit else "",
         _kept_words(known, strays),
     )
-    values = np.array([table.get(cell, math.nan) for cell in cells], dtype=np.float64)
+    read = {cell: table.get(cell, math.nan) for cell in counts}
+    values = np.fromiter(map(read.__getitem__, cells), np.float64, len(cells))
     numbers = {cell: value for cell, value in table.items() if value == value}
     return NumberColumn(
         values,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from sensortree.cells.words import SPACES, Cell
 
 MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\ufe63": "-", "\uff0d": "-"})
+# Digits that no style tells apart.
+SHAPE = str.maketrans("23456789", "11111111")
 WRITTEN = re.compile(
     r"(?P<limit>[<>≤≥]=?|~|≈)?\s*(?P<sign>[-+]?)\s*(?P<money>[$€£¥]?)\s*"
     r"(?P<digits>\d[\d., ']*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
@@ -97,6 +99,12 @@ def style_name(style: Style) -> str:
     return f"{' and '.join(said)} ({shown} is {style.number(shown):g})"
 
 
+@lru_cache(1024)
+def _decimal_marks(shape: str) -> frozenset[str]:
+    """Decimal marks of the styles that digits of some shape can be of."""
+    return frozenset(s.decimal for s in STYLES if s.number(shape) is not None)
+
+
 def decimal_evidence(cells: Iterable[Cell]) -> str:
     """The decimal mark that the cells of a column show; "" if they show none."""
     shown: Counter[str] = Counter()
@@ -104,8 +112,6 @@ def decimal_evidence(cells: Iterable[Cell]) -> str:
         if isinstance(cell, str) and ("," in cell or "." in cell):
             parts = take_apart(cell)
             if parts is not None:
-                marks = {
-                    s.decimal for s in STYLES if s.number(parts.digits) is not None
-                }
+                marks = _decimal_marks(parts.digits.translate(SHAPE))
                 shown.update(marks if len(marks) == 1 else ())
     return shown.most_common(1)[0][0] if shown else ""

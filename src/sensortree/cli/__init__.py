@@ -3,7 +3,7 @@
 ::
 
     app          the program; errors are translated here and nowhere else
-     ├─ preparing, learning, using, asking, publishing, serving,
+     ├─ preparing, learning, using, inspecting, asking, publishing, serving,
      │  ledgers, showing   the commands, a group in each
      │   ├─ problem      a data file and a sensors.toml, as what the library takes
      │   ├─ models       a model file, and tables in the form that it wants

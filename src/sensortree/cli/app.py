@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from sensortree._version import __version__
 from sensortree.cli import (
     asking,
+    inspecting,
     learning,
     preparing,
     publishing,
@@ -89,9 +90,9 @@ for command in (
     publishing.page,
     serving.serve,
     serving.token,
-    using.inspect,
-    using.plot,
-    using.verify,
+    inspecting.inspect,
+    inspecting.plot,
+    inspecting.verify,
     showing.demo,
     showing.reproduce,
 ):

@@ -234,8 +234,11 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
         "limit": "; it could afford no more",
         "unavailable": "; a sensor could not be had",
     }[decision.stopped_because]
+    answer = f"answer: {decision.label} (probability {likely:.3g})"
+    if decision.referred:
+        answer = f"hand over to a person; best guess: {answer.removeprefix('answer: ')}"
     return (
-        f"\nanswer: {decision.label} (probability {likely:.3g})\n"
+        f"\n{answer}\n"
         f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
         f"have cost {decision.saved:g} more{because}"
     )

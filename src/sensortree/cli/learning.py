@@ -49,6 +49,7 @@ def fit(
     ] = None,
     risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
+    refer_cost: options.ReferCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
@@ -79,7 +80,7 @@ def fit(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout)
     chosen = {
-        **problem.settings(cost_weight, max_cost, mistake_cost, risk),
+        **problem.settings(cost_weight, max_cost, mistake_cost, risk, refer_cost),
         "classifier": classifier.value,
         "structure": structure.value,
         "max_time": max_time,
@@ -111,6 +112,7 @@ def curve(
     cv: options.Folds = 5,
     risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
+    refer_cost: options.ReferCost = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
@@ -151,7 +153,7 @@ def curve(
     layout = Layout(delimiter, encoding, decimal, thousands)
     problem = _pose(data, sensors, target, layout)
     estimator = SensorTreeClassifier(
-        **problem.settings(None, max_cost, mistake_cost, risk),
+        **problem.settings(None, max_cost, mistake_cost, risk, refer_cost),
         classifier=classifier.value,
         structure=structure.value,
         max_time=max_time,
@@ -193,6 +195,7 @@ def compare(
     problem = _pose(data, sensors, target, layout)
     chosen = {
         **problem.settings(None, max_cost, mistake_cost, risk),
+        "refer_cost": None,  # not all methods can hand over
         "classifier": classifier.value,
         "structure": structure.value,
     }

@@ -204,6 +204,18 @@ MistakeCost = Annotated[
         "sensors file says.",
     ),
 ]
+ReferCost = Annotated[
+    float | None,
+    typer.Option(
+        "--refer-cost",
+        metavar="COST",
+        min=0,
+        show_default=False,
+        help="What it costs to hand an example over to a person, in the unit of wrong "
+        "answers, or of their price; by default what the sensors file says, or nobody is "
+        "handed over.",
+    ),
+]
 MaxTime = Annotated[
     float | None,
     typer.Option(

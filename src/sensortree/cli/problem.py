@@ -84,6 +84,7 @@ class Problem:
         max_cost: float | None = None,
         mistake_cost: float | None = None,
         risk: str | None = None,
+        refer_cost: float | None = None,
     ) -> dict[str, Any]:
         """Parameters of an estimator; what is given wins over what the file says."""
         file = self.file
@@ -97,6 +98,7 @@ class Problem:
             "risk": risk,
             "mistake_cost": cost,
             "loss": loss,
+            "refer_cost": file.refer_cost if refer_cost is None else refer_cost,
             "cost_weight": cost_weight_of(
                 "auto" if weight is None else weight, in_money=priced
             ),
@@ -474,6 +476,7 @@ def summarise(problem: Problem) -> dict[str, Any]:
         "unused_columns": problem.unused,
         "notes": list(problem.notes),
         "mistake_cost": settings["mistake_cost"],
+        "refer_cost": settings["refer_cost"],
         "cost_weight": settings["cost_weight"],
         "max_cost": settings["max_cost"],
         "never_pay": list(never_pay(*stake)),

@@ -5,6 +5,7 @@
     target = "sick"                 # column of the right answers
     unit = "dollars"                # what prices are counted in
     mistake_cost = 500              # what one wrong answer costs, in the same unit
+    refer_cost = 40                 # what it costs to hand over to a person
     cost_weight = 1                 # error, or loss, that one unit of cost is worth
     max_cost = 300                  # no example ever spends more
     decimal = ","                   # in the cells of all columns: 37,3
@@ -57,6 +58,7 @@ TOP = (
     "unit",
     "mistake_cost",
     "risk",
+    "refer_cost",
     "cost_weight",
     "max_cost",
     "decimal",
@@ -114,6 +116,8 @@ class SensorsFile:
         What is minimised beside the cost.
     mistake_cost : float or None
         What every wrong answer costs; never beside `loss`.
+    refer_cost : float or None
+        What it costs to hand an example over to a person; None if nobody is.
     form : ColumnFormat or None
         How numbers are written in all columns but those of `reading`.
     reading : dict of column to ColumnFormat
@@ -130,6 +134,7 @@ class SensorsFile:
     form: ColumnFormat | None = None
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
     risk: str = "error"
+    refer_cost: float | None = None
 
     @property
     def known(self) -> dict[str, ColumnFormat]:
@@ -173,6 +178,7 @@ def read_sensors_file(path: Path) -> SensorsFile:
         _form(top),
         _reading(top.table("reading")) if "reading" in top.values else {},
         top.choice("risk", RISKS, "error"),
+        top.number("refer_cost"),
     )
 
 

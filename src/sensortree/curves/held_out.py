@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sensortree.estimators.static import decide_nothing
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, UnseenWarning
 from sensortree.learning.baselines import both_ends
@@ -28,6 +27,7 @@ from sensortree.learning.fit import fit_policy
 from sensortree.learning.leaf_choice import leaves_of
 from sensortree.learning.prepare import Neighbours, Prepared, prepare
 from sensortree.learning.settings import Settings
+from sensortree.learning.static import decide_nothing
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import LogisticEngine, Solution
@@ -40,10 +40,10 @@ from sensortree.leaves.fitting import (
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
-from sensortree.policy.batch import send
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
+from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.report import report_of_built
 from sensortree.tree.tree import Leaf, SensorTree
@@ -281,11 +281,12 @@ class HeldOutFolds:
         self.cv = self.estimator._settings().cv
         self.settings = replace(self.estimator._settings(), cv=cv)
         self.data = read_rows(reader, self.settings, X, y, sample_weight, prices)
+        self.settings = self.settings.priced_for(self.data.loss)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
             raise DataError(
-                f"{len(self.data.y)} rows make {len(self.numbers)} folds to hold out; give "
-                f"at least two distinct rows of a class."
+                f"n_samples = {len(self.data.y)} makes {len(self.numbers)} folds to hold "
+                f"out; give at least two distinct rows, of a class if there are classes."
             )
         X = X if Table.holds(X) else np.asarray(X)
         self.given = X, y, sample_weight, prices
@@ -307,6 +308,8 @@ class HeldOutFolds:
     def _shares(self) -> bool:
         """Whether a leaf classifier fitted for one fold is the one another would fit."""
         data, cv = self.data, self.cv
+        if data.loss.numbers:  # regressions take no longer than to share them
+            return False
         complete = all(
             len(np.unique(data.y[self._rows(f, held=False)])) == len(data.classes)
             for f in self.numbers
@@ -337,6 +340,7 @@ class HeldOutFolds:
                 reader = clone(self.estimator)
                 settings = self._without_a_fold(reader._settings())
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
+                settings = settings.priced_for(read.loss)
                 prepared = prepare(read, settings, self.progress.part())
                 yield reader, replace(prepared, neighbours=Neighbours())
             return
@@ -427,16 +431,21 @@ class HeldOutFolds:
     def _told(self, what: str, found: list[tuple[Array, Array, Array]]) -> Measured:
         """Put together what was measured on the folds, and say so."""
         means, squares = (np.array([fold[i] for fold in found]) for i in range(2))
-        likely = np.concatenate([fold[2] for fold in found])
-        parts = [part for _, _, part in self.tests]
-        truth = np.concatenate([part.y for part in parts])
-        weight = np.concatenate([part.weight for part in parts])
-        answer = self.data.loss.answer(likely)
-        judged = metrics(likely, answer, truth, weight / weight.sum())
-        measured = Measured(means, squares, self.weight, judged)
+        said = np.concatenate([fold[2] for fold in found])
+        measured = Measured(means, squares, self.weight, self._metrics(said))
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
+
+    def _metrics(self, said: Array) -> dict[str, float]:
+        """How good the probabilities of all held-out rows are; nothing of numbers."""
+        if self.data.loss.numbers:
+            return {}
+        parts = [part for _, _, part in self.tests]
+        truth = np.concatenate([part.y for part in parts])
+        weight = np.concatenate([part.weight for part in parts])
+        answer = self.data.loss.answer(said)
+        return metrics(said, answer, truth, weight / weight.sum())
 
     def means(self, measured: Measured) -> tuple[float, float]:
         """Mean cost and error over folds."""
@@ -456,11 +465,12 @@ class HeldOutFolds:
             As reports and model files have them; see `learning.baselines.both_ends`.
         """
         subset = both_ends(self.data.market(None)).get(name)
-        if subset is None or "classifier" not in self.estimator.get_params():
+        parameters = self.estimator.get_params(deep=False)
+        if subset is None or not {"classifier", "regressor"} & set(parameters):
             return None
         if name not in self._baselines:
             settings = replace(self.settings, cost_weight=0.0, max_cost=None)
-            tree = SensorTree(Leaf(subset))
+            tree = SensorTree(Leaf(subset, refers=False))
             chosen = Chosen(tree, report_of_built(name, tree, self.data.sensors))
             found = []
             folds = zip(self._folds, self.tests, strict=True)
@@ -486,7 +496,9 @@ class HeldOutFolds:
         positive = np.r_[least[least > 0], prices[prices > 0]]
         if not positive.size:
             return 0.0, 0.0
-        most = self.data.loss.largest
+        loss, most = self.data.loss, self.data.largest_loss
+        if isinstance(loss, NumberLoss):
+            most = loss.most_worth
         everything = float(np.mean(np.sum(prices, axis=-1)))
         return (
             float(most / positive.min()),
@@ -501,10 +513,13 @@ def _judged(
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
-        walk = send(model.policy_, model._table(X, prices))
-        likely, cost = walk.posterior(), walk.cost()
-    answer, lost = part.loss.answer(likely), part.loss.judge(part.y, likely)
-    values = np.stack([answer != part.y, lost, cost])
+        likely = model.policy_.said(model._table(X, prices))
+        cost = model.acquisition_cost(X, prices)
+        referred = model.referred(X, prices)
+    answer, lost = part.loss.answer(likely), part.judge(likely)
+    if part.refer_costs is not None:
+        lost = np.where(referred, part.handed_over(), lost)
+    values = np.stack([part.loss.error(part.y, answer), lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
     return means, np.average(values**2, axis=1, weights=part.weight), likely
 

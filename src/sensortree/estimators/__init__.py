@@ -6,7 +6,9 @@ from sensortree.estimators.cascade import CascadeClassifier
 from sensortree.estimators.cstc import CSTCClassifier
 from sensortree.estimators.myopic import MyopicClassifier
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
+from sensortree.estimators.sensor_tree_regressor import SensorTreeRegressor
 from sensortree.estimators.static import StaticSubsetClassifier
+from sensortree.estimators.static_regressor import StaticSubsetRegressor
 from sensortree.learning.joint import DecisionReport
 from sensortree.structure.report import StructureReport
 
@@ -18,6 +20,8 @@ __all__ = [
     "DecisionReport",
     "MyopicClassifier",
     "SensorTreeClassifier",
+    "SensorTreeRegressor",
     "StaticSubsetClassifier",
+    "StaticSubsetRegressor",
     "StructureReport",
 ]

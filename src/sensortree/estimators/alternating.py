@@ -33,10 +33,10 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
-            structure, n_leaves, n_exact, max_time, improve, root_sensors, \
-            classifier, calibration, cv, errors, decision_features, l2, n_jobs, \
-            verbose, unit
+    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, \
+            refer_cost, max_cost, structure, n_leaves, n_exact, max_time, improve, \
+            root_sensors, classifier, calibration, cv, errors, decision_features, l2, \
+            n_jobs, verbose, unit
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty.
@@ -80,6 +80,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -106,6 +107,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves

@@ -1,4 +1,4 @@
-"""`BaseSensorTreeClassifier`: what all methods share; a method fills `_learn`."""
+"""`BaseSensorTree`: what all methods share; a method fills `_learn`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 
 from sensortree.estimators.callbacks import (
@@ -27,8 +27,13 @@ from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.choose import most_steps
 from sensortree.learning.fit import Fitted, said_of_prices
 from sensortree.learning.prepare import Prepared, prepare
-from sensortree.learning.settings import LEARNED, Settings, cost_weight_of
-from sensortree.leaves.fitting import CALIBRATIONS, resolve_classifier
+from sensortree.learning.settings import (
+    LEARNED,
+    NumberSettings,
+    Settings,
+    cost_weight_of,
+)
+from sensortree.leaves.fitting import CALIBRATIONS
 from sensortree.leaves.sklearn_private import (
     HasMethods,
     Interval,
@@ -37,40 +42,44 @@ from sensortree.leaves.sklearn_private import (
     validate_parameter_constraints,
 )
 from sensortree.policy.about import About, now
-from sensortree.policy.decisions import PARTS
+from sensortree.policy.decisions import NUMBER_PARTS, PARTS
 from sensortree.progress import TextProgress
+from sensortree.sensors.number_loss import RISKS, quantile_of
 from sensortree.sensors.scores import SCORES
 from sensortree.tree.tree import SensorTree
 
-__all__ = ["BaseSensorTreeClassifier", "Interval", "StrOptions"]
+__all__ = [
+    "BaseSensorTree",
+    "BaseSensorTreeClassifier",
+    "BaseSensorTreeRegressor",
+    "Interval",
+    "StrOptions",
+]
 
-SETTINGS = tuple(field.name for field in fields(Settings))
 # Steps of every fit beside those of choosing a tree.
 READ_AND_LEARNED = 3
 # What an estimator knows about the columns of X once it has read it.
 SEEN = ("n_features_in_", "feature_names_in_")
 
 
-class BaseSensorTreeClassifier(
+class BaseSensorTree(
     CallbackSupportMixin,
     PolicyPredictor,
     SensorParameters,
-    ClassifierMixin,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
-    """Classifiers that buy sensors along a tree; a method fills `_learn`."""
+    """Estimators that buy sensors along a tree; a method fills `_learn`."""
 
     # The parameter that trades error against cost.
     _traced_by: ClassVar[str] = "cost_weight"
     # Settings that are no parameters of the method, where they are not the usual ones.
     _fixed: ClassVar[dict[str, Any]] = {}
+    # What is asked of a fit: of classes, or of numbers.
+    _asks: ClassVar[type[Settings]] = Settings
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cost_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "risk": [StrOptions({"error", *SCORES}), callable],
-        "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
-        "class_weight": [None, StrOptions({"balanced"}), Mapping],
         "structure": [
             StrOptions({"exhaustive", "cascade", *LEARNED}),
             SensorTree,
@@ -80,8 +89,6 @@ class BaseSensorTreeClassifier(
         "n_exact": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
         "max_time": [None, Interval(Real, 0, None, closed="neither")],
         "root_sensors": [StrOptions({"auto"}), list, tuple, set, frozenset],
-        "classifier": [str, HasMethods(["fit", "predict"])],
-        "calibration": [None, StrOptions(set(CALIBRATIONS))],
         "cv": [
             None,
             Interval(Integral, 2, None, closed="left"),
@@ -89,7 +96,6 @@ class BaseSensorTreeClassifier(
             Iterable,
         ],
         "errors": [StrOptions({"smoothed", "observed"})],
-        "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_cost": [None, Interval(Real, 0, None, closed="left")],
         "improve": [Interval(Integral, 0, None, closed="left")],
@@ -106,14 +112,14 @@ class BaseSensorTreeClassifier(
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
     ) -> Any:
-        """Learn the decision functions and the leaf classifiers.
+        """Learn the decision functions, and what leaves answer.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             All sensors of all examples.
         y : array-like of shape (n_samples,)
-            Classes.
+            Classes, or numbers if it is a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight 0 is the same as leaving the row out, weight 2 as repeating it: for
             every method, structure and form of prices, where it holds for the leaf
@@ -136,6 +142,7 @@ class BaseSensorTreeClassifier(
             with progress.watch.stage("reading"):
                 rows = read_rows(self, settings, X, y, sample_weight, prices)
             progress.step("reading")
+            settings = settings.priced_for(rows.loss)
             prepared = prepare(rows, settings, progress)
             fitted = self._learned(prepared)
             self._show(fitted)
@@ -204,7 +211,7 @@ class BaseSensorTreeClassifier(
         progress = TextProgress(settings.verbose, max_time=settings.max_time)
         with progress.watch.stage("reading"):
             rows = read_rows(reader, settings, X, y, sample_weight, prices)
-        prepared = prepare(rows, settings, progress)
+        prepared = prepare(rows, settings.priced_for(rows.loss), progress)
         for model in models:
             model._fit_prepared(prepared, reader)
         return models
@@ -229,17 +236,16 @@ class BaseSensorTreeClassifier(
     def _settings(self) -> Settings:
         """What this estimator asks of a fit."""
         parameters = self.get_params(deep=False)
-        given = {name: parameters[name] for name in SETTINGS if name in parameters}
-        if "cost_weight" in given:
-            priced = [given.get("loss"), given.get("mistake_cost")]
-            given["cost_weight"] = cost_weight_of(
-                given["cost_weight"], in_money=any(p is not None for p in priced)
-            )
-        return Settings(**{**self._fixed, **given})
+        names = (field.name for field in fields(self._asks))
+        given = {name: parameters[name] for name in names if name in parameters}
+        return self._asks(**{**self._fixed, **given})
+
+    def _settings_for(self, prepared: Prepared) -> Settings:
+        """The same, once rows are read."""
+        return self._settings().priced_for(prepared.leaves.data.loss)
 
     def _leaf_classifier(self) -> Any:
-        settings = self._settings()
-        return resolve_classifier(settings.classifier, settings.calibration)
+        return self._settings().kept_leaf
 
     def _fit_prepared(self, prepared: Prepared, reader: Any) -> Any:
         """Fit on rows that another estimator has read for this one."""
@@ -257,7 +263,6 @@ class BaseSensorTreeClassifier(
         """Set what was learned: the only place where a fit sets attributes."""
         policy = fitted.policy
         self.policy_ = policy
-        self.classes_ = policy.classes
         self.sensors_ = policy.sensors
         self.tree_ = policy.tree
         self.structure_report_ = fitted.structure_report
@@ -278,6 +283,58 @@ class BaseSensorTreeClassifier(
             )
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from error
+        self._check_together(parameters)
+
+    def _check_together(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse parameters that contradict each other."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._accepts_nan()
+        tags.input_tags.string = True
+        return tags
+
+    def _accepts_nan(self) -> bool:
+        """Whether every transformer takes NaN; where there is none, gaps are filled."""
+        sensors = self._settings().sensors
+        declared = sensors.values() if isinstance(sensors, Mapping) else ()
+        transformers = [getattr(sensor, "transformer", None) for sensor in declared]
+        return all(
+            bool(get_tags(t).input_tags.allow_nan)
+            for t in transformers
+            if t is not None
+        )
+
+
+class BaseSensorTreeClassifier(ClassifierMixin, BaseSensorTree):
+    """Classifiers that buy sensors along a tree; a method fills `_learn`."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSensorTree._parameter_constraints,
+        "risk": [StrOptions({"error", *SCORES}), callable],
+        "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
+        "class_weight": [None, StrOptions({"balanced"}), Mapping],
+        "refer_cost": [None, str, Mapping, Interval(Real, 0, None, closed="left")],
+        "classifier": [str, HasMethods(["fit", "predict"])],
+        "calibration": [None, StrOptions(set(CALIBRATIONS))],
+        "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
+    }
+
+    def _settings(self) -> Settings:
+        settings = super()._settings()
+        if "cost_weight" not in self.get_params(deep=False):
+            return settings
+        priced = [settings.loss, settings.mistake_cost]
+        weight = cost_weight_of(
+            settings.cost_weight, in_money=any(p is not None for p in priced)
+        )
+        return replace(settings, cost_weight=weight)
+
+    def _show(self, fitted: Fitted) -> None:
+        super()._show(fitted)
+        self.classes_ = fitted.policy.classes
+
+    def _check_together(self, parameters: Mapping[str, Any]) -> None:
         if parameters["loss"] is not None and parameters["mistake_cost"] is not None:
             raise ParameterError(
                 "loss and mistake_cost both say what wrong answers cost; leave out "
@@ -299,19 +356,26 @@ class BaseSensorTreeClassifier(
                 f"What a unit of cost is worth there is said by cost_weight."
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._accepts_nan()
-        tags.input_tags.string = True
-        return tags
 
-    def _accepts_nan(self) -> bool:
-        """Whether every transformer takes NaN; where there is none, gaps are filled."""
-        sensors = self._settings().sensors
-        declared = sensors.values() if isinstance(sensors, Mapping) else ()
-        transformers = [getattr(sensor, "transformer", None) for sensor in declared]
-        return all(
-            bool(get_tags(t).input_tags.allow_nan)
-            for t in transformers
-            if t is not None
-        )
+class BaseSensorTreeRegressor(RegressorMixin, BaseSensorTree):
+    """Regressors that buy sensors along a tree; a method fills `_learn`."""
+
+    _asks = NumberSettings
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSensorTree._parameter_constraints,
+        "risk": [StrOptions(set(RISKS)), callable],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "regressor": [str, HasMethods(["fit", "predict"])],
+        "decision_features": [
+            StrOptions(set(NUMBER_PARTS)),
+            HasMethods(["fit", "transform"]),
+        ],
+    }
+
+    def _settings(self) -> Settings:
+        parameters = self.get_params(deep=False)
+        return replace(super()._settings(), classifier=parameters["regressor"])
+
+    def _check_together(self, parameters: Mapping[str, Any]) -> None:
+        quantile_of(parameters["risk"], parameters["quantile"])

@@ -31,9 +31,9 @@ class CascadeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
-            root_sensors, classifier, calibration, cv, savings, errors, \
-            decision_features, solver, tol, l2, n_jobs, unit
+    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, \
+            refer_cost, max_cost, root_sensors, classifier, calibration, cv, savings, \
+            errors, decision_features, solver, tol, l2, n_jobs, unit
         As in `SensorTreeClassifier`, but the defaults are nearer to the published method:
         leaves judged on their training rows, observed errors, raw decision features, no
         penalty. As published are ``savings="published"``, a bound so loose that it stops
@@ -83,6 +83,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         order: Sequence[str] | None = None,
         root_sensors: Any = "auto",
@@ -105,6 +106,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.order = order
         self.root_sensors = root_sensors

@@ -28,7 +28,7 @@ from sensortree.learning.soft_tree import (
     descend,
     fit_last_level,
 )
-from sensortree.leaves.rows import assign_folds
+from sensortree.leaves.folds import assign_folds
 from sensortree.types import Array, Rows
 
 # Where an example ends: at a node (the side is 0), or beside it, where a child was pruned.

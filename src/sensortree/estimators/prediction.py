@@ -21,6 +21,10 @@ def _leaves_have_probabilities(model: PolicyPredictor) -> bool:
     return hasattr(model._leaf_classifier(), "predict_proba")
 
 
+def _leaves_say_numbers(model: PolicyPredictor) -> bool:
+    return hasattr(model._leaf_classifier(), "says")
+
+
 class PolicyPredictor(PolicyAnswers):
     """Methods that ask the fitted policy, after X was checked."""
 
@@ -67,3 +71,4 @@ class PolicyPredictor(PolicyAnswers):
     predict_proba = available_if(_leaves_have_probabilities)(
         PolicyAnswers.predict_proba
     )
+    predict_spread = available_if(_leaves_say_numbers)(PolicyAnswers.predict_spread)

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Self
 
-from joblib import effective_n_jobs
-
-from sensortree.estimators.base import (
-    BaseSensorTreeClassifier,
-    Interval,
-    StrOptions,
-)
+from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.jointly import JOINT, LearnsJointly
 from sensortree.learning.calibrating import CalibrationReport
-from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
-from sensortree.learning.joint import (
-    DecisionReport,
-    learn_jointly,
-    measure_jointly,
-    prefer_as_beside,
-    prefer_less,
-    rehearse_jointly,
-)
-from sensortree.learning.learned import Learner
-from sensortree.learning.prepare import Prepared
-from sensortree.learning.timing import FitReport
-from sensortree.policy.outages import OutageReport
-from sensortree.program import SOLVERS, Certificate
 
 
-class SensorTreeClassifier(BaseSensorTreeClassifier):
+class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     """Classify with the sensors that are worth their price, example by example.
 
     The method of Wang, Trapeznikov and Saligrama, *Sensor Selection by Linear
@@ -78,6 +57,14 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         What an example of each class counts in the risk, 1 for those not named: short for
         a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
         a whole. Decisions and answers change; probabilities stay those of the data.
+    refer_cost : float, dict of class to float, or str, default=None
+        What it costs to hand an example over to a person, in the unit of the risk: wrong
+        answers, or money with a `mistake_cost` or a `loss`. It adds that exit wherever the
+        tree can stop; decisions learn when to take it, by the same program. A dict says
+        it for each true class; a string names the column of X that holds what each
+        example costs, which a sensor of cost 0 reads, so that decisions see it. `predict`
+        still gives the best guess; `referred` says who is handed over. None hands over
+        nobody.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
@@ -93,7 +80,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "backward": a chain too, in the order that is left when boosted trees on all
           sensors drop those that help them least per unit of cost. For sensors that tell
           something only together. With boosted leaves of many rows, "auto" compares it
-          in place of "chain".
+          in place of "chain"; with others beside it, if sensors are many and rows few.
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
         - "branched": grown by a proper loss, counting what can be bought well after a
@@ -136,9 +123,10 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         - "auto": quadratic rather than linear if products of readings clearly tell more
           where the rows of a small tree stop; "boosted" if its held-out log-loss is
           clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained. Below 500 distinct rows, or where it would take out of
-          proportion long, "boosted" is not compared; where readings are missing that no
-          transformer fills in, it is the only one. `leaf_report_` says what was compared.
+          leaves unexplained, and where a category has 5 levels or more. Below 500
+          distinct rows, or where it would take out of proportion long, "boosted" is not
+          compared; where readings are missing that no transformer fills in, it is the
+          only one. `leaf_report_` says what was compared.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
@@ -277,24 +265,12 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
     True
     """
 
-    certificate_: Certificate
-    decision_report_: DecisionReport
     calibration_report_: CalibrationReport | None
-    fit_report_: FitReport
-    outage_report_: OutageReport | None
-    fallback_leaf_: int | None
-    training_cost_: float
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
-        "savings": [StrOptions({"tight", "published"})],
-        "refine": ["boolean"],
-        "solver": [StrOptions(set(SOLVERS))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "l1": [Interval(Real, 0, None, closed="left")],
-        "fallback": ["boolean"],
+        **JOINT,
         "calibrate_leaves": ["boolean"],
-        "outages": [StrOptions({"auto"}), "boolean"],
     }
 
     def __init__(
@@ -307,6 +283,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         mistake_cost: float | None = None,
         loss: Any = None,
         class_weight: Any = None,
+        refer_cost: Any = None,
         max_cost: float | None = None,
         structure: Any = "auto",
         n_leaves: int | str = "auto",
@@ -339,6 +316,7 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
         self.mistake_cost = mistake_cost
         self.loss = loss
         self.class_weight = class_weight
+        self.refer_cost = refer_cost
         self.max_cost = max_cost
         self.structure = structure
         self.n_leaves = n_leaves
@@ -396,26 +374,3 @@ class SensorTreeClassifier(BaseSensorTreeClassifier):
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})
-
-    def _learn(self, prepared: Prepared) -> Fitted:
-        ways: dict[str, Any] = {
-            "savings": self.savings,
-            "tol": self.tol,
-            "l1": self.l1,
-            "refine": self.refine,
-            "fallback": self.fallback,
-            "n_jobs": effective_n_jobs(self.n_jobs),
-        }
-        ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
-        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
-        settle: Settler = prefer_less
-        if prepared.neighbours is not None:  # what is only measured is not certified
-            learn = partial(measure_jointly, l2=ridge, **ways)
-            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
-        return fit_policy(
-            prepared,
-            self._settings(),
-            learn,
-            settle=settle if self.fallback else as_learned,
-            rehearse=partial(rehearse_jointly, l2=ridge, **ways),
-        )

@@ -13,22 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
+from sensortree.learning.worth import referral_may_pay
 from sensortree.leaves.compiling import compile_transformer
-from sensortree.leaves.fitting import accepts_nan, resolve_classifier
-from sensortree.leaves.rows import (
-    FOLDS,
-    TrainingRows,
-    assign_folds,
+from sensortree.leaves.fitting import accepts_nan
+from sensortree.leaves.folds import (
     folds_of_splits,
     frequent_readings,
     order_of_rows,
 )
+from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
+from sensortree.leaves.task import CLASSES
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.reader import (
     Kinds,
@@ -38,6 +37,7 @@ from sensortree.sensors.reader import (
     float_table,
     read_prices,
 )
+from sensortree.sensors.referral import resolve_referral
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
@@ -57,17 +57,19 @@ def read_rows(
     The estimator is told how many columns X has, and their names, as scikit-learn asks.
     """
     table, sensors, transformers, kinds = _resolve(estimator, settings, X)
-    target = _check_target(estimator, y, table)
+    target = _check_target(estimator, settings, y, table)
     weight = check_sample_weight(
         sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
     )
     rows = np.flatnonzero(weight > 0)  # those that count
     labels, weight = target[rows], weight[rows]
-    classes, codes = _encode(labels)
+    classes, codes = settings.task.encode(labels)
     loss = settings.losses(classes, codes, weight)
     weighted = sample_weight is not None
-    takes_nan = accepts_nan(resolve_classifier(settings.classifier))
+    takes_nan = accepts_nan(settings.leaf(settings.classifier))
     sensors, paid = _with_prices(sensors, table, prices, rows, weight)
+    referral = resolve_referral(settings.refer_cost, classes, sensors)
+    person = None if referral is None else referral.costs(table, len(classes))[rows]
     reader, blocks = fit_reader(
         sensors,
         {name: clone(transformer) for name, transformer in transformers.items()},
@@ -82,13 +84,15 @@ def read_rows(
     )
     plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
     reader = replace(reader, transformers=plain)
-    fold = _split(settings.cv, table, target, rows)
+    fold = _split(settings, table, target, rows)
     # Rows are sorted by their columns as these stand in X, so that the order in which
     # sensors are declared does not decide which rows are held out together.
     in_X = sorted(range(len(sensors)), key=lambda sensor: min(sensors.columns[sensor]))
     read = [blocks[sensor] for sensor in in_X]
     varying = [sensor for sensor in in_X if sensor in sensors.varying]
     own = np.empty((len(rows), 0)) if paid is None else paid[:, varying]
+    if person is not None:
+        own = np.hstack([own, person[:, :1]])
     columns = (column for block in [*read, own] for column in block.T)
     order = order_of_rows(chain(columns, [codes, fold, weight]), len(rows))
     blocks = [block[order] for block in blocks]
@@ -96,7 +100,7 @@ def read_rows(
     readings = np.hstack(blocks)
     n_folds = int(settings.cv) if isinstance(settings.cv, Integral) else FOLDS
     if isinstance(settings.cv, Integral):
-        fold = assign_folds(readings, codes, n_folds, classes)
+        fold = settings.task.folds(readings, codes, n_folds, classes)
     return TrainingRows(
         reader,
         blocks,
@@ -110,6 +114,10 @@ def read_rows(
         rows[order],
         frequent_readings(readings, codes, n_folds),
         _name_of(y),
+        referral,
+        None if person is None else person[order],
+        person is not None and referral_may_pay(person, loss, len(classes)),
+        settings.task,
     )
 
 
@@ -119,22 +127,26 @@ def _name_of(y: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _split(cv: Any, table: Table, y: NDArray[Any], rows: Rows) -> Rows:
+def _split(settings: Settings, table: Table, y: NDArray[Any], rows: Rows) -> Rows:
     """Fold of each row by the user's splitter; -1 where there is none.
 
     A splitter is shown the rows that count, and no others.
     """
+    cv = settings.cv
     if cv is None or isinstance(cv, Integral):
         return np.full(len(rows), -1)
     data, codes = rows_of(table.data, rows), y[rows]
-    splits = check_cv(cv, codes, classifier=True).split(data, codes)
+    classifies = settings.task is CLASSES
+    splits = check_cv(cv, codes, classifier=classifies).split(data, codes)
     if hasattr(cv, "split"):  # it has seen these rows; given pairs speak of all
         splits = ((rows[train], rows[test]) for train, test in splits)
     return folds_of_splits(splits, len(y), rows)
 
 
-def _check_target(estimator: Any, y: Any, table: Table) -> NDArray[Any]:
-    """Give y as one class per row."""
+def _check_target(
+    estimator: Any, settings: Settings, y: Any, table: Table
+) -> NDArray[Any]:
+    """Give y as one class, or number, per row."""
     if y is None:
         raise DataError(
             f"requires y to be passed, but the target y is None; "
@@ -143,8 +155,7 @@ def _check_target(estimator: Any, y: Any, table: Table) -> NDArray[Any]:
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_consistent_length(table.data, y)
-    check_classification_targets(y)
-    return np.asarray(y)
+    return settings.task.check(np.asarray(y))
 
 
 def _resolve(
@@ -204,14 +215,3 @@ def _with_prices(
     mean = np.average(paid, axis=0, weights=weight)
     costs = np.where([t.varies for t in sensors.terms], mean, sensors.costs)
     return replace(sensors, costs=costs), paid
-
-
-def _encode(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Give the classes, and y as positions among them."""
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise DataError(
-            f"y has one class only, {classes.tolist()[0]!r}; a classifier needs rows of "
-            f"at least two classes (with a weight above 0)."
-        )
-    return classes, codes

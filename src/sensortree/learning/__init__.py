@@ -14,6 +14,7 @@
     sizing       cut a tree back to the decisions that pay there
     calibrating  leaves put right on the examples that reach them
     detours      trees for examples that a missing sensor holds up
+    static       the same sensors for every example, chosen greedily
     baselines    what the policy is compared with: everything, nothing, a fixed set
     fit          choose, pose, learn, assemble: rows → policy
     worth        what a sensor can be worth at most, and which cost more

@@ -7,8 +7,9 @@ leaves of few rows the screen's word is final.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.learning.trimming import trim
 from sensortree.learning.validated import Rehearsed, per_observation, rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.fitting import is_linear
 from sensortree.sensors.market import Market
 from sensortree.structure import (
     cascade_tree,
@@ -27,6 +29,7 @@ from sensortree.structure import (
     prune,
 )
 from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.branching import Breadth
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import (
     StructureSearch,
@@ -37,25 +40,29 @@ from sensortree.tree.tree import Node, SensorTree
 from sensortree.types import Array, Rows
 
 # Searches whose trees are compared; an exhaustive tree is too, up to this many leaves.
-# Where no screen is fair, none can order a chain either.
+# Where no screen is fair, none can order a chain either. Where sensors are too many for
+# a chain of all and rows few, an order by another kind of classifier is soon compared too.
 CANDIDATES = ("chain", "grown", "branched")
 UNSCREENED = ("backward", "grown", "branched")
+FEW_ROWS = 2_000
 EXHAUSTIVE = 16
 # Trees that are larger than most data can pay for.
 TRIMMED = ("branched", "exhaustive")
-# Standard errors by which a tree must be better, and by which the screen's word is taken.
-CLEARLY, VERY_CLEARLY = 1.0, 5.0
+# Standard errors by which a tree must be better, and by which the screen's word is taken;
+# those up to which a chain may yet win if it is searched for with its own classifiers.
+CLEARLY, VERY_CLEARLY, CLOSE = 1.0, 5.0, 2.0
 # Standard errors by which the screen must find a decision to lower the risk: what it finds
 # to do little harm is for the classifiers to judge.
 HARMFUL = -0.5
 # Folds that are held out to see whether a tree is worth growing.
 GLANCES = 2
-# Share of the worth of a vertex that each branch of a narrow tree must add; its leaves at
-# most, where it is compared with a wide one.
-NARROW, SMALL = 0.05, 16
+# What each branch must add in a narrow tree, and its leaves at most, where it is compared
+# with a wide one; the same in wider trees than that, each compared if the last was better.
+NARROW, SMALL = Breadth(4.0, share=0.05), 16
+WIDER = (Breadth(2.0), Breadth(1.0))
 # Parts of the prices at which trees are grown where hardly anything is bought at them, and
 # leaves that are hardly any.
-CHEAPER, HARDLY_ANY = (0.5, 0.25), 2
+CHEAPER, HARDLY_ANY = (0.75, 0.5, 0.25), 2
 
 Found = dict[str, tuple[SensorTree, StructureReport]]
 
@@ -91,19 +98,18 @@ def best_of_searches(
         expected = frozenset()
         found = searched(first, prepared, settings, learn, root, expected)
     if glances and quick is not None and not prepared.progress.stopped:
-        found = promising(found, quick, prepared, settings, learn)
-        if "chain" in found:
+        found, behind = promising(found, quick, prepared, settings, learn)
+        if behind.get("chain", np.inf) <= CLOSE:
             found["chain"] = run_search(search, "chain", settings.cost_weight, root)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
     if not subsets.screens and quick is not None and not prepared.progress.stopped:
         screened = {name: pair for name, pair in found.items() if name != "backward"}
         unscreened = {name: pair for name, pair in found.items() if name == "backward"}
+        left, _ = promising(screened, quick, prepared, settings, learn)
         found = unscreened | {
             name: (without_unreached(tree, quick, settings, learn), report)
-            for name, (tree, report) in promising(
-                screened, quick, prepared, settings, learn
-            ).items()
+            for name, (tree, report) in left.items()
         }
     rehearsed: dict[str, Rehearsed] = {}
     judged = judges(prepared)
@@ -117,7 +123,8 @@ def best_of_searches(
     if not rehearsed:  # no time to compare
         return Chosen(*found[next(iter(found))])
     winner, validated = least_validated(
-        {name: judged_risks(each, learn) for name, each in rehearsed.items()}
+        {name: judged_risks(each, learn) for name, each in rehearsed.items()},
+        TRIMMED if masked else (*TRIMMED, "backward"),
     )
     if winners:
         winners.add(settings.cost_weight, winner)
@@ -165,7 +172,11 @@ def searched(
     if every is not None and not validates:
         return {"exhaustive": (every, report_of_built("exhaustive", every, sensors))}
     # The exhaustive tree has all chains within it, and all that grow from its root.
-    names = CANDIDATES if search.subsets.screens else UNSCREENED
+    names: tuple[str, ...] = CANDIDATES if search.subsets.screens else UNSCREENED
+    few = len(search.subsets.data.distinct()[0]) <= FEW_ROWS
+    many = len(sensors) > search.most_leaves("chain")
+    if validates and few and many and is_linear(search.subsets.leaves.classifier):
+        names = (*names, "backward")
     for name in names if every is None else ("branched",):
         if not wanted(name) or (name == "branched" and not validates):
             continue
@@ -174,7 +185,7 @@ def searched(
         found[name] = grow(name, search, prepared, settings, learn, root)
     if every is not None and wanted("exhaustive"):
         found["exhaustive"] = every, report_of_built("exhaustive", every, sensors)
-    if wanted("cascade") and len(sensors) <= search.most_leaves("chain"):
+    if wanted("cascade") and not many:
         cheap = cheap_root(settings, market)
         cascade = cascade_tree(cheapest_order(market, cheap), cheap)
         found["cascade"] = cascade, report_of_built("cascade", cascade, sensors)
@@ -204,44 +215,73 @@ def grow(
     learn: Learner,
     root: Subset | None,
 ) -> tuple[SensorTree, StructureReport]:
-    """Run a search; one that branches as widely as pays, and while the risk falls.
+    """Run a search; one that branches at a price that shows what pays in the end.
 
-    A tree of many branches must be better than a small one of few. If hardly anything is
-    bought, trees are grown as if prices were lower: they are judged at the prices there
-    are.
+    If hardly anything is bought, trees are grown as if prices were lower: they are judged
+    at the prices there are.
     """
     weight = settings.cost_weight
     if name != "branched":
         return run_search(search, name, weight, root)
-    sized = Sized(prepared, settings, learn)
-    narrow = replace(search, share=NARROW)
-    few = min(SMALL, search.most_leaves(name))
 
-    @cache
-    def to_beat() -> float:
-        small, _ = run_search(replace(narrow, n_leaves=few), name, weight, root)
-        return sized.risk(small)
+    def at_price(part: float) -> tuple[float, tuple[SensorTree, StructureReport]]:
+        return as_wide_as_pays(search, part * weight, prepared, settings, learn, root)
 
-    def goes_on(tree: SensorTree) -> bool:
-        too_wide = tree.n_leaves >= few and branches(tree)
-        return sized.falls(tree) and not (too_wide and sized.last > to_beat())
-
-    grown = run_search(replace(search, goes_on=goes_on), name, weight, root)
-    least = sized.risk(grown[0])
-    if branches(grown[0]) and not prepared.progress.stopped and least > to_beat():
-        sized = Sized(prepared, settings, learn)
-        grown = run_search(replace(narrow, goes_on=sized.falls), name, weight, root)
-        least = sized.risk(grown[0])
-    # What pays only after several purchases is not seen one purchase ahead.
+    least, grown = at_price(1.0)
+    # What pays only after many purchases is not seen two purchases ahead.
     for part in CHEAPER:
         if grown[0].n_leaves > HARDLY_ANY or prepared.progress.stopped:
             break
-        sized = Sized(prepared, settings, learn)
-        search = replace(search, goes_on=sized.falls)
-        found = run_search(search, name, part * weight, root)
-        if (risk := sized.risk(found[0])) < least:
-            grown, least = found, risk
+        risk, found = at_price(part)
+        if risk < least:
+            least, grown = risk, found
     return grown
+
+
+def as_wide_as_pays(
+    search: StructureSearch,
+    price: float,
+    prepared: Prepared,
+    settings: Settings,
+    learn: Learner,
+    root: Subset | None,
+) -> tuple[float, tuple[SensorTree, StructureReport]]:
+    """Grow a tree that branches while its risk on held-out rows falls; and that risk.
+
+    A tree of many branches must be better than a small one of few; if it is, one of more
+    branches is grown, and so on.
+    """
+    few = min(SMALL, search.most_leaves("branched"))
+
+    @cache
+    def to_beat() -> float:
+        small = replace(search, breadth=NARROW, n_leaves=few)
+        tree, _ = run_search(small, "branched", price, root)
+        return Sized(prepared, settings, learn).risk(tree)
+
+    def grown_by(
+        breadth: Breadth, goes_on: Callable[[Sized, SensorTree], bool]
+    ) -> tuple[float, tuple[SensorTree, StructureReport]]:
+        sized = Sized(prepared, settings, learn)
+        asked = replace(search, breadth=breadth, goes_on=partial(goes_on, sized))
+        found = run_search(asked, "branched", price, root)
+        return sized.risk(found[0]), found
+
+    def beats_narrow(sized: Sized, tree: SensorTree) -> bool:
+        too_wide = tree.n_leaves >= few and branches(tree)
+        return sized.falls(tree) and not (too_wide and sized.last > to_beat())
+
+    least, grown = grown_by(search.breadth, beats_narrow)
+    if not branches(grown[0]) or prepared.progress.stopped:
+        return least, grown
+    if least > to_beat():
+        return grown_by(NARROW, Sized.falls)
+    for breadth in WIDER:
+        risk, found = grown_by(breadth, Sized.falls)
+        if risk >= least or prepared.progress.stopped:
+            break
+        least, grown = risk, found
+    return least, grown
 
 
 @dataclass(eq=False)
@@ -291,8 +331,11 @@ def promising(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
-) -> Found:
-    """Candidates that the screen does not find very clearly worse than the best."""
+) -> tuple[Found, dict[str, float]]:
+    """Candidates that the screen does not find very clearly worse than the best.
+
+    Also by how many standard errors they are.
+    """
     rehearsed: dict[str, Rehearsed] = {}
     with prepared.progress.watch.stage("comparing candidates"):
         for name, (tree, _) in found.items():
@@ -300,11 +343,13 @@ def promising(
             rehearsed[name] = trim(each, HARMFUL) if name in TRIMMED else each
     risks = {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     best = min(risks, key=lambda name: float(risks[name].mean()))
-    return {
+    behind = {name: standard_errors(risks[name] - risks[best]) for name in found}
+    left = {
         name: (rehearsed[name].posed.problem.tree, found[name][1])
         for name in found
-        if standard_errors(risks[name] - risks[best]) <= VERY_CLEARLY
+        if behind[name] <= VERY_CLEARLY
     }
+    return left, behind
 
 
 def standard_errors(lead: Array) -> float:
@@ -335,16 +380,20 @@ def trimmed_branches(
     return Chosen(kept.posed.problem.tree, report, kept if own else None)
 
 
-def least_validated(risks: dict[str, Array]) -> tuple[str, dict[str, float]]:
+def least_validated(
+    risks: dict[str, Array], doubted: tuple[str, ...] = TRIMMED
+) -> tuple[str, dict[str, float]]:
     """The candidate of the least mean risk, and all of their means.
 
-    What was trimmed on the same rows looks better than it is: it must be clearly better
-    than what was not. So must all be than an order that was not learned, "cascade".
+    What was trimmed on the same rows looks better than it is, and an order that another
+    kind of classifier found is one more chance to look good: what is doubted must be
+    clearly better than what is not. So must all be than an order that was not learned,
+    "cascade".
     """
     validated = {name: float(risk.mean()) for name, risk in risks.items()}
     winner = min(validated, key=validated.__getitem__)
-    learned = [name for name in risks if name not in (*TRIMMED, "cascade")]
-    for rivals in (learned if winner in TRIMMED else [], ["cascade"]):
+    learned = [name for name in risks if name not in (*doubted, "cascade")]
+    for rivals in (learned if winner in doubted else [], ["cascade"]):
         among = [name for name in rivals if name in risks]
         if among:
             rival = min(among, key=validated.__getitem__)

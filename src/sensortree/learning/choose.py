@@ -69,6 +69,11 @@ def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
     given = isinstance(settings.structure, SensorTree)
     tree = settings.structure if given else SensorTree.from_dict(settings.structure)
     check_tree_fits(tree, sensors)
+    if settings.refer_cost is None and any(leaf.refers for leaf in tree.leaves):
+        raise ParameterError(
+            "the structure given has a leaf that refers, but nothing says what a person "
+            "costs; give refer_cost, or leave 'refers' out."
+        )
     if settings.root_sensors != "auto":
         raise ParameterError(
             "root_sensors is for trees that are built; the structure given is a tree, "
@@ -113,7 +118,7 @@ def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> C
     market = leaves.data.market(settings.max_cost)
     named = named_root(settings, market)
     root = None if named is None else frozenset(map(sensors.index, named))
-    worth_most = leaves.data.loss.largest
+    worth_most = leaves.data.largest_loss
     if named is None and cost_weight * market.least_price() >= worth_most:
         return Chosen(*only_leaf(settings.structure, market))
     if settings.structure == "auto":
@@ -127,9 +132,10 @@ def most_steps(settings: Settings, n_sensors: int) -> int:
     """Steps that choosing a tree may tell of."""
     if not settings.learns_structure:
         return 0
-    searches = CANDIDATES if settings.structure == "auto" else (settings.structure,)
+    every = (*CANDIDATES, "backward")
+    searches = every if settings.structure == "auto" else (settings.structure,)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
-    compared = len(CANDIDATES) + 2 if settings.structure == "auto" else 0
+    compared = len(every) + 2 if settings.structure == "auto" else 0
     return own + compared + settings.improve * NEIGHBOURS
 
 

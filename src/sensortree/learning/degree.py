@@ -14,8 +14,7 @@ import numpy as np
 
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.engine import LogisticEngine
-from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.fitting import engine_of
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import TextProgress
 from sensortree.structure.algorithm1 import Subset
@@ -29,7 +28,6 @@ ROWS, LEAVES = 2_000, 8
 # Share of the largest loss that a purchase of mean price costs at most, so that some are
 # made whatever the cost weight.
 LITTLE = 0.01
-LEAST = float(np.finfo(np.float32).eps)
 # Standard errors by which products must lower the loss, by classifiers or by the screen.
 CLEARLY, VERY_CLEARLY = 1.0, 2.0
 
@@ -50,20 +48,25 @@ def lead_of_products(
         return None
     n_rows = min(len(rows.y), ROWS)
     some = rows.take(np.linspace(0, len(rows.y) - 1, n_rows).astype(np.intp))
-    leaves = LeafClassifiers(some, QuadraticLogisticRegression(), settings.n_jobs)
+    quadratic = settings.leaf(rows.task.kinds[1])
+    leaves = LeafClassifiers(some, quadratic, settings.n_jobs)
     search = open_search(leaves, LEAVES, None, settings.max_cost, TextProgress(False))
     market = search.subsets.market
     price = float(np.mean(market.discounted()))
     weight = settings.cost_weight
     if price > 0:
-        weight = min(weight, LITTLE * some.loss.largest / price)
+        weight = min(weight, LITTLE * some.loss.stake / price)
     shop = search.shop(weight)
     named = named_root(settings, market)
     start = search.subsets.numbered(market.free() if named is None else named)
     root, _ = grow_branches(shop, LEAVES, start)
     few = len(rows.y) <= ROWS and bool((rows.fold >= 0).any())
     named_subset = search.subsets.named
-    found = judged_leads(shop, root, some, named_subset) if few else leads(shop, root)
+    found = (
+        judged_leads(shop, root, some, named_subset, settings)
+        if few
+        else leads(shop, root)
+    )
     lead = shop.weight * found
     error = float(np.linalg.norm(lead - lead.mean()))
     asked = CLEARLY if few else VERY_CLEARLY
@@ -84,8 +87,9 @@ def judged_leads(
     root: Vertex,
     rows: TrainingRows,
     named: Callable[[Subset], frozenset[str]],
+    settings: Settings,
 ) -> Array:
-    """Log-loss that products spare each row where it stops, (n_rows,), by classifiers.
+    """Loss that products spare each row where it stops, (n_rows,), by leaves of both kinds.
 
     Least squares does not see a class that lies between two others; logistic regression
     does, and where rows are few it can be asked.
@@ -93,13 +97,16 @@ def judged_leads(
     found = np.zeros(len(shop.weight))
     first, _ = rows.distinct()
     weight = rows.weight if rows.weighted else None
-    task = rows.y, len(rows.classes), weight, rows.fold
-    engines = [LogisticEngine(*task, degree=degree) for degree in (1, 2)]
+    known = rows.y, rows.n_outputs, weight, rows.fold
+    kinds = [settings.leaf(kind) for kind in rows.task.kinds[:2]]
+    engines = [engine_of(kind, *known) for kind in kinds]
     for subset, stopping in stops(root):
         at = first[stopping]
         X = rows.features(named(subset))
-        likely = [engine.judge(X)[0][at, rows.y[at]] for engine in engines]
-        linear, quadratic = (-np.log(np.maximum(p, LEAST)) for p in likely)
+        said = [engine.judge(X)[0][at] for engine in engines if engine is not None]
+        linear, quadratic = (
+            rows.task.compared(each, rows.y[at], rows.loss) for each in said
+        )
         found[stopping] = linear - quadratic
     return found
 

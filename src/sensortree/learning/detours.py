@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,12 @@ from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
-from sensortree.policy.flow import measure_flow
 from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
 from sensortree.program.routing import RoutingProblem
 from sensortree.sensors.market import within
-from sensortree.structure import prune
+from sensortree.structure import prune, with_exits
 from sensortree.structure.search import run_search
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -128,7 +128,7 @@ class HeldUp:
         """How much each counts."""
         return self.travellers.data.distinct()[1][self.rows]
 
-    def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[np.intp]:
+    def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[Any]:
         """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
         self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
         return answers(vertices, self.travellers.leaves)[self.examples]
@@ -270,7 +270,8 @@ def outage_without(turned: HeldUp) -> Outage:
     reachable = np.broadcast_to(reachable, more.shape)
     if policy.max_cost is not None:
         reachable = reachable & within(spent + more, policy.max_cost)
-    risk = turned.losses([Leaf(frozenset())])[:, 0]  # of who turns at the start
+    start = Leaf(frozenset(), refers=False)
+    risk = turned.losses([start])[:, 0]  # of who turns at the start
     for node in np.unique(turned.node[turned.node != START]):
         here = np.flatnonzero(turned.node == node)
         best = best_place(policy, int(node), more[here], reachable[here])
@@ -302,7 +303,7 @@ def work_on(subsets: Iterable[frozenset[str]], leaves: LeafClassifiers) -> float
     for subset in subsets:
         columns = sum(map(width.__getitem__, subset))
         total += columns * (columns + 3) // 2
-    n_outputs = len(data.classes) if len(data.classes) > 2 else 1
+    n_outputs = data.task.n_trees(len(data.classes))
     return float(total * n_outputs * len(data.y))
 
 
@@ -391,14 +392,15 @@ def trees_without(
             progress=prepared.progress.part(),
         )
         root = frozenset(map(sensors.index, top.sensors - gone))
-        yield run_search(search, "chain", settings.cost_weight, root)[0]
+        chain = run_search(search, "chain", settings.cost_weight, root)[0]
+        yield with_exits(chain) if prepared.leaves.data.may_refer else chain
 
 
 def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
     """A vertex without some sensors; a decision between the same ways is none."""
     known = vertex.sensors - gone
     if isinstance(vertex, Leaf):
-        return Leaf(known)
+        return Leaf(known, vertex.refers)
     sides = reduced(vertex.negative, gone), reduced(vertex.positive, gone)
     if sides[0] == sides[1]:
         return sides[0]
@@ -464,13 +466,11 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
     margins = problem.margins(coef)
     visits = np.bincount(problem.tree.route(margins), minlength=problem.tree.n_leaves)
     tree, nodes = prune(problem.tree, visits)
-    flow = measure_flow(
+    flow = data.task.flow(
         tree,
         margins[:, nodes],
-        turned.answers(tree.leaves),
-        turned.answers(tree.nodes),
-        turned.losses(tree.leaves),
-        turned.losses(tree.nodes),
+        (turned.answers(tree.leaves), turned.answers(tree.nodes)),
+        (turned.losses(tree.leaves), turned.losses(tree.nodes)),
         data.y[turned.examples],
         len(data.classes),
         problem.weight,

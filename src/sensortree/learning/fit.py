@@ -23,15 +23,15 @@ from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
-from sensortree.structure import prune
+from sensortree.structure import prune, with_exits
 from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.types import Rows
 
 Chooser = Callable[[Prepared, Settings, Learner], Chosen]
 Settler = Callable[
@@ -100,6 +100,9 @@ def fit_policy(
         chosen = choose(prepared, settings, rehearse)
     progress.expect(left=2)
     tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
+    # Searches know of no person: beside one, a purchase often pays only with others.
+    if leaves.data.may_refer:
+        tree, rehearsed = with_exits(tree), None
     with watch.stage("decisions"):
         posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
         progress.step("leaf classifiers")
@@ -112,6 +115,8 @@ def fit_policy(
             posed, learned = without_unreached_leaves(posed, learned)
             left = posed.problem.tree.n_leaves
             report = replace(report, pruned=tree.n_leaves - left)
+        elif leaves.data.may_refer:
+            posed, learned = without_unreached_exits(posed, learned)
         calibrated = None
         if settings.calibrate_leaves:
             calibrated = calibrate_leaves(leaves, posed, learned)
@@ -174,14 +179,28 @@ def counted(learn: Learner, watch: Stopwatch) -> Learner:
 
 def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
     """Take leaves out that no training example reaches, and nodes with one way left."""
+    return with_leaves(posed, learned, visits_of(posed, learned))
+
+
+def without_unreached_exits(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
+    """Take exits out that no training example reaches; a user's own leaves stay."""
+    own = [not leaf.refers for leaf in posed.problem.tree.leaves]
+    return with_leaves(posed, learned, visits_of(posed, learned) + own)
+
+
+def visits_of(posed: Posed, learned: Learned) -> Rows:
+    """How many distinct training examples reach each leaf, (n_leaves,)."""
     problem = posed.problem
-    tree = problem.tree
-    visits = np.bincount(
-        tree.route(problem.margins(learned.coef)), minlength=tree.n_leaves
-    )
-    pruned, nodes = prune(tree, visits)
+    leaf = problem.tree.route(problem.margins(learned.coef))
+    return np.bincount(leaf, minlength=problem.tree.n_leaves)
+
+
+def with_leaves(posed: Posed, learned: Learned, visits: Rows) -> tuple[Posed, Learned]:
+    """Keep the leaves that are visited, and the nodes that are left between them."""
+    problem = posed.problem
+    pruned, nodes = prune(problem.tree, visits)
     evidence = dict(learned.evidence)
-    if evidence.get("fallback_leaf") is not None:
+    if evidence.get("fallback_leaf") is not None and not len(nodes):
         evidence["fallback_leaf"] = 0  # the only leaf that is left
     return (
         Posed(
@@ -210,14 +229,14 @@ def assemble(
     if calibrated is not None and calibrated.leaves is not None:
         said, y = calibrated.judged, data.y[rows]
         leaf_answers = np.stack([data.loss.answer(p) for p in said], axis=1)
-        leaf_losses = np.stack([data.loss.judge(y, p) for p in said], axis=1)
-    flow = measure_flow(
+        answered = np.stack([data.loss.judge(y, p) for p in said], axis=1)
+        refers = np.array([bool(leaf.refers) for leaf in tree.leaves])
+        leaf_losses = np.where(refers, leaf_losses, answered)
+    flow = data.task.flow(
         tree,
         posed.problem.margins(learned.coef),
-        leaf_answers,
-        answers(tree.nodes, leaves)[rows],
-        leaf_losses,
-        losses(tree.nodes, leaves)[rows],
+        (leaf_answers, answers(tree.nodes, leaves)[rows]),
+        (leaf_losses, losses(tree.nodes, leaves)[rows]),
         data.y[rows],
         len(data.classes),
         weight,
@@ -236,6 +255,7 @@ def assemble(
         None if settings.max_cost is None else float(settings.max_cost),
         calibration=None if calibrated is None else calibrated.leaves,
         baselines=fit_baselines(leaves, settings, classifiers),
+        referral=data.referral,
     )
 
 

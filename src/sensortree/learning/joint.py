@@ -171,7 +171,7 @@ def prefer_less(
     compared.
     """
     rehearsed = rehearsed or rehearse_posed(posed, leaves, learn)
-    compared = compare_with_less(rehearsed, leaves, settings)
+    compared = compare_with_less(rehearsed, leaves, settings, learn)
     if compared is None:
         return posed, learned
     report: DecisionReport = replace(
@@ -180,7 +180,8 @@ def prefer_less(
     coef, leaf = learned.coef, learned.evidence["fallback_leaf"]
     if compared.kept == "nothing":
         posed = pose(nothing_bought(leaves, settings), leaves, settings)
-        coef, leaf = [], 0
+        coef = learn(posed.problem, posed.observed).coef
+        leaf = 0
         risk = {**report.risk, "nothing": posed.observed.risk(coef)}
         report = replace(report, kept="nothing", risk=risk)
     elif compared.kept == "one leaf":
@@ -189,6 +190,9 @@ def prefer_less(
         report = replace(report, kept="one leaf")
     if leaf is not None:
         stops = tuple(sorted(posed.problem.tree.leaves[leaf].sensors))
+        tree = posed.problem.tree
+        ends = np.unique(tree.route(posed.problem.margins(coef)))
+        leaf = int(ends[0]) if len(ends) == 1 else None  # else some are handed over
         own = posed.problem.risk(coef)
         report = replace(report, fallback_sensors=stops, learned_risk=own)
     evidence = {"fallback_leaf": leaf, "decision_report": report}

@@ -19,25 +19,19 @@ import numpy as np
 from sensortree.learning.degree import lead_of_products
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
-    TREE_LEAVES,
+    SIZES,
     BoostedEngine,
+    BoostedTrees,
     boosted_numbers,
+    usual_size,
 )
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.engine import TERMS
-from sensortree.leaves.fitting import (
-    CLASSIFIERS,
-    accepts_nan,
-    engine_of,
-    resolve_classifier,
-)
-from sensortree.leaves.rows import FOLDS, TrainingRows, assign_folds
+from sensortree.leaves.fitting import accepts_nan, engine_of
+from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
 
-# From simple to complex.
-KINDS = ("linear", "logistic2", "boosted")
-# Columns of the larger subset, unless one sensor has more.
+# Columns of the larger subset, unless one sensor has more; a category is one.
 WIDE = 32
 # Distinct rows from which boosted leaves are compared.
 ENOUGH_TO_BOOST = 500
@@ -54,7 +48,6 @@ QUADRATIC_WORK = 5e8
 BINS = 16
 # Standard errors by which the more complex must be better.
 CLEARLY = 1.0
-LEAST = float(np.finfo(np.float32).eps)
 
 Subset = frozenset[str]
 
@@ -66,16 +59,19 @@ class LeafReport:
     Attributes
     ----------
     choice : {"linear", "logistic2", "boosted"}
+        Of numbers, "quadratic" in place of "logistic2".
     subsets : list of list of str
         The sensors that the kinds were compared with.
     log_loss : dict of str to list of float
-        Held-out log-loss of each kind with each of them.
+        Held-out log-loss of each kind with each of them, of classes.
     error : dict of str to float
-        Standard error of the difference to the least mean log-loss.
+        Standard error of the difference to the least mean.
     n_rows : int
-        Rows that the log-loss is a mean of.
+        Rows that it is a mean of.
     not_compared : dict of str to str
         Kinds that were left out, and why.
+    loss : dict of str to list of float
+        Held-out loss of each kind with each of the subsets, of numbers.
 
     Examples
     --------
@@ -93,14 +89,18 @@ class LeafReport:
     error: dict[str, float] = field(default_factory=dict)
     n_rows: int = 0
     not_compared: dict[str, str] = field(default_factory=dict)
+    loss: dict[str, list[float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        shown = ", ".join(
-            f"{kind} {np.mean(losses):.4f}" for kind, losses in self.log_loss.items()
-        )
-        said = f"leaf classifier {self.choice!r}"
+        likely = {
+            kind: f"{np.mean(losses):.4f}" for kind, losses in self.log_loss.items()
+        }
+        lost = {kind: f"{np.mean(losses):.4g}" for kind, losses in self.loss.items()}
+        shown = ", ".join(f"{kind} {mean}" for kind, mean in (likely | lost).items())
+        said = f"leaf {'regressor' if lost else 'classifier'} {self.choice!r}"
         if shown:
-            said += f"; log-loss on {self.n_rows} rows held out: {shown}"
+            measure = "loss" if lost else "log-loss"
+            said += f"; {measure} on {self.n_rows} rows held out: {shown}"
         left = "; ".join(f"{kind} {why}" for kind, why in self.not_compared.items())
         return f"{said}\nnot compared: {left}" if left else said
 
@@ -112,15 +112,20 @@ def leaves_of(
 
     What was judged on the way is kept.
     """
-    task = settings.calibration, settings.n_jobs
     if settings.classifier != "auto":
-        return _leaves(rows, settings.classifier, *task, watch), None
+        if settings.classifier == "boosted":
+            with watch.stage("leaf choice"):
+                subsets = compared_subsets(rows, settings.max_cost)
+                sized = sized_trees(settings.leaf("boosted"), rows, subsets)
+                settings = replace(settings, classifier=sized)
+        return _leaves(rows, settings, watch), None
     with watch.stage("leaf choice"):
         judged, report = choose_leaf(rows, settings)
     # What the leaf does not take, the policy refuses.
-    takes_nan = accepts_nan(CLASSIFIERS[report.choice])
+    takes_nan = accepts_nan(settings.leaf(report.choice))
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
-    leaves = _leaves(rows, report.choice, *task, watch)
+    taken = judged.classifier or report.choice
+    leaves = _leaves(rows, replace(settings, classifier=taken), watch)
     if settings.calibration is None:
         leaves.posteriors.update(judged.posteriors)
         leaves.starts.update(judged.starts)
@@ -128,14 +133,9 @@ def leaves_of(
 
 
 def _leaves(
-    rows: TrainingRows,
-    kind: Any,
-    calibration: str | None,
-    n_jobs: int | None,
-    watch: Stopwatch,
+    rows: TrainingRows, settings: Settings, watch: Stopwatch
 ) -> LeafClassifiers:
-    classifier = resolve_classifier(kind, calibration)
-    return LeafClassifiers(rows, classifier, n_jobs, watch=watch)
+    return LeafClassifiers(rows, settings.kept_leaf, settings.n_jobs, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +144,15 @@ class Judged:
 
     Attributes
     ----------
+    classifier : scikit-learn classifier or None
+        Of that kind.
     said : dict of subset to ndarray of shape (n_samples, n_classes)
         Right where a row was judged.
     posteriors, starts : dict by subset
         The same where all rows were, and what it was found with.
     """
 
+    classifier: Any = None
     said: dict[Subset, Array] = field(default_factory=dict)
     posteriors: dict[Subset, Array] = field(default_factory=dict)
     starts: dict[Subset, Any] = field(default_factory=dict)
@@ -161,29 +164,36 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     in_order = rows.sensors.in_order
     named = [list(in_order(subset)) for subset in subsets]
     out = not_compared(rows, subsets, settings)
-    kinds = [kind for kind in KINDS if kind not in out]
-    if {"linear", "logistic2"} <= set(kinds):
+    every = rows.task.kinds
+    kinds = [kind for kind in every if kind not in out]
+    if set(every[:2]) <= set(kinds):
         out |= the_other_degree(rows, settings)
-        kinds = [kind for kind in KINDS if kind not in out]
+        kinds = [kind for kind in every if kind not in out]
     if not subsets or len(kinds) == 1:
         return Judged(), LeafReport(kinds[0], named, not_compared=out)
     fold = rows.fold
     given = bool((fold >= 0).any())
     if not given:  # nothing is held out for the fit, but here it has to be
-        fold = assign_folds(np.hstack(rows.blocks), rows.y, FOLDS, rows.classes)
+        readings = np.hstack(rows.blocks)
+        fold = rows.task.folds(readings, rows.y, FOLDS, rows.classes)
     folds = [int(f) for f in np.unique(fold) if f >= 0]
     if not folds:
-        return Judged(), LeafReport("logistic2", named, not_compared=out)
+        return Judged(), LeafReport(every[1], named, not_compared=out)
     judged = {
-        kind: judge_kind(kind, rows, fold, folds, subsets)
+        kind: judge_kind(settings.leaf(kind), rows, fold, folds, subsets)
         for kind in kinds
         if kind != "boosted"
     }
     if "boosted" in kinds:
-        seen = unexplained(judged, rows, fold, folds[0], subsets)
+        # Of many levels others learn noise. Who then looks at what they leave unexplained
+        # of a level sees the opposite of what its other rows say.
+        sure = has_categories(rows, subsets)
+        seen = np.inf if sure else unexplained(judged, rows, fold, folds[0], subsets)
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
-            judged["boosted"] = judge_kind("boosted", rows, fold, folds, subsets)
+            boosted = settings.leaf("boosted")
+            boosted = sized_trees(boosted, replace(rows, fold=fold), subsets)
+            judged["boosted"] = judge_kind(boosted, rows, fold, folds, subsets)
         else:
             out["boosted"] = (
                 f"finds nothing that others leave unexplained: {seen:.1f} standard errors "
@@ -192,32 +202,60 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     losses = losses_of(judged, rows, fold, folds)
     means = {kind: loss.mean(axis=0) for kind, loss in losses.items()}
     choice, error = simplest_of_the_best(means)
+    measured = {kind: loss.mean(axis=1).tolist() for kind, loss in losses.items()}
     report = LeafReport(
         choice,
         named,
-        {kind: loss.mean(axis=1).tolist() for kind, loss in losses.items()},
+        {} if rows.loss.numbers else measured,
         error,
         len(means[choice]),
         out,
+        measured if rows.loss.numbers else {},
     )
-    return judged[choice] if given else Judged(), report
+    kept = judged[choice]
+    return kept if given else Judged(kept.classifier), report
+
+
+def sized_trees(trees: Any, rows: TrainingRows, subsets: Sequence[Subset]) -> Any:
+    """Boosted trees of the size that suits the rows: of few, the usual; of many, by loss.
+
+    Large trees are right where much can be told; where little can, they learn noise. A
+    part of the rows is held out to see.
+    """
+    usual = usual_size(len(rows.y))
+    held_out = bool(subsets) and bool((rows.fold >= 0).any())
+    if usual != "large" or not held_out or not isinstance(trees, BoostedTrees):
+        return trees
+    weight = rows.weight if rows.weighted else None
+    lost = {}
+    for size in (usual, "small"):
+        engine = BoostedEngine(rows.y, len(rows.classes), weight, rows.fold, size)
+        each = [engine.loss_of_some(rows.coded(subset)).mean() for subset in subsets]
+        lost[size] = float(np.mean(each))
+    return BoostedTrees(min(lost, key=lost.__getitem__))
 
 
 def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
-    """The logistic kind that is not compared, and why; neither if a screen cannot say."""
+    """The degree that is not compared, and why; neither if a screen cannot say."""
     found = lead_of_products(rows, settings)
     if found is None:
         return {}
     lead, asked = found
+    linear, quadratic, _ = rows.task.kinds
     if lead > asked:
         return {
-            "linear": f"tells less where a tree stops: products of readings lower "
+            linear: f"tells less where a tree stops: products of readings lower "
             f"the loss by {lead:.1f} standard errors"
         }
     return {
-        "logistic2": f"tells no more where a tree stops: products of readings lower "
+        quadratic: f"tells no more where a tree stops: products of readings lower "
         f"the loss by {lead:.1f} standard errors, more than {asked:g} is asked for"
     }
+
+
+def has_categories(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
+    """Whether trees would split by sets of levels somewhere."""
+    return any(rows.coded(subset).coding.levels for subset in subsets)
 
 
 def unexplained(
@@ -229,7 +267,8 @@ def unexplained(
 ) -> float:
     """Standard errors by which trees see what the best of some kinds leaves unexplained.
 
-    That is d, by which classes (1 or 0) differ from the posterior; trees that are boosted
+    That is d, by which classes (1 or 0) differ from the posterior, or numbers from what
+    is answered; trees that are boosted
     on the d of other folds say t of those of one fold. The mean of d t is above 0 if they
     have seen something, and below if what they learned was noise.
     """
@@ -240,9 +279,7 @@ def unexplained(
     train, test = first[fold[first] != out], fold[first] == out
     seen = np.zeros(int(test.sum()))
     for subset in subsets:
-        differs = np.eye(len(rows.classes))[rows.y] - best.said[subset]
-        if len(rows.classes) == 2:  # the same twice
-            differs = differs[:, 1:]
+        differs = rows.task.unexplained(best.said[subset], rows)
         X, rest = rows.coded(subset), weight[fold[first] != out]
         new = X.take(first[test])
         said = boosted_numbers(X.take(train), differs[train], rest, new)
@@ -255,16 +292,19 @@ def unexplained(
 def losses_of(
     judged: Mapping[str, Judged], rows: TrainingRows, fold: Rows, folds: Sequence[int]
 ) -> dict[str, Array]:
-    """Log-loss of each kind with each subset on the distinct rows of some folds.
+    """Loss of each kind with each subset on the distinct rows of some folds.
+
+    Of classes the log-loss.
 
     Times the weight of the row, (n_subsets, n_rows).
     """
     first, weight = rows.distinct()
     kept = np.isin(fold[first], folds)
     first, share = first[kept], weight[kept] / weight[kept].mean()
+    y, task, loss = rows.y[first], rows.task, rows.loss
     return {
         kind: share
-        * np.array([_log_loss(said, rows.y, first) for said in each.said.values()])
+        * np.array([task.compared(said[first], y, loss) for said in each.said.values()])
         for kind, each in judged.items()
     }
 
@@ -272,9 +312,10 @@ def losses_of(
 def compared_subsets(rows: TrainingRows, max_cost: float | None) -> list[Subset]:
     """A third of the sensors, and as many as may be bought, the most telling first."""
     market = rows.market(max_cost)
-    told = [information(block, rows.y, rows.weight) for block in rows.blocks]
+    levels = rows.task.levels(rows.y, rows.weight)
+    told = [information(block, levels, rows.weight) for block in rows.blocks]
     width = dict(
-        zip(rows.sensors.names, [b.shape[1] for b in rows.blocks], strict=True)
+        zip(rows.sensors.names, [b.shape[1] for b in rows.coded_blocks], strict=True)
     )
     known = market.free()
     nested = [known] if known else []
@@ -316,17 +357,18 @@ def not_compared(
     """Kinds that cannot be compared, or would take too long, and why."""
     if any(np.isnan(block).any() for block in rows.blocks):
         why = "takes no missing readings, and some are not filled in"
-        return {"linear": why, "logistic2": why}
+        return dict.fromkeys(rows.task.kinds[:2], why)
     out: dict[str, str] = {}
-    n_outputs = 1 if len(rows.classes) == 2 else len(rows.classes)
+    n_outputs = rows.task.n_trees(len(rows.classes))
+    terms = rows.task.most_terms
     weight = float(rows.weight.sum())
     width = max((rows.features(s).shape[1] for s in subsets), default=0)
     n_terms = width * (width + 3) // 2
     work = weight * n_terms * n_outputs
-    if n_terms > TERMS or work > QUADRATIC_WORK:
-        out["logistic2"] = (
+    if n_terms > terms or work > QUADRATIC_WORK:
+        out[rows.task.kinds[1]] = (
             f"has {n_terms} terms for {width} columns, {work:.1e} for all rows and "
-            f"classes; {QUADRATIC_WORK:.0e} is the most, and {TERMS} terms"
+            f"classes; {QUADRATIC_WORK:.0e} is the most, and {terms} terms"
         )
     work = boosted_work(rows, settings.n_leaves)
     n_distinct = len(rows.distinct()[0])
@@ -336,7 +378,7 @@ def not_compared(
         )
     elif work > BOOSTED_WORK:
         out["boosted"] = (
-            f"would look at about {work:.1e} readings for {len(rows.classes)} classes; "
+            f"would look at about {work:.1e} readings for {n_outputs} outputs; "
             f"{BOOSTED_WORK:.0e} is the most"
         )
     return out
@@ -345,7 +387,7 @@ def not_compared(
 def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     """Readings that trees look at in a fit with boosted leaves, counted roughly."""
     n_leaves = SUBSETS if isinstance(n_leaves, str) else n_leaves
-    n_outputs = 1 if len(rows.classes) == 2 else len(rows.classes)
+    n_outputs = rows.task.n_trees(len(rows.classes))
     n_sensors, weight = len(rows.blocks), float(rows.weight.sum())
     n_subsets = min(2**n_sensors - 1, n_leaves)
     n_folds = len(np.unique(rows.fold[rows.fold >= 0]))
@@ -353,7 +395,7 @@ def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
     width = share * sum(block.shape[1] for block in rows.coded_blocks)
-    return float(n_trees * (LEAF * TREE_LEAVES + weight * width))
+    return float(n_trees * (LEAF * SIZES["medium"].leaves + weight * width))
 
 
 def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]:
@@ -363,7 +405,7 @@ def boosted_folds(rows: TrainingRows, fold: Rows, folds: list[int]) -> list[int]
 
 
 def judge_kind(
-    kind: str,
+    classifier: Any,
     rows: TrainingRows,
     fold: Rows,
     folds: list[int],
@@ -371,9 +413,9 @@ def judge_kind(
 ) -> Judged:
     """Judge one kind of leaf with some subsets, on some folds at least."""
     weight = rows.weight if rows.weighted else None
-    engine = engine_of(CLASSIFIERS[kind], rows.y, len(rows.classes), weight, fold)
+    engine = engine_of(classifier, rows.y, rows.n_outputs, weight, fold)
     assert engine is not None  # every kind has one
-    found = Judged()
+    found = Judged(classifier)
     for subset in subsets:
         if isinstance(engine, BoostedEngine):
             X = rows.coded(subset)
@@ -398,8 +440,3 @@ def simplest_of_the_best(losses: dict[str, Array]) -> tuple[str, dict[str, float
     }
     good = [kind for kind in mean if mean[kind] - mean[best] <= CLEARLY * error[kind]]
     return good[0], error
-
-
-def _log_loss(said: Array, y: Rows, rows: Rows) -> Array:
-    """Log-loss of some rows, (n_rows,)."""
-    return np.asarray(-np.log(np.maximum(said[rows, y[rows]], LEAST)))

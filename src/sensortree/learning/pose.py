@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,13 @@ from sklearn.base import clone
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
-from sensortree.leaves.fitting import trusted_posterior
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import (
-    PARTS,
     DecisionFeatures,
     Part,
     Posterior,
+    Predicted,
     Raw,
     Transformed,
     feature_columns,
@@ -108,10 +108,9 @@ def leaf_risks(
     risk = observed
     if settings.errors == "smoothed" and (data.fold >= 0).any():
         believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
-        belief = trusted_posterior(believed, data.y, data.weight)
+        belief = data.task.trusted(believed, data)
         if belief is not None:
-            predicted = [leaves.posteriors[leaf.sensors] for leaf in tree.leaves]
-            each = [data.loss.expect(belief, posterior) for posterior in predicted]
+            each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
             expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
             risk = 0.5 * (observed + expected)
     # No decision may lead where an example cannot pay.
@@ -129,23 +128,53 @@ def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
     return np.asarray(np.broadcast_to(costs, (len(rows), tree.n_leaves)))
 
 
+def costs_of_persons(tree: SensorTree, leaves: LeafClassifiers) -> Array:
+    """What handing over costs at each leaf, of distinct rows; 0 where one is answered."""
+    data = leaves.data
+    rows, _ = data.distinct()
+    costs = np.zeros((len(rows), tree.n_leaves))
+    for k, leaf in enumerate(tree.leaves):
+        if leaf.refers:
+            costs[:, k] = data.handed_over()[rows]
+    return costs
+
+
 def worst_risk(data: TrainingRows, settings: Settings) -> float:
     """R_max: everything bought at the highest prices, and the worst answer."""
     costs = data.sensors.costs if data.prices is None else data.prices
     highest = float(np.max(costs.sum(axis=-1)))
-    return max_risk(highest, settings.cost_weight, data.loss.largest)
+    return max_risk(highest, settings.cost_weight, data.largest_loss)
 
 
 def losses(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> Array:
-    """What predictions at each vertex lose, out of fold, (n_samples, n_vertices)."""
+    """What stopping at each vertex loses, out of fold, (n_samples, n_vertices).
+
+    By what is predicted there; at a leaf that refers, what a person costs.
+    """
     data = leaves.data
-    lost = [data.loss.judge(data.y, leaves.posteriors[v.sensors]) for v in vertices]
-    return np.stack(lost, axis=1) if lost else np.empty((len(data.y), 0))
+
+    def lost(vertex: Leaf | Node) -> Array:
+        if isinstance(vertex, Leaf) and vertex.refers:
+            return data.handed_over()
+        return data.judge(leaves.posteriors[vertex.sensors])
+
+    each = list(map(lost, vertices))
+    return np.stack(each, axis=1) if each else np.empty((len(data.y), 0))
 
 
-def answers(
-    vertices: Sequence[Leaf | Node], leaves: LeafClassifiers
-) -> NDArray[np.intp]:
+def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
+    """What stopping at a leaf is expected to lose if classes are so likely, (n_samples,).
+
+    As in `losses`.
+    """
+    data = leaves.data
+    if leaf.refers:
+        assert data.refer_costs is not None  # examples may be handed over
+        return np.asarray((belief * data.refer_costs).sum(axis=1))
+    return data.loss.expect(belief, leaves.posteriors[leaf.sensors])
+
+
+def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:
     """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
     data = leaves.data
     given = [data.loss.answer(leaves.posteriors[v.sensors]) for v in vertices]
@@ -153,13 +182,13 @@ def answers(
 
 
 def decision_parts(
-    settings: Settings, readings: Array, y: NDArray[np.intp]
+    settings: Settings, readings: Array, y: NDArray[Any]
 ) -> tuple[Part, ...]:
     """Parts of the decision features; a transformer is fitted on its own copy."""
     if not readings.shape[1]:  # nothing is known, and the prior is the same for all
         return (Raw(),)
     if isinstance(settings.decision_features, str):
-        parts = PARTS[settings.decision_features]
+        parts = settings.task.parts[settings.decision_features]
         if readings.shape[1] > READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
         return parts
@@ -189,4 +218,6 @@ def fit_decision_features(
         likely = center[: n_classes - 1]
         least[: n_classes - 1] = 2 * HARDLY * np.sqrt(likely * (1 - likely))
         scale[own] = np.maximum(scale[own], least)
+    if posterior is not None and isinstance(parts[0], Predicted):
+        scale[:2] = np.maximum(scale[:2], HARDLY * center[1])  # a part of the spread
     return DecisionFeatures(parts, center, scale, missing)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import ParameterError, SensorError
-from sensortree.policy.decisions import PARTS
+from sensortree.leaves.fitting import resolve_classifier, resolve_regressor
+from sensortree.leaves.task import CLASSES, NUMBERS, Task
 from sensortree.sensors.loss import (
     Loss,
     loss_of_risk,
@@ -19,6 +20,7 @@ from sensortree.sensors.loss import (
     resolve_loss,
 )
 from sensortree.sensors.market import Market
+from sensortree.sensors.number_loss import loss_of_numbers, quantile_of
 from sensortree.structure.search import SEARCHES
 from sensortree.types import Array, Rows
 
@@ -34,7 +36,8 @@ class Settings:
 
     Attributes
     ----------
-    sensors, costs, risk, loss, mistake_cost, class_weight, classifier, calibration, cv
+    sensors, costs, risk, loss, mistake_cost, class_weight, refer_cost, classifier, \
+            calibration, cv
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
@@ -58,6 +61,7 @@ class Settings:
     loss: Any = None
     mistake_cost: float | None = None
     class_weight: Any = None
+    refer_cost: Any = None
     classifier: Any = "logistic2"
     calibration: str | None = None
     cv: Any = None
@@ -77,6 +81,22 @@ class Settings:
     n_jobs: int | None = None
     verbose: bool = False
     unit: str = ""
+
+    # What learning must know of the target.
+    task: ClassVar[Task] = CLASSES
+
+    def leaf(self, kind: Any) -> Any:
+        """What leaves of a kind are fitted with: its name, or an estimator."""
+        return resolve_classifier(kind)
+
+    @property
+    def kept_leaf(self) -> Any:
+        """What the leaves that are kept are fitted with, calibrated or not."""
+        return resolve_classifier(self.classifier, self.calibration)
+
+    def priced_for(self, loss: Loss) -> Self:
+        """The same, once what is at stake is known, on which a price may depend."""
+        return self
 
     def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
         """What predictions cost, of some classes.
@@ -107,8 +127,49 @@ class Settings:
     def decides_by_posterior(self) -> bool:
         """Whether decisions look at the posterior of a classifier at their node."""
         return isinstance(self.decision_features, str) and any(
-            part.needs_posterior for part in PARTS[self.decision_features]
+            part.needs_posterior for part in self.task.parts[self.decision_features]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSettings(Settings):
+    """What a fit is asked for where numbers are learned.
+
+    Attributes
+    ----------
+    quantile : float
+        Which value is answered, with ``risk="pinball"``.
+    cost_weight : float or "auto"
+        "auto" is settled by `priced_for`.
+    """
+
+    risk: Any = "squared"
+    quantile: float = 0.5
+
+    task: ClassVar[Task] = NUMBERS
+
+    def leaf(self, kind: Any) -> Any:
+        """What leaves of a kind are fitted with: its name, or an estimator."""
+        return resolve_regressor(kind, quantile_of(self.risk, self.quantile))
+
+    @property
+    def kept_leaf(self) -> Any:
+        """What the leaves that are kept are fitted with."""
+        return self.leaf(self.classifier)
+
+    def priced_for(self, loss: Loss) -> Self:
+        """The same with "auto": a hundredth of what one answer for all would lose.
+
+        That is the variance, of squared errors. Where there is nothing to lose, nothing is
+        worth a price.
+        """
+        if not isinstance(self.cost_weight, str):
+            return self
+        return replace(self, cost_weight=OF_ERRORS * (loss.stake or 1.0))
+
+    def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
+        """What answers cost, of numbers like these."""
+        return loss_of_numbers(self.risk, self.quantile, y.astype(np.float64), weight)
 
 
 def cost_weight_of(given: Any, *, in_money: bool) -> Any:

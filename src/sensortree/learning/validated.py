@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from sensortree.learning.learned import Learner
-from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
+from sensortree.learning.pose import (
+    Posed,
+    answers,
+    costs_of_leaves,
+    costs_of_persons,
+    losses,
+    pose,
+)
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.task import Measure
 from sensortree.policy.about import HeldOut
-from sensortree.structure import prune
+from sensortree.structure import prune, with_exits
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 
 # Rows that decisions are learned from at most, where they are only compared.
 LEARNED_ROWS = 4_000
 # Standard errors by which what buys more must be better.
-CLEARLY, VERY_CLEARLY = 1.0, 2.0
+CLEARLY = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +169,7 @@ class Compared:
 
 
 def compare_with_less(
-    rehearsed: Rehearsed, leaves: LeafClassifiers, settings: Settings
+    rehearsed: Rehearsed, leaves: LeafClassifiers, settings: Settings, learn: Learner
 ) -> Compared | None:
     """Judge decisions beside what buys the same for all; None if nothing is held out.
 
@@ -173,8 +181,10 @@ def compare_with_less(
     posed = rehearsed.posed
     tree = posed.problem.tree
     costs = costs_of_leaves(tree, leaves)
+    person = costs_of_persons(tree, leaves)
     risks: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
     spent: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
+    persons: dict[str, list[Array]] = {"decisions": [], "one leaf": []}
     reached: dict[str, list[Rows]] = {"decisions": [], "one leaf": []}
     for test, learned in rehearsed.parts:
         judged = posed.observed.take(test)
@@ -188,6 +198,7 @@ def compare_with_less(
             leaf = tree.route(judged.margins(coef))
             share = judged.weight / judged.weight.mean()
             spent[name].append(share * costs[test, leaf])
+            persons[name].append(share * person[test, leaf])
             reached[name].append(leaf)
     joined = {
         name: rehearsed.per_observation(np.concatenate(parts))
@@ -197,18 +208,26 @@ def compare_with_less(
     informative = True
     if settings.learns_structure:
         nothing = nothing_bought(leaves, settings)
-        free = pose(nothing, leaves, settings).observed
-        tests = [test for test, _ in rehearsed.parts]
-        joined["nothing"] = rehearsed.per_observation(
-            np.concatenate([free.take(t).risks([]) for t in tests])
-        )
+        less = rehearse(nothing, leaves, settings, learn)
+        free = less.posed.observed
+        joined["nothing"] = less.risks()
         costs = costs_of_leaves(nothing, leaves)[:, 0]
         cost["nothing"] = float(np.average(costs, weights=free.weight))
         known = nothing.root.sensors
         bought = [leaf.sensors for leaf in tree.leaves if leaf.sensors != known]
         informative = not bought or any(tells_more(s, known, leaves) for s in bought)
-        reached["nothing"] = [np.zeros(len(test), dtype=np.intp) for test in tests]
-    compared = _cheapest_of_the_best(joined, cost, informative)
+        reached["nothing"] = [
+            nothing.route(free.take(test).margins(coef)) for test, coef in less.parts
+        ]
+        person = costs_of_persons(nothing, leaves)
+        persons["nothing"] = [
+            free.weight[test] / free.weight[test].mean() * person[test, leaf]
+            for (test, _), leaf in zip(less.parts, reached["nothing"], strict=True)
+        ]
+    handed = {name: float(np.concatenate(p).mean()) for name, p in persons.items()}
+    compared = _cheapest_of_the_best(
+        joined, cost, handed, settings.cost_weight, informative
+    )
     kept = compared.kept
     score = score_of_ways(
         nothing_bought(leaves, settings) if kept == "nothing" else tree,
@@ -258,7 +277,7 @@ def score_of_ways(
     return HeldOut(
         *mean(risks),
         *mean_of(lost),
-        *mean_of(np.asarray(given != y, dtype=np.float64)),
+        *mean_of(data.loss.error(y, given)),
         *mean_of(costs_of_leaves(tree, leaves)[rows, leaf]),
         len(risks),
     )
@@ -275,45 +294,46 @@ def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> SensorTree:
     """The tree that stops with what is free, or with what the user wants known."""
     market = leaves.data.market(settings.max_cost)
     named = named_root(settings, market)
-    return SensorTree(Leaf(market.free() if named is None else named))
+    tree = SensorTree(Leaf(market.free() if named is None else named))
+    return with_exits(tree) if leaves.data.may_refer else tree
 
 
 def tells_more(
     known: frozenset[str], free: frozenset[str], leaves: LeafClassifiers
 ) -> bool:
-    """Whether sensors say clearly more about the class than those that are free.
+    """Whether sensors say clearly more about the target than those that are free.
 
-    By log-loss out of fold; or, since a classifier that is too sure of itself may err
-    seldom and yet have a large log-loss, very clearly by the Brier score. Errors alone
-    see too little: the best of many sensors that say nothing errs less by chance.
+    Of classes, by log-loss out of fold; or, since a classifier that is too sure of itself
+    may err seldom and yet have a large log-loss, very clearly by the Brier score. Errors
+    alone see too little: the best of many sensors that say nothing errs less by chance.
     """
     data = leaves.data
     rows, weight = data.distinct()
     y = data.y[rows]
     share = weight / weight.mean()
-    truth = np.eye(len(data.classes))[y]
-    tiny = np.finfo(float).tiny
+    less, more = leaves.posteriors[free][rows], leaves.posteriors[known][rows]
 
-    def leads(loss: Callable[[Array], Array]) -> float:
+    def leads(loss: Measure) -> float:
         """Mean lead in standard errors."""
-        lead = share * (loss(leaves.posteriors[free]) - loss(leaves.posteriors[known]))
+        lead = share * (loss(less) - loss(more))
         lead = per_observation(lead, data.observations())
         error = float(lead.std() / np.sqrt(len(lead)))
         return float(lead.mean()) / error if error else 0.0
 
-    def log_loss(posterior: Array) -> Array:
-        return -np.log(np.maximum(posterior[rows, y], tiny))
-
-    def brier(posterior: Array) -> Array:
-        return np.asarray(((posterior[rows] - truth) ** 2).sum(axis=1))
-
-    return leads(log_loss) > CLEARLY or leads(brier) > VERY_CLEARLY
+    return any(leads(loss) > asked for loss, asked in data.task.tells(y, data.loss))
 
 
 def _cheapest_of_the_best(
-    risks: dict[str, Array], cost: dict[str, float], informative: bool
+    risks: dict[str, Array],
+    cost: dict[str, float],
+    handed: dict[str, float],
+    cost_weight: float,
+    informative: bool,
 ) -> Compared:
-    """The cheapest candidate whose risk is within one standard error of the least."""
+    """The cheapest candidate whose risk is within one standard error of the least.
+
+    Cheap is who spends little, on sensors and on persons.
+    """
     risk = {name: float(r.mean()) for name, r in risks.items()}
     best = min(risk, key=lambda name: (risk[name], cost[name]))
     error = {
@@ -321,5 +341,7 @@ def _cheapest_of_the_best(
         for name, r in risks.items()
     }
     good = [n for n in risk if risk[n] - risk[best] <= CLEARLY * error[n]]
-    kept = min(good, key=lambda name: cost[name]) if informative else "nothing"
+    kept = "nothing"
+    if informative:
+        kept = min(good, key=lambda name: cost_weight * cost[name] + handed[name])
     return Compared(risk, cost, error, informative, kept)

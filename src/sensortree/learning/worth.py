@@ -7,8 +7,10 @@ from scipy.optimize import linprog
 
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market, within
+from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.scores import SCORES
 from sensortree.text import listed
+from sensortree.types import Array
 
 
 def most_worth(loss: Loss, n_classes: int) -> float:
@@ -18,7 +20,8 @@ def most_worth(loss: Loss, n_classes: int) -> float:
     with the a of the least expected loss; who knows the class loses only the least of
     its row. So no reading saves more than the largest of these least losses, whatever
     the data. It is 1 - 1/n_classes if every error counts 1. Where probabilities are
-    judged, the most is lost where all classes are equally likely.
+    judged, the most is lost where all classes are equally likely. Of numbers, see
+    `NumberLoss.most_worth`.
 
     Examples
     --------
@@ -28,6 +31,8 @@ def most_worth(loss: Loss, n_classes: int) -> float:
     >>> round(most_worth(Loss(np.array([[0.0, 60.0], [4000.0, 0.0]])), 2), 3)
     59.113
     """
+    if isinstance(loss, NumberLoss):
+        return loss.most_worth
     if loss.score is not None:
         most = 1.0 if loss.by_class is None else float(loss.by_class.max())
         known = loss.score.name in SCORES  # proper: the most is lost where all are even
@@ -47,6 +52,28 @@ def most_worth(loss: Loss, n_classes: int) -> float:
         b_eq=[1.0],
     )
     return float(regret.max()) if found.fun is None else -float(found.fun)
+
+
+def referral_may_pay(costs: Array, loss: Loss, n_classes: int) -> bool:
+    """Whether handing over may cost less than the best answer, whatever is known.
+
+    Who answers is not expected to lose more than `most_worth` above the least of the
+    class; so a person who costs as much for every class is never worth it.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_samples, n_classes)
+    loss : Loss
+    n_classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [referral_may_pay(np.full((1, 2), c), Loss(), 2) for c in (0.4, 0.5)]
+    [True, False]
+    """
+    least = 0.0 if loss.matrix is None else loss.matrix.min(axis=1)
+    return bool((costs - least).min() < most_worth(loss, n_classes))
 
 
 def least_prices(market: Market) -> dict[str, float]:
@@ -125,7 +152,7 @@ def price_advice(
 
 def _remedy(loss: Loss) -> str:
     """What to do where sensors are too dear."""
-    if loss.score is not None:
+    if loss.score is not None or loss.numbers:
         return (
             "Lower cost_weight: it is what a unit of cost is worth in the risk's unit."
         )

@@ -2,7 +2,9 @@
 
 ::
 
-    rows         `TrainingRows`: what is learned from;  folds
+    rows         `TrainingRows`: what is learned from
+    folds        what is held out together
+    task         what differs between classes and numbers
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for
     fitting      fit, hold out, calibrate
     logistic     the paper's leaf: logistic regression on the quadratic basis
@@ -10,6 +12,10 @@
     ridge        the fits of one subset;  evidence   their penalty;  descent   the minimiser
     boosting     boosted leaves, the number of rounds from all folds
     coding       a category as one column of codes, for trees to split by
+    regressors   leaves of numbers: ridge, boosted, or a regressor of others
+    regression   ridge regressions of many subsets and folds;  least_squares   one of them
+    spread       how far off they are expected to be
+    weighting    how estimators of others take weights
     standardising    centre and scale of columns
     sklearn_private  what we use of scikit-learn that is private
     compiling    fitted scikit-learn objects as plain arrays

@@ -2,9 +2,9 @@
 
 All folds of a subset of sensors are one job with one number of rounds: that of the least
 log-loss on the rows that are held out. Folds are boosted side by side, some rounds at a
-time, until more rounds no longer help. Of many rows, trees are larger, steps longer, and
-folds are held out several at a time. A category is one column, which trees split by sets
-of its levels.
+time, until more rounds no longer help. Of many rows, trees may be larger and steps
+longer, and folds are held out several at a time. A category is one column, which trees
+split by sets of its levels.
 """
 
 from __future__ import annotations
@@ -32,22 +32,16 @@ from sensortree.types import Array, Rows
 
 # What a leaf value is shrunk by, as a ridge on its second derivatives.
 L2 = 3.0
-# Of few rows and of many: the share of a step that is taken, leaves of a tree, rows of a
-# leaf at least, and groups of folds that are held out in turn.
-LEARNING_RATE, MANY_LEARNING_RATE = 0.2, 0.3
-TREE_LEAVES, MANY_TREE_LEAVES = 15, 63
-LEAF_ROWS, MANY_LEAF_ROWS = 20, 10
-MANY_GROUPS = 3
-MANY_ROWS = 6_000
+# Rows that are many, and groups of folds that are then held out in turn.
+MANY_ROWS, MANY_GROUPS = 6_000, 3
 # Bins of all columns together, at most, and of a column at least and at most.
 BINS = 2**15
 FEWEST_BINS, MOST_BINS = 16, 255
 # Rounds that are boosted at a time, at first; later ones are half of those before.
 CHUNK = 10
 MAX_ROUNDS = 200
-# Share of the log-loss, or of these nats a row if it is less, that another chunk must
-# save, or it was the last: of few rows and of many.
-SAVED, MANY_SAVED, LITTLE = 1e-2, 5e-3, 1e-2
+# Nats a row: what a chunk must save is a share of the log-loss, or of these if it is less.
+LITTLE = 1e-2
 # Rows up to which all folds choose the number of rounds; of more, two do.
 FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by, and of numbers rather than classes.
@@ -57,18 +51,62 @@ TINY = float(np.finfo(np.float32).tiny)
 PLAIN = Coding((), ())
 
 
+@dataclass(frozen=True)
+class TreeSize:
+    """How trees are boosted.
+
+    Attributes
+    ----------
+    learning_rate : float
+        The share of a step that is taken.
+    leaves : int
+        Leaves of a tree at most.
+    rows : int
+        Rows of a leaf at least.
+    saved : float
+        Share of the log-loss that another chunk of rounds must save.
+    """
+
+    learning_rate: float
+    leaves: int
+    rows: int
+    saved: float
+
+
+# Of few rows "medium"; of many, "large" where there is much to tell, else "small".
+SIZES = {
+    "small": TreeSize(0.1, 8, 40, 2e-3),
+    "medium": TreeSize(0.2, 15, 20, 1e-2),
+    "large": TreeSize(0.3, 63, 10, 5e-3),
+}
+
+
 class BoostedTrees(ClassifierMixin, BaseEstimator):
     """What "boosted" stands for: gradient boosting with rounds that follow the data.
 
-    It has no parameters; leaves are fitted by `BoostedEngine`, and are ordinary
+    Leaves are fitted by `BoostedEngine`, and are ordinary
     HistGradientBoostingClassifiers. By itself it is one of 50 rounds.
+
+    Parameters
+    ----------
+    size : {"small", "medium", "large"}, default=None
+        Of the trees; None is "medium", and "large" of many rows.
     """
+
+    def __init__(self, size: str | None = None):
+        self.size = size
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedTrees:
         """Fit as many rounds as suit most tables."""
-        self.fitted_ = booster(np.shape(X), UNJUDGED).fit(X, y, sample_weight)
+        size = SIZES[self.size_for(len(y))]
+        trees = booster(np.shape(X), UNJUDGED, size=size)
+        self.fitted_ = trees.fit(X, y, sample_weight)
         self.classes_ = self.fitted_.classes_
         return self
+
+    def size_for(self, n_rows: int) -> str:
+        """The size of trees on so many rows."""
+        return self.size or usual_size(n_rows)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, (n_samples, n_classes)."""
@@ -97,6 +135,8 @@ class BoostedEngine:
     fold : ndarray of shape (n_samples,), default=None
         The fold that a row is held out with; -1 for a row that never is. None stands for
         -1 throughout.
+    size : {"small", "medium", "large"}, default=None
+        Of the trees, also where some folds are left out; None as in `BoostedTrees`.
 
     Examples
     --------
@@ -116,8 +156,10 @@ class BoostedEngine:
         n_classes: int,
         weight: Array | None = None,
         fold: Rows | None = None,
+        size: str | None = None,
     ):
         self.y, self.n_classes, self.weight = y, n_classes, weight
+        self.size = SIZES[size or usual_size(len(y))]
         self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
         self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
 
@@ -148,6 +190,13 @@ class BoostedEngine:
     def judge_some(self, X: Array | Coded, folds: Sequence[int]) -> tuple[Array, int]:
         """As `judge`, of the rows of some folds; others are said to be of no class."""
         return self._judge_without([[fold] for fold in folds], coded(X))
+
+    def loss_of_some(self, X: Array | Coded) -> Array:
+        """Log-loss of the rows of the first folds that are held out together."""
+        group = self._groups()[0]
+        said, _ = self._judge_without([group], coded(X))
+        judged = np.flatnonzero(np.isin(self.fold, group))
+        return -np.log(np.maximum(said[judged, self.y[judged]], TINY))
 
     def _groups(self) -> list[list[int]]:
         """Folds that are held out together: each by itself, unless rows are many."""
@@ -185,7 +234,7 @@ class BoostedEngine:
         if not X.shape[1] or (self.y == self.y[0]).all():
             prior = DummyClassifier(strategy="prior")
             return prior.fit(X.values, self.y, self.weight)
-        trees = booster(X.shape, n_rounds, X.coding)
+        trees = booster(X.shape, n_rounds, X.coding, self.size)
         return trees.fit(X.values, self.y, self.weight)
 
     def _without(self, group: Sequence[int], X: Coded) -> _Fold:
@@ -200,6 +249,7 @@ class BoostedEngine:
             X.values[judged],
             self.y[judged],
             weight[judged],
+            self.size,
         )
 
 
@@ -215,7 +265,7 @@ def boosted_numbers(X: Coded, numbers: Array, weight: Array, X_new: Coded) -> Ar
     X_new : Coded
         Readings of n_new rows.
     """
-    grown = _trees(X.shape, X.coding)
+    grown = trees_of(X.shape, X.coding)
     trees = HistGradientBoostingRegressor(max_iter=NUMBERED, **grown)
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
@@ -224,26 +274,32 @@ def boosted_numbers(X: Coded, numbers: Array, weight: Array, X_new: Coded) -> Ar
 
 
 def booster(
-    shape: tuple[int, ...], n_rounds: int, coding: Coding = PLAIN
+    shape: tuple[int, ...],
+    n_rounds: int,
+    coding: Coding = PLAIN,
+    size: TreeSize | None = None,
 ) -> HistGradientBoostingClassifier:
     """A booster for so many rows and columns, not fitted yet."""
-    return HistGradientBoostingClassifier(max_iter=n_rounds, **_trees(shape, coding))
+    grown = trees_of(shape, coding, size)
+    return HistGradientBoostingClassifier(max_iter=n_rounds, **grown)
 
 
-def has_large_trees(n_rows: int) -> bool:
-    """Whether trees that are boosted on so many rows are large ones."""
-    return n_rows >= MANY_ROWS
+def usual_size(n_rows: int) -> str:
+    """The size of trees on so many rows, where nothing more is known of them."""
+    return "large" if n_rows >= MANY_ROWS else "medium"
 
 
-def _trees(shape: tuple[int, ...], coding: Coding) -> dict[str, Any]:
-    """How trees are grown on so many rows and columns."""
-    many = has_large_trees(shape[0])
+def trees_of(
+    shape: tuple[int, ...], coding: Coding = PLAIN, size: TreeSize | None = None
+) -> dict[str, Any]:
+    """How trees of a size are grown on so many rows and columns."""
+    size = size or SIZES[usual_size(shape[0])]
     fewest = max(FEWEST_BINS, coding.most_levels)  # a level is a bin
     return {
-        "learning_rate": MANY_LEARNING_RATE if many else LEARNING_RATE,
+        "learning_rate": size.learning_rate,
         "l2_regularization": L2,
-        "max_leaf_nodes": MANY_TREE_LEAVES if many else TREE_LEAVES,
-        "min_samples_leaf": MANY_LEAF_ROWS if many else LEAF_ROWS,
+        "max_leaf_nodes": size.leaves,
+        "min_samples_leaf": size.rows,
         "max_bins": int(np.clip(BINS // max(1, shape[1]), fewest, MOST_BINS)),
         "categorical_features": coding.is_category if coding.levels else None,
         "early_stopping": False,
@@ -272,6 +328,7 @@ class _Fold:
     X_judged: Array
     y_judged: Rows
     weight_judged: Array
+    size: TreeSize
     booster: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -279,7 +336,7 @@ class _Fold:
         n_outputs = 1 if len(self.classes) <= 2 else len(self.classes)
         self.scores = self.best = np.zeros((len(self.judged), n_outputs))
         if len(self.classes) > 1:
-            like = booster(self.X.shape, 0, self.X.coding).get_params()
+            like = booster(self.X.shape, 0, self.X.coding, self.size).get_params()
             self.booster = OnceBinned(**{**like, "warm_start": True})
 
     def boost(self, done: int, n_rounds: int) -> list[Array]:
@@ -327,7 +384,7 @@ def _choose_rounds(folds: list[_Fold]) -> int:
     """Boost folds until more rounds do not help; the number of rounds that is best."""
     done, best, least = 0, 0, np.inf
     little = LITTLE * sum(fold.weight_judged.sum() for fold in folds)
-    share = SAVED if len(folds[0].y) < MANY_ROWS else MANY_SAVED
+    share = folds[0].size.saved
     while done < MAX_ROUNDS:
         chunk = min(max(CHUNK, done // 2), MAX_ROUNDS - done)
         after = [fold.boost(done, chunk) for fold in folds]

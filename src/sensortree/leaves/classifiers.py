@@ -90,7 +90,7 @@ class LeafClassifiers:
                 self.classifier,
                 features,
                 data.y,
-                len(data.classes),
+                data.n_outputs,
                 data.weight if data.weighted else None,
                 data.fold,
                 self.n_jobs,
@@ -118,7 +118,7 @@ class LeafClassifiers:
     def _engine(self, fold: Rows | None) -> Any:
         data = self.data
         weight = data.weight if data.weighted else None
-        return engine_of(self.classifier, data.y, len(data.classes), weight, fold)
+        return engine_of(self.classifier, data.y, data.n_outputs, weight, fold)
 
     def _read(self, engine: Any, subsets: Subsets) -> dict[frozenset[str], Any]:
         """What an engine is given of each subset: trees get categories as codes."""
@@ -135,6 +135,6 @@ class LeafClassifiers:
             self.classifier,
             {subset: data.features(subset) for subset in subsets},
             data.y,
-            len(data.classes),
+            data.n_outputs,
             self.n_jobs,
         )

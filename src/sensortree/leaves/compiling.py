@@ -42,12 +42,11 @@ from sensortree.policy.calibration import (
     Temperature,
 )
 from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
+from sensortree.sensors.encoders import OneHot, Ordinal
 from sensortree.sensors.transforms import (
     PLAIN,
     Imputer,
     InTurn,
-    OneHot,
-    Ordinal,
     Passthrough,
     Ranger,
     SideBySide,
@@ -71,7 +70,7 @@ def compile_classifier(classifier: Any) -> Any:
             classifier.intercept_,
         )
     if type(classifier) is HistGradientBoostingClassifier:
-        return _compile_boosted(classifier)
+        return compile_boosted(classifier)
     if type(classifier) is CodedTrees:
         return _compile_coded(classifier)
     if type(classifier) is BoostedTrees:
@@ -81,14 +80,14 @@ def compile_classifier(classifier: Any) -> Any:
     return classifier
 
 
-def _compile_boosted(classifier: HistGradientBoostingClassifier) -> Any:
-    """Its arrays, or as it is if some column is categorical."""
+def compile_boosted(classifier: Any) -> Any:
+    """A booster as arrays, or as it is if some column is categorical."""
     if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
         return classifier
     return _boosted_arrays(classifier)
 
 
-def _boosted_arrays(classifier: HistGradientBoostingClassifier) -> BoostedScorer:
+def _boosted_arrays(classifier: Any) -> BoostedScorer:
     """Arrays of all trees one after another."""
     rounds = boosted_rounds(classifier)
     sizes = [len(nodes) for trees in rounds for nodes in trees]

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
@@ -20,7 +23,6 @@ from sklearn.linear_model import (
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from sensortree.exceptions import ParameterError
 from sensortree.leaves.boosting import BoostedEngine, BoostedTrees
@@ -30,6 +32,16 @@ from sensortree.leaves.logistic import (
     QuadraticLogisticRegression,
     RidgeLogisticRegression,
 )
+from sensortree.leaves.regression import RidgeEngine
+from sensortree.leaves.regressors import (
+    BoostedRegression,
+    ForeignRegression,
+    HeldOutEngine,
+    LeafRegressor,
+    QuadraticRidgeRegression,
+    RidgeRegression,
+)
+from sensortree.leaves.weighting import weight_parameters
 from sensortree.policy.classifiers import posterior
 from sensortree.types import Array
 
@@ -41,6 +53,7 @@ SCREEN_TREES, SCREEN_LEAVES, SCREEN_ROWS_LIGHT = 30, 31, 6_000
 SCREEN_ROWS = 2_000
 
 Subset = frozenset[str]
+Engine = LogisticEngine | BoostedEngine | RidgeEngine | HeldOutEngine
 
 
 class Undecided(ClassifierMixin, BaseEstimator):
@@ -69,11 +82,13 @@ CLASSIFIERS: dict[str, Any] = {
 }
 LINEAR = (
     RidgeLogisticRegression,
+    RidgeRegression,
     LogisticRegression,
     LogisticRegressionCV,
     RidgeClassifier,
     LinearSVC,
 )
+BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
 
 
@@ -99,6 +114,56 @@ def resolve_classifier(classifier: Any, calibration: str | None = None) -> Any:
     if calibration is None:
         return classifier
     return CalibratedClassifierCV(classifier, method=calibration, ensemble=False)
+
+
+class UndecidedNumbers(LeafRegressor):
+    """What "auto" stands for until rows are seen, of numbers."""
+
+    def engine(self, y: Any, weight: Any, fold: Any) -> Any:
+        """Raise: a kind is chosen first."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+REGRESSORS: dict[str, type[LeafRegressor]] = {
+    "auto": UndecidedNumbers,
+    "linear": RidgeRegression,
+    "quadratic": QuadraticRidgeRegression,
+    "boosted": BoostedRegression,
+}
+
+
+def resolve_regressor(regressor: Any, quantile: float | None) -> LeafRegressor:
+    """Give the leaf regressor that a name or an estimator stands for.
+
+    Parameters
+    ----------
+    regressor : str or scikit-learn regressor
+    quantile : float or None
+        Which value it answers with; None is the mean.
+    """
+    if isinstance(regressor, str):
+        if regressor not in REGRESSORS:
+            raise ParameterError(
+                f"regressor must be a scikit-learn regressor or one of "
+                f"{', '.join(map(repr, REGRESSORS))}, got {regressor!r}."
+            )
+        return REGRESSORS[regressor](quantile)
+    if isinstance(regressor, type):
+        raise ParameterError(
+            f"regressor must be an instance, got the class {regressor.__name__}; write "
+            f"{regressor.__name__}()."
+        )
+    if not hasattr(regressor, "fit") or not hasattr(regressor, "predict"):
+        raise ParameterError(
+            f"regressor must be a scikit-learn regressor with 'fit' and 'predict', got "
+            f"{regressor!r}."
+        )
+    return ForeignRegression(regressor, quantile)
 
 
 def accepts_nan(classifier: Any) -> bool:
@@ -183,22 +248,24 @@ def judge_leaf_classifiers(
 
 def engine_of(
     classifier: Any,
-    y: NDArray[np.intp],
+    y: NDArray[Any],
     n_classes: int,
     sample_weight: Array | None,
     fold: NDArray[np.intp] | None = None,
-) -> LogisticEngine | BoostedEngine | None:
+) -> Engine | None:
     """What fits all folds of a subset as one job; None for classifiers of other kinds."""
     if isinstance(classifier, RidgeLogisticRegression):
         C, degree = classifier.C, classifier._degree
         return LogisticEngine(y, n_classes, sample_weight, fold, C, degree)
     if isinstance(classifier, BoostedTrees):
-        return BoostedEngine(y, n_classes, sample_weight, fold)
+        return BoostedEngine(y, n_classes, sample_weight, fold, classifier.size)
+    if isinstance(classifier, LeafRegressor):
+        return classifier.engine(y, sample_weight, fold)
     return None
 
 
 def judge_by_engine(
-    engine: LogisticEngine | BoostedEngine,
+    engine: Engine,
     features: Mapping[Subset, Any],
     n_jobs: int | None = None,
 ) -> dict[Subset, tuple[Array, Any]]:
@@ -222,7 +289,7 @@ def judge_folds_by_engine(
 
 
 def fit_by_engine(
-    engine: LogisticEngine | BoostedEngine,
+    engine: Engine,
     features: Mapping[Subset, Any],
     starts: Mapping[Subset, Any],
     n_jobs: int | None = None,
@@ -231,7 +298,7 @@ def fit_by_engine(
 
     Parameters
     ----------
-    engine : LogisticEngine or BoostedEngine
+    engine : Engine
     features : mapping of subset to ndarray of shape (n_samples, width)
         Or, for a BoostedEngine, to Coded.
     starts : mapping of subset to what judging found
@@ -301,7 +368,7 @@ def _lighter(classifier: Any) -> tuple[Any, int]:
     """
     light, n_rows = clone(classifier), SCREEN_ROWS
     for part in (light, *light.get_params().values()):
-        if isinstance(part, HistGradientBoostingClassifier):
+        if isinstance(part, BOOSTERS):
             largest = part.max_leaf_nodes or SCREEN_LEAVES
             part.set_params(
                 max_iter=min(part.max_iter, SCREEN_TREES),
@@ -349,59 +416,18 @@ def is_linear(classifier: Any) -> bool:
         return is_linear(classifier.steps[-1][1])
     if isinstance(classifier, CalibratedClassifierCV):
         return is_linear(classifier.estimator)
+    if isinstance(classifier, ForeignRegression):
+        return is_linear(classifier.regressor)
     return isinstance(classifier, LINEAR)
 
 
-def trusted_posterior(
-    posteriors: Mapping[Subset, Array], y: NDArray[np.intp], sample_weight: Array
-) -> Array | None:
-    """Posterior of the least log-loss, the first of equals; None if the prior beats it.
-
-    Parameters
-    ----------
-    posteriors : mapping of subset to ndarray of shape (n_samples, n_classes)
-        Out of fold, or their log-loss flatters those who have seen the rows.
-    y : ndarray of shape (n_samples,)
-    sample_weight : ndarray of shape (n_samples,)
-    """
-    rows = np.arange(len(y))
-    weight = sample_weight / sample_weight.sum()
-
-    def log_loss(belief: Array) -> float:
-        with np.errstate(divide="ignore"):
-            return float(-weight @ np.log(belief[rows, y]))
-
-    prior = np.bincount(y, sample_weight) / sample_weight.sum()
-    best = min(posteriors.values(), key=log_loss)
-    beats_prior = log_loss(best) < -weight @ np.log(prior[y])
-    return best if beats_prior else None
-
-
 def _fit_one(
-    classifier: Any, X: Array, y: NDArray[np.intp], sample_weight: Array | None
+    classifier: Any, X: Array, y: NDArray[Any], sample_weight: Array | None
 ) -> Any:
+    if isinstance(classifier, LeafRegressor):  # which knows what to do with nothing
+        return clone(classifier).fit(X, y, sample_weight).scorer_
     if X.shape[1] == 0:  # nothing is known: predict the class prior
         return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
     if (y == y[0]).all():  # without this fold there is only one class
         return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
-    return clone(classifier).fit(X, y, **_weight_parameters(classifier, sample_weight))
-
-
-def _weight_parameters(classifier: Any, sample_weight: Array | None) -> dict[str, Any]:
-    """Say how a classifier, or the steps of a pipeline, take sample weights."""
-    if sample_weight is None:
-        return {}
-    if isinstance(classifier, Pipeline):
-        takers = [
-            name
-            for name, step in classifier.steps
-            if step != "passthrough" and has_fit_parameter(step, "sample_weight")
-        ]
-        if classifier.steps[-1][0] in takers:
-            return {f"{name}__sample_weight": sample_weight for name in takers}
-    elif has_fit_parameter(classifier, "sample_weight"):
-        return {"sample_weight": sample_weight}
-    raise ParameterError(
-        f"{classifier!r} cannot be fitted with sample weights; use a classifier that can, "
-        f"or fit without weights."
-    )
+    return clone(classifier).fit(X, y, **weight_parameters(classifier, sample_weight))

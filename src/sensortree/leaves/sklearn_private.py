@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -28,6 +31,7 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "OnceBinned",
+    "OnceBinnedNumbers",
     "ShallowTable",
     "StrOptions",
     "begin_callbacks",
@@ -45,15 +49,26 @@ __all__ = [
 ]
 
 
-class OnceBinned(HistGradientBoostingClassifier):
-    """A booster that is warm-started on the same rows, and bins them only once."""
+class BinsOnce:
+    """What a booster adds that is warm-started on the same rows: it bins them once."""
+
+    _bin_mapper: Any
 
     def _bin_data(self, *rows: Any, **named: Any) -> Any:
         if not hasattr(self, "_binned"):
-            binned = super()._bin_data(*rows, **named)
+            # The booster beside this class has it, which mypy cannot know.
+            binned = super()._bin_data(*rows, **named)  # type: ignore[misc]
             self._binned = binned, self._bin_mapper
         binned, self._bin_mapper = self._binned
         return binned
+
+
+class OnceBinned(BinsOnce, HistGradientBoostingClassifier):
+    """A booster of classes that bins its rows only once."""
+
+
+class OnceBinnedNumbers(BinsOnce, HistGradientBoostingRegressor):
+    """A booster of numbers that bins its rows only once."""
 
 
 class ShallowTable:

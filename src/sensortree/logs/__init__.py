@@ -5,6 +5,7 @@
     purchases    `Purchases`: what was bought for each row, round by round
     events       `acquired_from_events`: the same from a long table
     following    `Followed`: how far a policy can be followed through a log
+    dead_ends    logs that are ended before what leads nowhere
     histories    what was known of each row after each round, as numbers
     stopping     λ: how likely the logger stops, given what it knew
     outlook      q: what the policy may be expected to lose and spend

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
+from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
     UNTOLD,
     Estimate,
@@ -274,8 +275,7 @@ def evaluate_from_log(
     """
     options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
     log = _read(model, X, y, acquired, order, prices, answers, unbought)
-    chances = _chances(log, stopping, options)
-    return _judge(log, chances, outlook, options).evaluation
+    return _judge(log, stopping, outlook, options).evaluation
 
 
 def compare_from_log(
@@ -326,8 +326,7 @@ def compare_from_log(
             f"{listed(names[1])}; only policies on the same sensors can be compared on "
             f"one log."
         )
-    chances = _chances(logs[0], stopping, options)
-    one, two = (_judge(log, chances, outlook, options) for log in logs)
+    one, two = (_judge(log, stopping, outlook, options) for log in logs)
     refused = one.evaluation.refused or two.evaluation.refused
     difference = _measured(None if refused else one.values - two.values)
     return LogComparison(one.evaluation, two.evaluation, difference, refused)
@@ -414,7 +413,8 @@ def _read(
         logger[:, 0] = said != truth
         if policy.loss.score is None:  # an answer says nothing of probabilities
             logger[:, 1] = policy.loss.of(truth, said)
-    histories = read_histories(policy.reader, table, purchases)
+    followed = without_dead_ends(followed)
+    histories = read_histories(policy.reader, table, followed.purchases)
     return _Log(policy, truth, followed, histories, logger)
 
 
@@ -466,9 +466,10 @@ def _chances(log: _Log, stopping: Any, options: _Options) -> Stopping:
     return learn_stopping(log.histories, options.folds(n_rows), candidates, more)
 
 
-def _judge(log: _Log, chances: Stopping, outlook: Any, options: _Options) -> _Judged:
-    """Judge a policy, given how likely the logger stops."""
+def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged:
+    """Judge a policy on a log."""
     followed, policy = log.followed, log.policy
+    chances = _chances(log, stopping, options)
     seen = views(log.histories, followed.stands, policy, log.truth)
     foretold = learn_outlook(followed, seen, options.folds(len(log.truth)), outlook)
     weight = weights(followed, chances)

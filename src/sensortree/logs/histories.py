@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sensortree.logs.following import Stand
 from sensortree.logs.purchases import NEVER, Purchases
@@ -13,6 +16,8 @@ from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
+
+FARTHEST = 3.0  # standard deviations from the mean that a column is let to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,18 @@ def read_histories(
     return Histories(
         purchases, np.hstack(blocks), np.array(sensor_of, dtype=np.intp), own
     )
+
+
+def scaled() -> list[Any]:
+    """Steps that fill gaps, bring columns to one scale, and pull in what is far away.
+
+    A rare level, or a typing error, would otherwise decide alone.
+    """
+    return [
+        SimpleImputer(keep_empty_features=True),
+        StandardScaler(),
+        FunctionTransformer(np.clip, kw_args={"a_min": -FARTHEST, "a_max": FARTHEST}),
+    ]
 
 
 def could_go_on(purchases: Purchases, n_rounds: int, rows: Rows) -> Mask:

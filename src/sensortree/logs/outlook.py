@@ -13,22 +13,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sensortree.logs.following import Followed
-from sensortree.types import Array, Rows
+from sensortree.logs.histories import scaled
+from sensortree.types import Array, Mask, Rows
 
-ENOUGH = 20  # rows that went on, of which anything is learned but their mean
+ENOUGH = 20  # rows that went on, from which q after a round is learned
 
 
 def default_outlook() -> Any:
     """Regression of all measures at once on what is known."""
-    return make_pipeline(
-        SimpleImputer(keep_empty_features=True), StandardScaler(), Ridge(alpha=10.0)
-    )
+    return make_pipeline(*scaled(), Ridge(alpha=10.0))
 
 
 def learn_outlook(
@@ -66,26 +63,36 @@ def learn_outlook(
 
 
 def _backwards(
-    followed: Followed, seen: Sequence[Array], learning: Any, regressor: Any
+    followed: Followed, seen: Sequence[Array], learning: Mask, regressor: Any
 ) -> list[Array]:
     """Outlook of all rows that stand somewhere, after each round, learned from some."""
     n_measures = followed.outcomes.shape[1]
-    known = learning & followed.complete
-    mean = (
-        followed.outcomes[known].mean(axis=0) if known.any() else np.zeros(n_measures)
-    )
     ahead = followed.outcomes.copy()  # q one round later
     found: list[Array] = []
     for after in reversed(range(len(followed.stands))):
         rows = followed.stands[after].rows
-        goes_on = followed.purchases.n_rounds[rows] > after
-        chosen = learning[rows] & goes_on
-        told = np.tile(mean, (len(rows), 1))
+        chosen = learning[rows] & (followed.purchases.n_rounds[rows] > after)
         if chosen.sum() >= ENOUGH:
             model = clone(regressor).fit(seen[after][chosen], ahead[rows[chosen]])
-            told = np.asarray(model.predict(seen[after])).reshape(len(rows), n_measures)
-        elif chosen.any():
-            told[:] = ahead[rows[chosen]].mean(axis=0)
+        else:
+            model = _from_complete(followed, seen, learning, regressor)
+        told = np.zeros((len(rows), n_measures))
+        if rows.size and model is not None:
+            told[:] = np.reshape(model.predict(seen[after]), told.shape)
         ahead[rows] = told
         found.append(told)
     return found[::-1]
+
+
+def _from_complete(
+    followed: Followed, seen: Sequence[Array], learning: Mask, regressor: Any
+) -> Any:
+    """What rows whose way is known say of rows that stand where hardly any went on."""
+    known = [learning[rows] & followed.complete[rows] for rows, _, _ in followed.stands]
+    if not sum(k.sum() for k in known):
+        return None
+    X = np.concatenate([s[k] for s, k in zip(seen, known, strict=True)])
+    rows = np.concatenate(
+        [stand.rows[k] for stand, k in zip(followed.stands, known, strict=True)]
+    )
+    return clone(regressor).fit(X, followed.outcomes[rows])

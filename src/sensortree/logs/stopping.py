@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from sensortree.logs.histories import Histories, could_go_on
+from sensortree.logs.histories import Histories, could_go_on, scaled
 from sensortree.types import Array, Mask, Rows
 
 # A larger probability counts as this one, so that a row never counts more than a hundred
@@ -24,9 +22,7 @@ MOST_CERTAIN = 0.99
 
 def default_candidates() -> list[Any]:
     """A line and boosted trees: what one cannot learn, the other can."""
-    line = make_pipeline(
-        SimpleImputer(), StandardScaler(), LogisticRegression(C=0.1, max_iter=500)
-    )
+    line = make_pipeline(*scaled(), LogisticRegression(C=0.1, max_iter=500))
     boosted = HistGradientBoostingClassifier(
         max_iter=50,
         max_leaf_nodes=8,

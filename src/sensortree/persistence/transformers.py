@@ -10,12 +10,11 @@ import numpy as np
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, number, numbers, scalar
 from sensortree.persistence.foreign import read_foreign, write_foreign
+from sensortree.sensors.encoders import OneHot, Ordinal
 from sensortree.sensors.transforms import (
     PLAIN,
     Imputer,
     InTurn,
-    OneHot,
-    Ordinal,
     Passthrough,
     Ranger,
     SideBySide,

@@ -6,6 +6,10 @@ from typing import Any
 
 from sensortree.exceptions import ModelFileError, TreeError
 from sensortree.persistence.fields import Fields, numbers
+from sensortree.persistence.numbers import (
+    read_number_answers,
+    write_number_answers,
+)
 from sensortree.policy.flow import Answers, Flow
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.tree import MAX_DEPTH, Leaf, Node, SensorTree
@@ -27,7 +31,14 @@ def write_tree(tree: SensorTree, sensors: SensorSet) -> dict[str, Any]:
         "positive": numbers(positive),
         "node_sensors": [known(node) for node in tree.nodes],
         "leaf_sensors": [known(leaf) for leaf in tree.leaves],
+        **_write_exits(tree),
     }
+
+
+def _write_exits(tree: SensorTree) -> dict[str, Any]:
+    """Which leaves hand over to a person; nothing of a tree that does not know of that."""
+    refers = [leaf.refers for leaf in tree.leaves]
+    return {} if all(r is None for r in refers) else {"leaf_refers": refers}
 
 
 def read_tree(fields: Fields, sensors: SensorSet) -> SensorTree:
@@ -41,7 +52,8 @@ def read_tree(fields: Fields, sensors: SensorSet) -> SensorTree:
     ]
     _check_shape(*children)
     knowns = _known(fields, "node_sensors", n_nodes, sensors)
-    leaves = list(map(Leaf, _known(fields, "leaf_sensors", n_nodes + 1, sensors)))
+    knowing = _known(fields, "leaf_sensors", n_nodes + 1, sensors)
+    leaves = list(map(Leaf, knowing, _read_exits(fields, n_nodes + 1)))
     fields.end()
     built: dict[int, Leaf | Node] = {~i: leaf for i, leaf in enumerate(leaves)}
     try:
@@ -51,6 +63,19 @@ def read_tree(fields: Fields, sensors: SensorSet) -> SensorTree:
         return SensorTree(built[0 if n_nodes else ~0])
     except TreeError as error:
         raise ModelFileError(f"the tree of the file cannot be: {error}") from error
+
+
+def _read_exits(fields: Fields, n_leaves: int) -> list[bool | None]:
+    """Which leaves hand over to a person; files without referral do not say."""
+    if not fields.has("leaf_refers"):
+        fields.optional("leaf_refers")
+        return [None] * n_leaves
+    refers: list[bool | None] = fields.items("leaf_refers", n_leaves)
+    if not all(r is None or isinstance(r, bool) for r in refers):
+        raise ModelFileError(
+            f"{fields.place('leaf_refers')} must hold true, false or null."
+        )
+    return refers
 
 
 def _known(
@@ -113,6 +138,11 @@ def write_flow(flow: Flow) -> dict[str, Any]:
         "kept_loss": numbers(flow.kept_loss),
         "total_loss": float(flow.total_loss),
         "answers": _write_answers(flow.answers),
+        **(
+            {}
+            if flow.numbers is None
+            else {"numbers": write_number_answers(flow.numbers)}
+        ),
     }
 
 
@@ -128,12 +158,13 @@ def read_flow(fields: Fields, tree: SensorTree, n_classes: int) -> Flow:
     n_nodes, n_leaves = tree.n_nodes, tree.n_leaves
     flow = Flow(
         fields.numbers("node_rows", (n_nodes,), least=0.0),
-        fields.numbers("leaf_classes", (n_leaves, n_classes), least=0.0),
+        fields.numbers("leaf_classes", (n_leaves, n_classes or 1), least=0.0),
         fields.numbers("leaf_loss", (n_nodes, n_leaves), least=0.0),
         fields.numbers("stop_loss", (n_nodes,), least=0.0),
         fields.numbers("kept_loss", (n_nodes,), least=0.0),
         fields.number("total_loss", least=0.0),
         _read_answers(fields, tree, n_classes),
+        None if n_classes else read_number_answers(fields.child("numbers"), tree),
     )
     fields.end()
     return flow

@@ -11,8 +11,9 @@ from sensortree.cells.formats import ColumnFormat
 from sensortree.cells.numbers import Wanted, read_numbers
 from sensortree.cells.words import MISSING, cut, spelling_key
 from sensortree.exceptions import DataError
+from sensortree.sensors.encoders import OneHot, Ordinal
 from sensortree.sensors.reader import SensorReader
-from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
+from sensortree.sensors.transforms import InTurn, SideBySide, Typed
 
 Categories = dict[str, tuple[Any, ...]]
 

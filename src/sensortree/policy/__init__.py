@@ -7,6 +7,7 @@
     batch         `Walk`: many rows at once, of which all sensors or some may be read
     masked        `MaskedPolicy`: what rows acquire next, by what is known of them
     session       `Session`: one example, asked for sensor by sensor
+    oracles       whom it asks, and what if they fail
     state         `State`: a session as plain values; written, signed and read
     explanation   `Explanation`: one row's way, recorded by its walk, and why
     branches      `PassedFork`: the ways that it took, and those that it did not take

@@ -109,7 +109,7 @@ class Walk:
 
     def posterior(self) -> Array:
         """Posterior where each row stops, (n_rows, n_classes)."""
-        answers = np.empty((len(self.place), len(self.policy.classes)))
+        answers = np.empty((len(self.place), self.policy.n_outputs))
         self.read()
         for group in self._stopped:
             place = self.policy.places[group.at]

@@ -60,8 +60,8 @@ class ConstantScorer(Answers):
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticScorer(Answers):
-    """Logistic regression on standardised columns and, at degree 2, their products.
+class Polynomial:
+    """Sums of standardised columns and, at degree 2, of their products.
 
     Attributes
     ----------
@@ -69,7 +69,6 @@ class LogisticScorer(Answers):
     degree : int
         1 or 2.
     coef : ndarray of shape (n_terms, n_outputs)
-        One output for two classes, else one per class.
     intercept : ndarray of shape (n_outputs,)
     """
 
@@ -108,7 +107,7 @@ class LogisticScorer(Answers):
         return terms
 
     def scores(self, X: Array) -> Array:
-        """Scores before they become probabilities, (n_rows, n_outputs)."""
+        """The sums, (n_rows, n_outputs)."""
         terms = self._terms(X)
         # Products of a few rows each, all of one shape: every row goes through the same
         # kernel, however many there are.
@@ -117,6 +116,11 @@ class LogisticScorer(Answers):
         scores = (blocks @ self.coef).reshape(-1, len(self.intercept))[: len(X)]
         scores += self.intercept
         return np.asarray(scores)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticScorer(Polynomial, Answers):
+    """Logistic regression: one output for two classes, else one per class."""
 
     def predict_proba(self, X: Array) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
@@ -245,7 +249,10 @@ def posterior(scorer: Any, X: Array, n_classes: int) -> Array:
     """Probability of every class, (n_rows, n_classes); 0 or 1 if a classifier gives none.
 
     The classes of a foreign classifier are positions, some of which it may not have seen.
+    What predicts numbers says the answer and its spread, (n_rows, 2).
     """
+    if hasattr(scorer, "says"):
+        return np.asarray(scorer.says(X))
     if hasattr(scorer, "predict_proba"):
         classes = getattr(scorer, "classes_", None)
         if len(X) and classes is None:

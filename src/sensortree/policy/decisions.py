@@ -73,6 +73,18 @@ class Posterior:
 
 
 @dataclass(frozen=True)
+class Predicted:
+    """The number that would be answered, and its spread."""
+
+    needs_posterior = True
+
+    def __call__(self, readings: Array, posterior: Array | None) -> Array:
+        """Columns of some rows, (n_rows, 2)."""
+        assert posterior is not None  # whoever holds this part gives one
+        return posterior
+
+
+@dataclass(frozen=True)
 class Squares:
     """Squares and products of another part's columns."""
 
@@ -115,6 +127,13 @@ PARTS: dict[str, tuple[Part, ...]] = {
     "posterior": (Posterior(),),
     "raw": (Raw(),),
     "quadratic": (Posterior(), Squares(Posterior()), Raw()),
+}
+
+NUMBER_PARTS: dict[str, tuple[Part, ...]] = {
+    "prediction+raw": (Predicted(), Raw()),
+    "prediction": (Predicted(),),
+    "raw": (Raw(),),
+    "quadratic": (Predicted(), Squares(Predicted()), Raw()),
 }
 
 

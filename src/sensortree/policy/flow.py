@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,34 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
+class NumberAnswers:
+    """Numbers that training examples have, and what another way would change of answers.
+
+    Examples count by their weights; answers are out of fold with ``cv``.
+
+    Attributes
+    ----------
+    mean, deviation : ndarray of shape (n_leaves,)
+        Mean and standard deviation of the numbers of the examples in each leaf; 0 where
+        none is.
+    error : ndarray of shape (n_leaves,)
+        Mean distance of the answers from them.
+    moved : ndarray of shape (n_nodes, 2)
+        By how much, in the mean, the answer is another in the end than it would have been
+        at the node, of examples that took its negative or positive side.
+    would_move : ndarray of shape (n_nodes, 2)
+        The same of examples that stopped with what the node knows, had they been sent to
+        its negative or positive side.
+    """
+
+    mean: Array
+    deviation: Array
+    error: Array
+    moved: Array
+    would_move: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Flow:
     """Training examples on their way through a tree; losses are out of fold with ``cv``.
 
@@ -47,7 +75,7 @@ class Flow:
     node_rows : ndarray of shape (n_nodes,)
         Examples, by weight, that come to each node.
     leaf_classes : ndarray of shape (n_leaves, n_classes)
-        Examples of each class that end in each leaf.
+        Examples of each class that end in each leaf; of numbers, one column for all.
     leaf_loss : ndarray of shape (n_nodes, n_leaves)
         Mean loss of each leaf's answers over the examples that come to a node; over all
         examples where none does.
@@ -58,7 +86,9 @@ class Flow:
     total_loss : float
         Mean loss of the policy over all examples.
     answers : Answers or None
-        What they were answered; None in models of files of version 1.
+        What they were answered; None in models of files of version 1, and of numbers.
+    numbers : NumberAnswers or None
+        The same of numbers; None of classes.
     """
 
     node_rows: Array
@@ -68,6 +98,7 @@ class Flow:
     kept_loss: Array
     total_loss: float
     answers: Answers | None = field(default=None, metadata={"digest": "if set"})
+    numbers: NumberAnswers | None = field(default=None, metadata={"digest": "if set"})
 
     @property
     def leaf_rows(self) -> Array:
@@ -108,10 +139,46 @@ def measure_flow(
     weight : ndarray of shape (n_samples,)
     """
     leaf = tree.route(decisions)
-    passed = tree.passed(decisions)
-    kept = leaf_losses[np.arange(len(leaf)), leaf]
     classes = np.zeros((tree.n_leaves, n_classes))
     np.add.at(classes, (leaf, y), weight)
+    return replace(
+        _flow(tree, decisions, leaf_losses, node_losses, classes, weight),
+        answers=_answers(
+            tree, decisions, leaf_answers, node_answers, y, n_classes, weight
+        ),
+    )
+
+
+def measure_number_flow(
+    tree: SensorTree,
+    decisions: Array,
+    leaf_answers: Array,
+    node_answers: Array,
+    leaf_losses: Array,
+    node_losses: Array,
+    y: Array,
+    weight: Array,
+) -> Flow:
+    """As `measure_flow`, of numbers."""
+    leaf = tree.route(decisions)
+    rows = np.bincount(leaf, weight, tree.n_leaves).astype(np.float64)
+    return replace(
+        _flow(tree, decisions, leaf_losses, node_losses, rows[:, None], weight),
+        numbers=_number_answers(tree, decisions, leaf_answers, node_answers, y, weight),
+    )
+
+
+def _flow(
+    tree: SensorTree,
+    decisions: Array,
+    leaf_losses: Array,
+    node_losses: Array,
+    classes: Array,
+    weight: Array,
+) -> Flow:
+    """What is lost on the way; `classes` are the examples in each leaf."""
+    leaf, passed = tree.route(decisions), tree.passed(decisions)
+    kept = leaf_losses[np.arange(len(leaf)), leaf]
     share = passed * weight[:, None]
     node_rows = share.sum(axis=0)
     # A node that nobody comes to is judged by everybody.
@@ -124,7 +191,6 @@ def measure_flow(
         (share * node_losses).sum(axis=0),
         share.T @ kept,
         float(weight @ kept / weight.sum()),
-        _answers(tree, decisions, leaf_answers, node_answers, y, n_classes, weight),
     )
 
 
@@ -159,6 +225,45 @@ def _answers(
             changed[node, side] = (came * (upward == bool(side)))[differs].sum()
             would_change[node, side] = stopped[differs].sum()
     return Answers(given, right, changed, would_change)
+
+
+def _number_answers(
+    tree: SensorTree,
+    decisions: Array,
+    leaf_answers: Array,
+    node_answers: Array,
+    y: Array,
+    weight: Array,
+) -> NumberAnswers:
+    """Means of numbers, and by how much another way would change answers."""
+    leaf = tree.route(decisions)
+    answer = leaf_answers[np.arange(len(leaf)), leaf]
+    rows = np.bincount(leaf, weight, tree.n_leaves)
+    total = np.where(rows > 0, rows, 1.0)
+    mean = np.bincount(leaf, weight * y, tree.n_leaves) / total
+    off = np.bincount(leaf, weight * (y - mean[leaf]) ** 2, tree.n_leaves) / total
+    error = np.bincount(leaf, weight * np.abs(y - answer), tree.n_leaves) / total
+    moved, would_move = np.zeros((2, tree.n_nodes, 2))
+    stops = stop_leaves(tree)
+    # Answers in the end, of all examples, from each vertex on; children come after parents.
+    onward = {~k: leaf_answers[:, k] for k in range(tree.n_leaves)}
+    for node in reversed(range(tree.n_nodes)):
+        ends = [onward.pop(int(side[node])) for side in tree.children]
+        upward = decisions[:, node] > 0
+        onward[node] = np.where(upward, ends[1], ends[0])
+        came = weight * (tree.path_signs[leaf, node] != 0)
+        stopped = weight * np.isin(leaf, stops[node])
+        for side, end in enumerate(ends):
+            distance = np.abs(end - node_answers[:, node])
+            moved[node, side] = _mean(distance, came * (upward == bool(side)))
+            would_move[node, side] = _mean(distance, stopped)
+    return NumberAnswers(mean, np.sqrt(off), error, moved, would_move)
+
+
+def _mean(values: Array, weight: Array) -> float:
+    """Weighted mean; 0 of nothing."""
+    total = float(weight.sum())
+    return float(weight @ values) / total if total else 0.0
 
 
 def stop_leaves(tree: SensorTree) -> list[list[int]]:

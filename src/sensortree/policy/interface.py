@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.policy.about import About
 from sensortree.policy.explanation import Explanation, explain
 from sensortree.policy.policy import Policy
@@ -99,6 +99,22 @@ class PolicyAnswers:
         """
         return self._policy.predict_proba(self._table(X, prices))
 
+    def predict_spread(self, X: Any, prices: ArrayLike | None = None) -> Array:
+        """How far off the answer to each row is expected to be, if answers are numbers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        spread : ndarray of shape (n_samples,)
+            Standard deviation that the truth is expected to have around the mean that its
+            leaf predicts.
+        """
+        return self._policy.predict_spread(self._table(X, prices))
+
     def apply(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.intp]:
         """Index of the leaf each row reaches.
 
@@ -114,6 +130,21 @@ class PolicyAnswers:
             within ``max_cost`` stops at a node, and gets ``~node``.
         """
         return self._policy.apply(self._table(X, prices))
+
+    def referred(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Whether each row is handed over to a person, rather than answered.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        referred : ndarray of bool of shape (n_samples,)
+            `predict` gives the best guess for these rows too.
+        """
+        return self._policy.referred(self._table(X, prices))
 
     def acquired(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Which sensors each row acquires.
@@ -205,6 +236,11 @@ class PolicyAnswers:
         from sensortree.policy.limited import limited
         from sensortree.policy.page import page_of
 
+        if self._policy.loss.numbers:
+            raise ParameterError(
+                "report_page is of answers that are classes, and this model answers with "
+                "numbers; print report(X, y), or take its to_dict() or to_frame()."
+            )
         table = self._table(X, prices)
         report = cost_report(self._policy, table, y, sample_weight)
         limits = limited(self._policy, table, y, sample_weight)

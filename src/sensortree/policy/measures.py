@@ -6,6 +6,8 @@ of a mean: ``1 / sum(weight**2)``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,6 +69,30 @@ def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Arr
         drawn = times * weight
         means[draw] = drawn @ values / drawn.sum()
     return means
+
+
+@dataclass(frozen=True)
+class NumberFit:
+    """How well numbers are predicted.
+
+    Attributes
+    ----------
+    r2 : float
+        Share of the variance that is explained; NaN if there is none.
+    rmse : float
+        Root of the mean squared distance from the truth.
+    """
+
+    r2: float
+    rmse: float
+
+
+def number_fit(y: Array, answer: Array, weight: Array) -> NumberFit:
+    """R² and root mean squared error of answers."""
+    squared = float(weight @ (y - answer) ** 2)
+    variance = float(weight @ (y - weight @ y) ** 2)
+    share = 1 - squared / variance if variance > 0 else float("nan")
+    return NumberFit(share, float(np.sqrt(squared)))
 
 
 def scores(belief: Array, truth: NDArray[np.intp]) -> Array:

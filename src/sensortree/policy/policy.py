@@ -18,23 +18,18 @@ from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Flow, stop_leaves
-from sensortree.policy.session import (
-    AsyncOracle,
-    OnError,
-    Oracle,
-    Session,
-    resume_session,
-    stand,
-)
+from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
+from sensortree.policy.session import Session, resume_session, stand
 from sensortree.policy.steps import Decision, Step
 from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
+from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import Path
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +49,7 @@ class Policy:
         One per distinct subset of leaves (f_k) and of nodes, and one for knowing nothing.
         Their classes are positions in `classes`.
     classes : ndarray of shape (n_classes,)
+        None of them if answers are numbers.
     flow : Flow
         Where the training examples went.
     loss : Loss
@@ -72,6 +68,9 @@ class Policy:
         What a report compares the policy with; None of a method that has none.
     about : About
         Unit, target, date and held-out score: what changes no answer.
+    referral : Referral or None
+        What it costs to hand an example over to a person, and whose answer is too unsure
+        to be given; None if nobody is handed over.
     strict : bool
         Whether values that training never saw are refused, rather than warned of.
     sensors : SensorSet
@@ -97,15 +96,31 @@ class Policy:
     baselines: tuple[Baseline, ...] | None = field(
         default=None, metadata={"digest": "never"}
     )
+    referral: Referral | None = field(default=None, metadata={"digest": "if set"})
     strict: bool = field(default=False, metadata={"digest": "never"})
 
     # what it is made of -------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return (
-            f"Policy({len(self.classes)} classes, {len(self.sensors)} sensors, "
+            f"Policy({self.answers_words}, {len(self.sensors)} sensors, "
             f"{self.tree.n_leaves} leaves)"
         )
+
+    @property
+    def answers_words(self) -> str:
+        """What is answered, in words: so many classes, or numbers."""
+        return "numbers" if self.loss.numbers else f"{len(self.classes)} classes"
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of what leaves say: probabilities, or a number and its spread."""
+        return self.loss.n_outputs(len(self.classes))
+
+    def answers(self, said: Array) -> NDArray[Any]:
+        """Answers by what leaves say: classes, or numbers, (n_rows,)."""
+        answer = self.loss.answer(said)
+        return answer if self.loss.numbers else np.asarray(self.classes[answer])
 
     @property
     def sensors(self) -> SensorSet:
@@ -223,11 +238,46 @@ class Policy:
 
     def predict(self, table: Table) -> NDArray[Any]:
         """Answer of the least expected loss at each row's leaf, (n_rows,)."""
-        return np.asarray(self.classes[self.loss.answer(self.predict_proba(table))])
+        return self.answers(self.said(table))
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
+        return self.said(table)
+
+    def predict_spread(self, table: Table) -> Array:
+        """Standard deviation expected around each row's answer, (n_rows,)."""
+        return np.asarray(self.said(table)[:, 1])
+
+    def said(self, table: Table) -> Array:
+        """What each row's leaf says, (n_rows, n_outputs)."""
         return send(self, table).posterior()
+
+    def referred(self, table: Table) -> Mask:
+        """Whether each row is handed over to a person, (n_rows,)."""
+        walk = send(self, table)
+        return self.hands_over(walk.place, walk.posterior())
+
+    def hands_over(self, place: Rows, posterior: Array) -> Mask:
+        """Whether who stops at these places, with these probabilities, is handed over.
+
+        Parameters
+        ----------
+        place : ndarray of int of shape (n_rows,)
+            Leaves, or other places by their numbers.
+        posterior : ndarray of shape (n_rows, n_classes)
+        """
+        refers = np.array([each.refers for each in self.places])[place]
+        if self.referral is None or not self.referral.least_confidence:
+            return np.asarray(refers)
+        answer = self.loss.answer(posterior)
+        confidence = np.take_along_axis(posterior, answer[:, None], axis=1)[:, 0]
+        return np.asarray(refers | self.referral.doubts(confidence))
+
+    def hands_over_one(self, place: int, posterior: Array) -> bool:
+        """The same of one example, whose probabilities have shape (1, n_classes)."""
+        if self.referral is None or self.places[place].refers:
+            return self.places[place].refers
+        return bool(self.hands_over(np.array([place]), posterior)[0])
 
     # one example --------------------------------------------------------------------------
 

@@ -20,12 +20,15 @@ from sensortree.policy.compared import (
 from sensortree.policy.measures import (
     MEASURES,
     Interval,
+    NumberFit,
     auroc,
     mean_intervals,
+    number_fit,
     scores,
     wilson,
 )
 from sensortree.policy.policy import Policy
+from sensortree.policy.referred import ReferralUse
 from sensortree.policy.report_text import report_text
 from sensortree.policy.tally import (
     ClassUse,
@@ -57,7 +60,7 @@ class CostReport:
     n_rows : int
         Rows of a weight above 0.
     error : float
-        Share of wrong answers.
+        Share of wrong answers; of numbers, their mean distance from the truth.
     loss : float
         Mean loss of the answers, in the unit of the policy's loss matrix; without one, the
         error.
@@ -113,10 +116,17 @@ class CostReport:
         ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
         are for this policy, not how it would vary if it were fitted again. Empty if
         `n_bootstrap` was 0.
+    referral : ReferralUse or None
+        ``share`` of rows that are handed over to a person, what that ``cost``, ``error``
+        of the others; None of a model that hands over nobody. `error` counts best guesses
+        for those rows; `loss` and `total` what a person costs, where that is known.
     unseen : tuple of Unseen
         Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
         ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
         and what was ``seen``. Only what a row acquires is looked at.
+
+    fit : NumberFit or None
+        ``r2`` and ``rmse`` of answers that are numbers; None of classes.
 
     Examples
     --------
@@ -156,11 +166,13 @@ class CostReport:
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
     unseen: tuple[Unseen, ...] = ()
+    referral: ReferralUse | None = None
+    fit: NumberFit | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
         form: dict[str, Any] = plain(asdict(self))
-        return form
+        return form if self.fit else {k: v for k, v in form.items() if k != "fit"}
 
     def to_frame(self, kind: str = "summary") -> Any:
         """Give one part of the report as a pandas frame.
@@ -177,7 +189,8 @@ class CostReport:
                 f"{', '.join(map(repr, FRAMES))}."
             )
         if kind == "summary":
-            lines = [_interval_line(self, m) for m in (*MEASURES, *OF_PROBABILITIES)]
+            measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
+            lines = [_interval_line(self, m) for m in measured]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -228,19 +241,29 @@ def cost_report(
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
     belief, right = rows.belief[rows.counted], truth[rows.counted]
-    judged = scores(belief, right)
+    judged = np.empty((len(right), 0))
+    if not policy.loss.numbers:
+        judged = scores(belief, right)
     intervals: list[Interval] = []
     if n_bootstrap > 0:
         values = np.hstack([own, *columns_of(rivals, own), judged])
         intervals = mean_intervals(values, counted, n_bootstrap, random_state)
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
-    areas, area, area_interval = auroc(belief, right, counted)
+    area, nothing = float("nan"), (float("nan"), float("nan"))
+    areas, area_interval = np.empty(0), nothing
+    brier, log_loss = nothing
+    fit: NumberFit | None = None
+    if policy.loss.numbers:
+        fit = number_fit(right, belief[:, 0], counted)
+    else:
+        areas, area, area_interval = auroc(belief, right, counted)
+        brier, log_loss = (counted @ judged).tolist()
     everything = float(rows.weight @ rows.everything)
     return CostReport(
         n_rows=int((weight > 0).sum()),
         **mean,
         cost_weight=policy.cost_weight,
-        has_loss=not policy.loss.plain,
+        has_loss=_has_loss(policy),
         mistake_cost=_mistake_cost(policy),
         unit=policy.about.unit,
         quantiles=_quantiles(rows.cost, rows.weight),
@@ -251,18 +274,28 @@ def cost_report(
         classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
         baselines=uses_of(rivals, own, counted, iter(intervals[len(MEASURES) :])),
         auroc=area,
-        **dict(zip(("brier", "log_loss"), (counted @ judged).tolist(), strict=True)),
+        brier=brier,
+        log_loss=log_loss,
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
         unseen=rows.unseen,
+        referral=rows.referral_use(),
+        fit=fit,
     )
+
+
+def _has_loss(policy: Policy) -> bool:
+    """Whether what rows lose is other than the share of wrong answers."""
+    priced = policy.referral is not None and policy.referral.priced
+    return priced or not policy.loss.plain
 
 
 def _mistake_cost(policy: Policy) -> float | None:
     """Money that a wrong answer counts as, if one counts as the other."""
     loss = 1.0 if policy.loss.plain else policy.loss.per_mistake
-    if loss is None or policy.loss.score is not None or not policy.cost_weight:
+    alike = policy.loss.score is None and not policy.loss.numbers
+    if loss is None or not alike or not policy.cost_weight:
         return None
     return loss / policy.cost_weight
 
@@ -285,9 +318,11 @@ def _intervals(
     if not means:
         return {}
     between = dict(zip(MEASURES, means, strict=False))
+    if rows.policy.loss.numbers:
+        return between
     wrong = rows.measures[rows.counted, 0] > 0
     between["error"] = wilson(wrong, rows.weight[rows.counted])
-    if rows.policy.loss.plain:
+    if not _has_loss(rows.policy):
         between["loss"] = between["error"]
     of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
     return {**between, "auroc": area, **of_scores}

@@ -22,15 +22,19 @@ def report_text(report: CostReport) -> str:
     """All parts of a report, in the order in which they are asked for."""
     parts = [
         f"{report.n_rows} rows{_counted_in(report)}\n{_summary_text(report)}",
+        "" if report.referral is None else str(report.referral),
         _baselines_text(report),
         _sensors_text(report),
         _leaves_text(report),
-        _classes_text(report),
-        _recognised_text(report),
-        _confusion_text(report),
+        *([] if report.fit else _of_classes(report)),
         _unseen_text(report),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _of_classes(report: CostReport) -> list[str]:
+    """What there is to say only of classes."""
+    return [_classes_text(report), _recognised_text(report), _confusion_text(report)]
 
 
 def _counted_in(report: CostReport) -> str:
@@ -46,9 +50,13 @@ def _summary_text(report: CostReport) -> str:
     """Measures with intervals, quantiles of the cost, and the share of everything."""
     lines = []
     shown = MEASURES if report.has_loss else ("error", "cost", "total")
-    for measure in (*shown, "auroc", "brier", "log_loss"):
+    of_classes = () if report.fit else ("auroc", "brier", "log_loss")
+    for measure in (*shown, *of_classes):
         mean = _number(getattr(report, measure))
         lines.append([measure, mean, _between(report.intervals.get(measure))])
+    if report.fit:
+        lines += [["R²", _number(report.fit.r2), ""]]
+        lines += [["root mean square", _number(report.fit.rmse), ""]]
     quantiles = ", ".join(
         f"{cost:.4g} ({100 * share:.0f} %)" for share, cost in report.quantiles.items()
     )
@@ -76,7 +84,7 @@ def _leaves_text(report: CostReport) -> str:
             use.place,
             str(use.rows),
             *_shown(use.error, use.loss, use.cost, has_loss=report.has_loss),
-            ", ".join(use.sensors) or "nothing",
+            (", ".join(use.sensors) or "nothing") + (", to a person" * use.refers),
         ]
         for use in report.leaves
     ]

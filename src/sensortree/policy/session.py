@@ -8,15 +8,15 @@ cannot be had, whatever the policy would like.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from sensortree.exceptions import DataError, SensorTreeError, SessionError
+from sensortree.policy.oracles import LOG, AsyncOracle, OnError, Oracle, run, run_async
 from sensortree.policy.reasons import Reason
 from sensortree.policy.state import Event, State, check_key, read_state, write_state
 from sensortree.policy.steps import Because, Decision, Step
@@ -39,13 +39,9 @@ if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
 
 NOTHING = np.empty((1, 0))
-LOG = logging.getLogger("sensortree.session")  # sensors and prices; values never
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
-Oracle = Callable[[str, tuple[str, ...]], Any]
-AsyncOracle = Callable[[str, tuple[str, ...]], Awaitable[Any]]
-OnError = Literal["raise", "unavailable"]
 
 
 def alone(
@@ -246,7 +242,7 @@ class Session:
             )
         proba = self._evidence.posterior(policy.places[end])
         return Decision(
-            policy.classes[policy.loss.answer(proba)[0]],
+            policy.answers(proba)[0],
             proba[0],
             self.spent,
             self._allowance.price((frozenset(policy.sensors.names),)),
@@ -257,6 +253,7 @@ class Session:
             self._failures(),
             policy.labels,
             self._around,
+            policy.hands_over_one(end, proba),
         )
 
     def _failures(self) -> dict[str, str | None]:
@@ -292,8 +289,12 @@ class Session:
                 self._allowance.prices,
             )
         if self._end is not None:
-            proba = evidence.posterior(places[self._end])[0]
-            return Step("stop", None, (), (), 0.0, self.spent, 0.0, proba, why, classes)
+            proba = evidence.posterior(places[self._end])
+            refers = self._allowance.route.hands_over_one(self._end, proba)
+            stop = Step(
+                "stop", None, (), (), 0.0, self.spent, 0.0, proba[0], why, classes
+            )
+            return stop._replace(referred=refers)
         sensor = self._pending[0]
         return Step(
             "acquire",
@@ -328,11 +329,7 @@ class Session:
         decision : Decision
             Its ``unavailable`` says which sensors failed, and why.
         """
-        check_on_error(on_error)
-        while (step := self.ask()) is not None and step.sensor is not None:
-            with _heeded(self, step.sensor, on_error):
-                _take(self, step.sensor, oracle(step.sensor, step.columns))
-        return self.decision()
+        return run(self, oracle, on_error)
 
     async def run_async(
         self,
@@ -351,12 +348,7 @@ class Session:
             Seconds that each sensor may take; then it is cancelled, which is a
             `TimeoutError`. It needs asyncio; other event loops have limits of their own.
         """
-        check_on_error(on_error)
-        while (step := self.ask()) is not None and step.sensor is not None:
-            with _heeded(self, step.sensor, on_error):
-                answer = oracle(step.sensor, step.columns)
-                _take(self, step.sensor, await _within(answer, timeout))
-        return self.decision()
+        return await run_async(self, oracle, on_error, timeout)
 
     # state --------------------------------------------------------------------------------
 
@@ -590,58 +582,3 @@ def stand(
         session._tell(name, values, replace=False)
     say_unseen(session.unseen, policy.strict)
     return session.step
-
-
-def check_on_error(on_error: str) -> None:
-    """Refuse what is no way to treat an oracle's error."""
-    if on_error not in ("raise", "unavailable"):
-        raise SessionError(
-            f"on_error must be 'raise' or 'unavailable', got {on_error!r}."
-        )
-
-
-@contextmanager
-def _heeded(session: Session, sensor: str, on_error: OnError) -> Iterator[None]:
-    """Let what an oracle raises go up with its session, or be a reason to do without.
-
-    That the session itself refuses something is always raised: the caller's mistake.
-    """
-    try:
-        yield
-    except BaseException as error:
-        ours = isinstance(error, SessionError) or not isinstance(error, Exception)
-        if on_error == "raise" or ours:
-            vars(error)["session"] = session
-            error.add_note(
-                f"While sensor {sensor!r} was asked for. What was bought before is in "
-                f"this exception's .session, which can be run again."
-            )
-            raise
-        LOG.debug("oracle of %r failed: %s", sensor, type(error).__name__)
-        said = (
-            f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        )
-        session.unavailable(sensor, because=said)
-
-
-async def _within(answer: Awaitable[Any], timeout: float | None) -> Any:
-    """What is awaited, if it comes in time."""
-    if timeout is None:
-        return await answer
-    import asyncio
-
-    try:
-        async with asyncio.timeout(timeout) as limit:
-            return await answer
-    except TimeoutError as error:
-        if not limit.expired():  # the oracle's own
-            raise
-        raise TimeoutError(f"no answer within {timeout:g} s") from error
-
-
-def _take(session: Session, sensor: str, values: Any) -> None:
-    """Tell what an oracle gave; None says that the sensor is unavailable."""
-    if values is None:
-        session.unavailable(sensor)
-    else:
-        session.tell(sensor, values)

@@ -13,6 +13,12 @@ from sensortree.exceptions import DataError
 from sensortree.policy.batch import Walk
 from sensortree.policy.measures import MEASURES, Interval, wilson
 from sensortree.policy.policy import Policy
+from sensortree.policy.referred import (
+    ReferralUse,
+    losses_of,
+    person_costs,
+    referral_use,
+)
 from sensortree.sensors.seen import merged
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
@@ -35,7 +41,7 @@ class PlaceUse:
 
     `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
     `answers` is the share of its rows that get each answer, `classes` the share that has
-    each class.
+    each class; `refers` says whether they are handed over to a person there.
     """
 
     place: str
@@ -48,6 +54,7 @@ class PlaceUse:
     cost: float
     answers: Mapping[Any, float]
     classes: Mapping[Any, float]
+    refers: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ class Tally:
         Error, loss, cost and total of each row.
     """
 
-    def __init__(self, walk: Walk, truth: NDArray[np.intp], weight: Array):
+    def __init__(self, walk: Walk, truth: NDArray[Any], weight: Array):
         self.policy = policy = walk.policy
         self.truth = truth
         self.weight = weight / weight.sum()
@@ -135,9 +142,12 @@ class Tally:
         self.cost = self.spend.sum(axis=1)
         everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
         self.everything = np.broadcast_to(everything, len(truth))
-        loss = policy.loss.judge(truth, self.belief)
+        self.referred = policy.hands_over(self.place, self.belief)
+        self.person = person_costs(policy, walk.table, truth)
+        loss = losses_of(policy, walk.table, truth, self.referred, self.belief)
         total = loss + policy.cost_weight * self.cost
-        self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
+        error = policy.loss.error(truth, answer)
+        self.measures = np.stack([error, loss, self.cost, total], axis=1)
 
     def mean(self, rows: Any = slice(None)) -> list[float]:
         """Mean of every measure over some rows; NaN over none."""
@@ -146,6 +156,21 @@ class Tally:
         if not total:
             return [float("nan")] * len(MEASURES)
         return [float(m) for m in weight @ self.measures[rows] / total]
+
+    def referral_use(self) -> ReferralUse | None:
+        """What handing over came to; None of a policy that hands over nobody."""
+        if self.policy.referral is None:
+            return None
+        rows = self.counted
+        costs = None if self.person is None else self.person[rows]
+        wrong = self.measures[rows, 0] > 0
+        return referral_use(
+            self.referred[rows],
+            costs,
+            wrong,
+            self.weight[rows],
+            self.policy.referral.promise,
+        )
 
     def sensor_uses(self) -> Iterable[SensorUse]:
         """Use of every sensor, in the declared order."""
@@ -171,13 +196,16 @@ class Tally:
                 cost,
                 self._shares(self.answer, here),
                 self._shares(self.truth, here),
+                self.policy.places[place].refers,
             )
 
     def _shares(
         self, position: NDArray[np.intp], here: NDArray[np.bool_]
     ) -> dict[Any, float]:
         """Share of each class, or answer, among some rows; 0 without rows."""
-        names = self.policy.classes.tolist()
+        names = self.policy.labels
+        if not names:
+            return {}
         weight = np.bincount(position[here], self.weight[here], len(names))
         shares = weight / max(float(weight.sum()), 1e-300)
         return dict(zip(names, shares.tolist(), strict=True))
@@ -185,6 +213,8 @@ class Tally:
     def confusion(self, weight: Array) -> tuple[tuple[float, ...], ...]:
         """Weight of the rows of each class that get each answer."""
         n_classes = len(self.policy.classes)
+        if not n_classes:
+            return ()
         table = np.zeros((n_classes, n_classes))
         np.add.at(table, (self.truth, self.answer), weight)
         return tuple(map(tuple, table.tolist()))
@@ -231,14 +261,16 @@ class Tally:
         return shares, between
 
 
-def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]:
-    """Right answers as positions among the policy's classes."""
+def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[Any]:
+    """Right answers as positions among the policy's classes, or as numbers."""
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise DataError(
             f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
             f"for each."
         )
+    if policy.loss.numbers:
+        return right_numbers(labels)
     known = policy.classes.tolist()
     position = {label: i for i, label in enumerate(known)}
     for label in labels.tolist():
@@ -248,6 +280,18 @@ def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]
                 f"are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}."
             )
     return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def right_numbers(y: NDArray[Any]) -> Array:
+    """Right answers that are numbers."""
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers, as in training: {error}.") from error
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(f"y holds {numbers[row]:g} in row {row}; leave the row out.")
+    return numbers
 
 
 def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:

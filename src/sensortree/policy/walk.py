@@ -45,11 +45,14 @@ class Place:
         The same in declared order.
     classifier : classifier on these sensors
     n_classes : int
+        Columns of what it says.
     decision : DecisionFunction or None
         None elsewhere than at a node.
     negative, positive : int
         Where a node's decision leads.
     leaves_below : tuple of int
+    refers : bool
+        Whether who stops there is handed over to a person.
     calibration : LeafCalibration or None
         What puts a leaf's answers right; None elsewhere, and of leaves that need none.
     """
@@ -64,6 +67,7 @@ class Place:
     negative: int = 0
     positive: int = 0
     leaves_below: tuple[int, ...] = ()
+    refers: bool = False
     calibration: LeafCalibration | None = None
 
 
@@ -83,13 +87,19 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
             known,
             policy.sensors.in_order(known),
             policy.classifiers[known] if own is None else own,
-            len(policy.classes),
+            policy.n_outputs,
             **more,
         )
 
     return (
         *(
-            place(k, path, leaves_below=(k,), calibration=right)
+            place(
+                k,
+                path,
+                leaves_below=(k,),
+                refers=bool(tree.leaves[k].refers),
+                calibration=right,
+            )
             for k, (path, right) in enumerate(zip(leaves, put_right, strict=True))
         ),
         place(~tree.n_nodes, ()),

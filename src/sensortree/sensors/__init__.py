@@ -10,7 +10,9 @@
     by_type       columns as numbers where a sensor has no transformer
     reader        turns a sensor's columns into numbers, and price columns into prices
     transforms    fitted transformers as plain arrays
+    encoders      those of categories
     levels        which of their columns are the levels of one category
     market        what may be bought after what, and at what price
     loss          what a wrong answer costs
+    number_loss   what a number costs that is off
 """

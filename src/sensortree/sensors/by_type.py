@@ -25,10 +25,10 @@ from sensortree.sensors.columns import (
     columns_of,
     is_missing,
 )
+from sensortree.sensors.encoders import OneHot
 from sensortree.sensors.transforms import (
     Imputer,
     InTurn,
-    OneHot,
     Passthrough,
     SideBySide,
     Transform,

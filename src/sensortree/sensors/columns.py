@@ -55,6 +55,20 @@ def columns_of(X: Any) -> list[NDArray[Any]]:
     return columns
 
 
+def check_count(X: Any, n_columns: int) -> None:
+    """Refuse a table that has not as many columns as a transformer takes."""
+    if X.shape[1] != n_columns:
+        raise DataError(
+            f"a sensor's transformer was given {X.shape[1]} columns, expected {n_columns}."
+        )
+
+
+def counted_columns(X: Any, n_columns: int) -> list[NDArray[Any]]:
+    """Columns of an array or a frame that must have so many, each of its own type."""
+    check_count(X, n_columns)
+    return columns_of(X)
+
+
 def _series(X: Any) -> Iterable[Any]:
     """Columns of a frame as narwhals has them."""
     if nw.dependencies.is_pandas_dataframe(X):  # by position, since names may repeat

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sensortree.sensors.transforms import InTurn, OneHot, SideBySide
+from sensortree.sensors.encoders import OneHot
+from sensortree.sensors.transforms import InTurn, SideBySide
 
 # Positions of the columns of each category; in a row at most one of them is 1.
 Levels = tuple[tuple[int, ...], ...]
@@ -16,7 +17,8 @@ def levels_of(transform: Any) -> Levels:
     Examples
     --------
     >>> from sensortree.sensors.levels import levels_of
-    >>> from sensortree.sensors.transforms import OneHot, Passthrough, SideBySide
+    >>> from sensortree.sensors.encoders import OneHot
+    >>> from sensortree.sensors.transforms import Passthrough, SideBySide
     >>> smoking = OneHot((("former", "never", "now"),), (None,), ignore_unknown=True)
     >>> levels_of(SideBySide(2, (((0,), Passthrough(1)), ((1,), smoking))))
     ((1, 2, 3),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,9 @@ class Loss:
     score: Score | None = field(default=None, metadata={"digest": "if set"})
     by_class: Array | None = field(default=None, metadata={"digest": "if set"})
 
+    # Whether answers are numbers, rather than classes.
+    numbers: ClassVar[bool] = False
+
     @property
     def plain(self) -> bool:
         """Whether the loss is 1 for a wrong answer and 0 for a right one."""
@@ -46,6 +49,10 @@ class Loss:
         if self.score is not None:
             return self.score.name
         return "error" if self.matrix is None else "loss"
+
+    def n_outputs(self, n_classes: int) -> int:
+        """Columns of a prediction: the probabilities of the classes."""
+        return n_classes
 
     def judge(self, y: Rows, posterior: Array) -> Array:
         """What predicted probabilities lose, (n_rows,)."""
@@ -78,6 +85,10 @@ class Loss:
             return np.asarray(answer != y, dtype=np.float64)
         return np.asarray(self.matrix[y, answer])
 
+    def error(self, y: NDArray[Any], answer: NDArray[Any]) -> Array:
+        """1 for wrong answers, 0 for right ones, in the shape of `answer`."""
+        return np.asarray(answer != y, dtype=np.float64)
+
     def expected(self, belief: Array, answers: NDArray[np.intp]) -> Array:
         """Expected loss of several answers per row, by the probabilities of the classes.
 
@@ -104,6 +115,10 @@ class Loss:
             return np.ones(n_classes)
         return np.asarray(self.matrix.sum(axis=1) / (n_classes - 1))
 
+    def at_stake(self, y: NDArray[Any], n_classes: int) -> Array:
+        """What it costs to mistake each example, in the mean, (n_rows,)."""
+        return np.asarray(self.stakes(n_classes)[y])
+
     @cached_property
     def per_mistake(self) -> float | None:
         """What each wrong answer costs, if a matrix says the same of all; else None."""
@@ -113,6 +128,11 @@ class Loss:
         cost = float(self.matrix[wrong][0])
         same = (self.matrix == np.where(wrong, cost, 0.0)).all()
         return cost if same and cost > 0 else None
+
+    @property
+    def stake(self) -> float:
+        """What is at stake where nothing is known, at most."""
+        return self.largest
 
     @property
     def largest(self) -> float:

@@ -3,7 +3,9 @@
 ::
 
     run           `serve`: binds a port, refuses what is not safe, ends in order
-     └─ app       routes: what comes in, who may ask for it, what goes out
+     └─ app       the whole as one application, with pages and operations
+         ├─ model_routes, session_routes   what comes in, who may ask, what goes out
+         ├─ service   models, database and counts, for all routes
          ├─ gate      around every request: its number, token, size, rate, log line
          │   ├─ tokens    who asks, for which tenant, with which scopes
          │   ├─ limits    how much, how often

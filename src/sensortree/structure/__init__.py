@@ -15,6 +15,7 @@ from sensortree.structure.built import (
     exhaustive_tree,
 )
 from sensortree.structure.clustering import cluster_subsets
+from sensortree.structure.exits import with_exits
 from sensortree.structure.growth import Evidence, Vertex, best_purchase, grow_tree
 from sensortree.structure.neighbours import (
     exchanged,
@@ -46,6 +47,7 @@ __all__ = [
     "grow_tree",
     "prune",
     "with_exchange",
+    "with_exits",
     "with_split",
     "without_leaf",
     "without_sensor",

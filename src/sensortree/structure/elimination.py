@@ -8,24 +8,27 @@ way; a search that adds one at a time does not see them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sensortree.leaves.boosting import booster
-from sensortree.leaves.coding import Coded, side_by_side
+from sensortree.leaves.coding import Coded, Coding, side_by_side
 from sensortree.leaves.sklearn_private import boosted_rounds
-from sensortree.types import Array, Rows
+from sensortree.types import Array
 
-# Rounds of trees, of all outputs together; fewer for each of many classes, but some.
-ROUNDS, FEWEST_ROUNDS = 30, 4
 # Sensors are left out one by one when these many remain, before in parts so large.
 ONE_BY_ONE, PART = 10, 3
+
+# Boosted trees for a target and so many rows and columns, not fitted yet.
+Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
 
 
 def elimination_order(
     blocks: Sequence[Array | Coded],
-    y: Rows,
+    y: NDArray[Any],
     weight: Array,
+    trees: Trees,
     prices: Array,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> list[int]:
@@ -35,15 +38,17 @@ def elimination_order(
     ----------
     blocks : sequence of n_sensors arrays of shape (n_rows, width), or Coded
     y : ndarray of shape (n_rows,)
-        Classes as integers.
+        Classes as integers, or numbers.
     weight : ndarray of shape (n_rows,)
+    trees : callable
+        Gives trees to be boosted.
     prices : ndarray of shape (n_sensors,)
     out_of_time : callable
         Asked before trees are boosted; what is left then is in declared order.
     """
     left, gone = list(range(len(blocks))), []
     while len(left) > 1 and not out_of_time():
-        saved = loss_saved([blocks[j] for j in left], y, weight)
+        saved = loss_saved([blocks[j] for j in left], y, weight, trees)
         rate = saved / np.maximum(prices[left], np.finfo(float).tiny)
         n_gone = 1 if len(left) <= ONE_BY_ONE else len(left) // PART
         # Of equals the last goes first, so that the first is kept.
@@ -53,17 +58,18 @@ def elimination_order(
     return left + gone[::-1]
 
 
-def loss_saved(blocks: Sequence[Array | Coded], y: Rows, weight: Array) -> Array:
+def loss_saved(
+    blocks: Sequence[Array | Coded], y: NDArray[Any], weight: Array, trees: Trees
+) -> Array:
     """How much splits on each sensor lower the loss of boosted trees, (n_sensors,)."""
     X, owner = side_by_side(blocks)
     saved = np.zeros(len(blocks))
     if (y == y[0]).all():
         return saved
-    n_rounds = max(FEWEST_ROUNDS, 2 * ROUNDS // (int(y.max()) + 1))
     # Bins take much longer with weights.
     own = None if (weight == weight[0]).all() else weight
-    trees = booster(X.shape, n_rounds, X.coding).fit(X.values, y, own)
-    for nodes in (tree for trees in boosted_rounds(trees) for tree in trees):
+    boosted = trees(y, X.shape, X.coding).fit(X.values, y, own)
+    for nodes in (tree for each in boosted_rounds(boosted) for tree in each):
         splits = nodes[nodes["is_leaf"] == 0]
         np.add.at(saved, owner[splits["feature_idx"]], splits["gain"])
     return saved

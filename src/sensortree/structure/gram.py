@@ -1,9 +1,10 @@
 """`GramScreen`: what any subset of sensors could predict, from one Gram matrix.
 
-The classes are regressed, as indicators, on a polynomial basis of the readings. With the
-Gram matrix of the whole basis at hand, the coefficients of a subset are one small linear
-system, those of a larger one an update, and rows are looked at only where they are asked
-for. That a row was learned from is undone by its leverage, as in leaving one out.
+The classes are regressed, as indicators, or a number is, on a polynomial basis of the
+readings. With the Gram matrix of the whole basis at hand, the coefficients of a subset are
+one small linear system, those of a larger one an update, and rows are looked at only where
+they are asked for. That a row was learned from is undone by its leverage, as in leaving one
+out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Subset = frozenset[int]
 
 @dataclass(frozen=True, eq=False)
 class Regressed:
-    """The classes regressed on the terms of a subset.
+    """The targets regressed on the terms of a subset.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class Regressed:
         Their places in the basis.
     factor : ndarray of shape (n_terms, n_terms)
         Lower Cholesky factor of the system.
-    coef : ndarray of shape (n_terms, n_classes)
+    coef : ndarray of shape (n_terms, n_targets)
     freedom : float
         Degrees of freedom.
     """
@@ -47,18 +48,18 @@ class Regressed:
 
 
 class GramScreen:
-    """Least squares of class indicators on any subset of sensors.
+    """Least squares of targets on any subset of sensors.
 
     Parameters
     ----------
     blocks : list of n_sensors arrays of shape (n_samples, width)
         Readings of each sensor; NaN counts as the mean.
-    y : ndarray of shape (n_samples,)
-        Classes as integers.
+    target : ndarray of shape (n_samples, n_targets)
+        Indicators of the classes, or a standardised number.
     weight : ndarray of shape (n_samples,)
     """
 
-    def __init__(self, blocks: Sequence[Array], y: Rows, weight: Array):
+    def __init__(self, blocks: Sequence[Array], target: Array, weight: Array):
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
         self.columns = [np.flatnonzero(self.owner == j) for j in range(len(blocks))]
         columns = standardised(np.hstack(blocks), weight)
@@ -67,15 +68,15 @@ class GramScreen:
         # Term c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(n_columns), first]
         self.second = np.r_[-1, np.full(n_columns, -1), second]
-        much = len(y) * len(self.first) ** 2 > MUCH
+        much = len(target) * len(self.first) ** 2 > MUCH
         columns = columns.astype(np.float32 if much else np.float64, copy=False)
-        self.basis = np.empty((len(y), len(self.first)), columns.dtype, order="F")
+        self.basis = np.empty((len(target), len(self.first)), columns.dtype, order="F")
         self.basis[:, 0] = 1.0
         self.basis[:, 1 : 1 + n_columns] = columns
         np.multiply(
             columns[:, first], columns[:, second], out=self.basis[:, 1 + n_columns :]
         )
-        self.target = np.eye(int(y.max()) + 1)[y]
+        self.target = target
         root = np.sqrt(weight)[:, None].astype(self.basis.dtype)
         multiply = ssyrk if much else dsyrk
         weighted = np.asfortranarray(self.basis * root)

@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.leaves.boosting import BoostedTrees, has_large_trees
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
+from sensortree.leaves.regressors import BoostedRegression
 from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.gram import GramScreen, ranks
-from sensortree.structure.masking import MaskedScreen
+from sensortree.structure.masking import MaskedNumbers, MaskedScreen
 from sensortree.structure.screening import LeastSquaresScreen
 from sensortree.types import Array, Rows
 
 # Distinct rows that branching looks at, at most.
 GLANCED_ROWS = 6_000
-# Probability that a screen gives to a class at least.
-LEAST = 1e-3
 
 
 class SubsetLosses:
@@ -46,7 +45,7 @@ class SubsetLosses:
         self.names = self.data.sensors.names
         self.market = self.data.market(max_cost)
         self._gone: frozenset[str] = frozenset()
-        self._screen: LeastSquaresScreen | MaskedScreen | None = None
+        self._screen: LeastSquaresScreen | MaskedScreen | MaskedNumbers | None = None
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
@@ -100,8 +99,8 @@ class SubsetLosses:
     def stand_ins(self) -> LeafClassifiers | None:
         """What the screen says in place of the classifiers; None if that is not fair."""
         leaves = self.leaves
-        likely = is_linear(leaves.classifier) and hasattr(
-            leaves.classifier, "predict_proba"
+        likely = is_linear(leaves.classifier) and (
+            hasattr(leaves.classifier, "predict_proba") or self.data.loss.numbers
         )
         if not (self.masked or likely):
             return None
@@ -119,16 +118,18 @@ class SubsetLosses:
     @property
     def masked(self) -> bool:
         """Whether a masked booster stands in for the classifiers in a search."""
-        return isinstance(self.leaves.classifier, BoostedTrees)
+        return isinstance(self.leaves.classifier, (BoostedTrees, BoostedRegression))
 
     @property
     def screens(self) -> bool:
         """Whether the screen sees what the classifiers would.
 
-        A masked booster has small trees. Leaves of many rows have larger ones, which
+        A masked booster has small trees. Leaves of many rows may have larger ones, which
         make much more of some sensors than of others.
         """
-        return not (self.masked and has_large_trees(len(self.data.y)))
+        trees = self.leaves.classifier
+        boosted = isinstance(trees, BoostedTrees)
+        return not (boosted and trees.size_for(len(self.data.y)) == "large")
 
     @property
     def fair(self) -> bool:
@@ -154,13 +155,14 @@ class SubsetLosses:
         if len(new) > 1 and isinstance(screen, LeastSquaresScreen):
             common = frozenset.intersection(*new)
             for k, scores in screen.scores_with(common, new):
-                self._screened[new[k]] = self._losses(scores).astype(np.float32)
+                said = self.data.task.read(scores, self.data)
+                self._screened[new[k]] = self._losses(said).astype(np.float32)
         return np.column_stack([self.screened(subset) for subset in subsets])
 
     def screened(self, subset: Subset) -> Array:
         """Losses of the screen, (n_rows,)."""
         if subset not in self._screened:
-            losses = self._losses(self.scores(subset))
+            losses = self._losses(self.data.task.read(self.scores(subset), self.data))
             self._screened[subset] = losses.astype(np.float32)  # there may be very many
         return self._screened[subset]
 
@@ -170,22 +172,24 @@ class SubsetLosses:
         return np.asarray(self.screened(subset) + cost_weight * self.cost(subset))
 
     def scores(self, subset: Subset) -> Array:
-        """Class scores of the screen, out of fold, (n_rows, n_classes).
+        """Scores of the screen, out of fold, (n_rows, n_classes); of numbers, one.
 
         A masked booster for boosted leaves, else least squares.
         """
         return self._opened().scores(sorted(subset))
 
-    def _opened(self) -> LeastSquaresScreen | MaskedScreen:
+    def _opened(self) -> LeastSquaresScreen | MaskedScreen | MaskedNumbers:
         """The screen, made when it is first asked for."""
         if self._screen is None:
             data = self.data
-            task = data.y, data.weight, data.fold
+            rows = data.weight, data.fold
             if self.masked:
                 free = self.numbered(self.market.free())
-                self._screen = MaskedScreen(data.coded_blocks, *task, free)
+                screen = MaskedNumbers if data.loss.numbers else MaskedScreen
+                self._screen = screen(data.coded_blocks, data.y, *rows, free)
             else:
-                self._screen = LeastSquaresScreen(data.blocks, *task)
+                targets = data.task.targets(data.y, data.weight)
+                self._screen = LeastSquaresScreen(data.blocks, targets, *rows)
         return self._screen
 
     @cached_property
@@ -199,7 +203,7 @@ class SubsetLosses:
         blocks = [block[rows] for block in data.blocks]
         if self.masked:
             blocks = [ranks(block, weight) for block in blocks]
-        return GramScreen(blocks, data.y[rows], weight)
+        return GramScreen(blocks, data.task.targets(data.y[rows], weight), weight)
 
     @cached_property
     def glanced(self) -> tuple[Rows, Array]:
@@ -228,15 +232,8 @@ class SubsetLosses:
 
     def _losses(self, posterior: Array) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""
-        loss = self.data.loss
-        judged = posterior if loss.score is None else as_probabilities(posterior)
-        return loss.judge(self.data.y, judged)
-
-
-def as_probabilities(scores: Array) -> Array:
-    """Scores of classes as probabilities, none of them below `LEAST`."""
-    likely = np.maximum(scores, LEAST)
-    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+        data = self.data
+        return data.loss.judge(data.y, data.task.judged(posterior, data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,4 +248,4 @@ class ScreenedClassifiers(LeafClassifiers):
             if subset not in self.posteriors:
                 known = self.subsets.numbered(subset)
                 scores = self.subsets.scores(known)
-                self.posteriors[subset] = as_probabilities(scores)
+                self.posteriors[subset] = self.data.task.stand_in(scores, self.data)

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from sensortree.leaves.coding import Coded, side_by_side
 from sensortree.leaves.sklearn_private import (
@@ -23,6 +27,7 @@ from sensortree.leaves.sklearn_private import (
     boosted_levels,
     boosted_rounds,
 )
+from sensortree.leaves.standardising import moments
 from sensortree.policy.classifiers import probabilities
 from sensortree.types import Array, Mask, Rows
 
@@ -34,15 +39,15 @@ COPIES, MOST_ROWS = 4, 24_000
 KEPT = 2**26
 
 
-class MaskedScreen:
-    """Class probabilities for any subset of sensors, by trees that have not seen the row.
+class Masked:
+    """Scores for any subset of sensors, by trees that have not seen the row.
 
     Parameters
     ----------
     blocks : list of n_sensors arrays of shape (n_samples, width), or of Coded
         Readings of each sensor; NaN stays NaN.
     y : ndarray of shape (n_samples,)
-        Classes as integers.
+        Classes as integers, or numbers.
     weight : ndarray of shape (n_samples,)
     fold : ndarray of shape (n_samples,)
         Rows of one fold are in one half.
@@ -50,16 +55,18 @@ class MaskedScreen:
         Sensors that are never blanked out, since they are known in any case.
     """
 
+    booster: ClassVar[Any]
+
     def __init__(
         self,
         blocks: Sequence[Array | Coded],
-        y: Rows,
+        y: NDArray[Any],
         weight: Array,
         fold: Rows,
         always: frozenset[int] = frozenset(),
     ):
         X, owner = side_by_side(blocks)
-        self.shape = len(y), int(y.max()) + 1
+        self.n_samples = len(y)
         rng = np.random.default_rng(0)
         half = np.where(fold >= 0, fold % 2, rng.integers(0, 2, len(y)))
         self.halves = []
@@ -71,27 +78,60 @@ class MaskedScreen:
             if len(rows):
                 train = train if len(train) else rows
                 learned = X.take(train), y[train], weight[train]
-                fitted = _boosted(*learned, owner, always, rng)
+                fitted = _boosted(self.booster, *learned, owner, always, rng)
                 self.halves.append(_Half(rows, fitted, X.values[rows], owner))
+
+
+class MaskedScreen(Masked):
+    """Class probabilities for any subset of sensors."""
+
+    booster = HistGradientBoostingClassifier
 
     def scores(self, subset: Sequence[int]) -> Array:
         """Probability of every class, (n_samples, n_classes)."""
         known = sum(1 << int(j) for j in subset)
-        said = np.zeros(self.shape)
+        n_classes = 1 + max(int(half.classes.max()) for half in self.halves)
+        said = np.zeros((self.n_samples, n_classes))
         for half in self.halves:
             said[half.rows[:, None], half.classes] = half.posterior(known)
         return said
 
 
+class MaskedNumbers(Masked):
+    """Standardised numbers for any subset of sensors."""
+
+    booster = HistGradientBoostingRegressor
+
+    def __init__(
+        self,
+        blocks: Sequence[Array | Coded],
+        y: NDArray[Any],
+        weight: Array,
+        fold: Rows,
+        always: frozenset[int] = frozenset(),
+    ):
+        center, scale = moments(y[:, None], weight)
+        super().__init__(blocks, (y - center) / scale, weight, fold, always)
+
+    def scores(self, subset: Sequence[int]) -> Array:
+        """Numbers, (n_samples, 1)."""
+        known = sum(1 << int(j) for j in subset)
+        said = np.empty((self.n_samples, 1))
+        for half in self.halves:
+            said[half.rows] = half.sums(known).T
+        return said
+
+
 def _boosted(
+    booster: Any,
     X: Coded,
-    y: Rows,
+    y: NDArray[Any],
     weight: Array,
     owner: Rows,
     always: frozenset[int],
     rng: np.random.Generator,
-) -> HistGradientBoostingClassifier | Any:
-    """Trees boosted on copies of rows, sensors blanked out; the class if there is one."""
+) -> Any:
+    """Trees boosted on copies of rows, sensors blanked out; the target if it is one."""
     if (y == y[0]).all():
         return y[0]
     n_copies = int(np.clip(MOST_ROWS // len(y), 1, COPIES))
@@ -101,7 +141,6 @@ def _boosted(
     copies[~known[:, owner]] = np.nan
     # Bins take much longer with weights.
     equal = bool((weight == weight[0]).all())
-    booster: Any = HistGradientBoostingClassifier
     return booster(
         max_iter=N_ROUNDS,
         learning_rate=LEARNING_RATE,
@@ -129,8 +168,8 @@ class _Half:
     def __init__(self, rows: Rows, fitted: Any, X: Array, owner: Rows):
         self.rows = rows
         self.trees: list[list[_Tree]] = []
-        if isinstance(fitted, HistGradientBoostingClassifier):
-            self.classes = fitted.classes_
+        if hasattr(fitted, "predict"):
+            self.classes = getattr(fitted, "classes_", np.zeros(1, np.intp))
             self.baseline = boosted_baseline(fitted).astype(np.float32)
             self.trees = [
                 [_Tree(*tree, X, owner) for tree in zip(trees, sides, strict=True)]
@@ -139,13 +178,19 @@ class _Half:
                 )
             ]
         else:
-            self.classes, self.baseline = np.array([fitted]), np.zeros(1, np.float32)
+            self.classes = np.array([fitted])
+            self.baseline = np.array([fitted], np.float32)
         self.room = KEPT // max(1, len(rows))
 
     def posterior(self, known: int) -> Array:
         """Probability of every class that was there to be learned."""
         if not self.trees:
             return np.ones((len(self.rows), 1))
+        scores = self.sums(known)
+        return probabilities(np.ascontiguousarray(scores.T, dtype=np.float64))
+
+    def sums(self, known: int) -> Array:
+        """What the trees add up to, (n_outputs, n_rows)."""
         scores = np.repeat(self.baseline[:, None], len(self.rows), axis=1)
         for trees in self.trees:
             for output, tree in enumerate(trees):
@@ -157,7 +202,7 @@ class _Half:
                 scores[output] += value
         if self.room < 0:
             self._forget()
-        return probabilities(np.ascontiguousarray(scores.T, dtype=np.float64))
+        return np.asarray(scores)
 
     def _forget(self) -> None:
         for trees in self.trees:

@@ -57,7 +57,7 @@ def _mapped(tree: SensorTree, change: Callable[[Known], Known]) -> SensorTree:
     def walk(vertex: Leaf | Node) -> Leaf | Node:
         known = change(vertex.sensors)
         if isinstance(vertex, Leaf):
-            return Leaf(known)
+            return Leaf(known, vertex.refers)
         return _node(known, walk(vertex.negative), walk(vertex.positive))
 
     return SensorTree(walk(tree.root))

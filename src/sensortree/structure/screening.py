@@ -1,10 +1,10 @@
 """`LeastSquaresScreen`: what any subset of sensors could predict, from one Gram matrix.
 
-The classes are regressed, as indicators, on a polynomial basis of the readings. With the
-Gram matrix of the whole basis at hand, a subset costs one small linear system per fold, and
-many that are a little larger an update of it; each row is answered by the coefficients
-fitted without its fold. Scores are of single precision, so that the last bits of a sum, and
-the way to it, decide nothing.
+The classes are regressed, as indicators, or a number is, on a polynomial basis of the
+readings. With the Gram matrix of the whole basis at hand, a subset costs one small linear
+system per fold, and many that are a little larger an update of it; each row is answered by
+the coefficients fitted without its fold. Scores are of single precision, so that the last
+bits of a sum, and the way to it, decide nothing.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ ROOM = 2**23
 
 
 class LeastSquaresScreen:
-    """Errors of a least-squares classifier on any subset of sensors, out of fold.
+    """Least squares on any subset of sensors, out of fold.
 
     Parameters
     ----------
     blocks : list of n_sensors arrays of shape (n_samples, width)
         Readings of each sensor; NaN counts as the mean.
-    y : ndarray of shape (n_samples,)
-        Classes as integers.
+    target : ndarray of shape (n_samples, n_targets)
+        Indicators of the classes, or a standardised number.
     weight : ndarray of shape (n_samples,)
     fold : ndarray of shape (n_samples,)
         Rows of fold -1 are answered by coefficients that have seen them.
     """
 
-    def __init__(self, blocks: Sequence[Array], y: Rows, weight: Array, fold: Rows):
+    def __init__(
+        self, blocks: Sequence[Array], target: Array, weight: Array, fold: Rows
+    ):
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
         self.columns = [np.flatnonzero(self.owner == j) for j in range(len(blocks))]
         columns = standardised(np.hstack(blocks), weight)
@@ -51,11 +53,11 @@ class LeastSquaresScreen:
         # Column c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(columns.shape[1]), first]
         self.second = np.r_[-1, one, second]
-        much = len(y) * len(self.first) ** 2 > MUCH
+        much = len(target) * len(self.first) ** 2 > MUCH
         columns = columns.astype(np.float32 if much else np.float64, copy=False)
-        ones = np.ones((len(y), 1), columns.dtype)
+        ones = np.ones((len(target), 1), columns.dtype)
         basis = np.hstack([ones, columns, columns[:, first] * columns[:, second]])
-        self.target = np.eye(int(y.max()) + 1)[y]
+        self.target = target
         self.folds = [int(f) for f in np.unique(fold)]
         self.rows = [np.flatnonzero(fold == held_out) for held_out in self.folds]
         # Of each fold: its rows of the basis, by column, since subsets take columns.
@@ -86,7 +88,7 @@ class LeastSquaresScreen:
         return np.flatnonzero(known[self.first] & known[self.second])
 
     def scores(self, subset: Iterable[int]) -> Array:
-        """Regressed indicators of every class, (n_samples, n_classes)."""
+        """Regressed targets, (n_samples, n_targets)."""
         used = self.terms(subset)
         scores = np.empty(self.target.shape, np.float32)
         for rows, basis, gram, moment in zip(

@@ -18,7 +18,7 @@ from sensortree.structure.algorithm1 import (
     forward_chain,
     greedy_subsets,
 )
-from sensortree.structure.branching import Shop, grow_branches
+from sensortree.structure.branching import WIDE, Breadth, Shop, grow_branches
 from sensortree.structure.branching import Vertex as Branching
 from sensortree.structure.built import chain_tree
 from sensortree.structure.clustering import cluster_subsets
@@ -58,8 +58,8 @@ class StructureSearch:
         Is told of each step, and may say stop.
     goes_on : callable
         Whether a tree so far is worth growing, asked by searches that can grow on.
-    share : float
-        Share of the worth of a vertex that one more branch must add to it.
+    breadth : Breadth
+        What one more branch must add to the worth of a vertex.
     """
 
     subsets: SubsetLosses
@@ -68,7 +68,7 @@ class StructureSearch:
     n_exact: int | None
     progress: TextProgress
     goes_on: Callable[[SensorTree], bool] = lambda tree: True
-    share: float = 0.0
+    breadth: Breadth = WIDE
 
     def without(self, gone: frozenset[str]) -> StructureSearch:
         """The same search where some sensors are not to be had."""
@@ -149,9 +149,9 @@ class StructureSearch:
             price,
             subsets.extend,
             weight,
-            data.loss.stakes(len(data.classes))[data.y[rows]],
+            data.loss.at_stake(data.y[rows], len(data.classes)),
             self.out_of_time,
-            self.share,
+            self.breadth,
             subsets.weighed(cost_weight),
         )
 
@@ -222,10 +222,12 @@ def backward(
     """The chain that is left when boosted trees drop what they need least."""
     subsets, data = search.subsets, search.subsets.data
     others = [j for j in range(len(subsets.names)) if j not in root]
+    rows, weight = data.distinct()
     order = elimination_order(
-        [data.coded_blocks[j] for j in others],
-        data.y,
-        data.weight,
+        [data.coded_blocks[j].take(rows) for j in others],
+        data.y[rows],
+        weight,
+        data.task.eliminator,
         np.array([subsets.mean_cost(frozenset((j,)), root) for j in others]),
         search.out_of_time,
     )
@@ -311,7 +313,7 @@ def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
         "chain": stages + blocks + 1,
         "backward": n_sensors,
         "grown": 2 * n_leaves,
-        "branched": 5 * 2 * n_leaves,  # narrow, wide, the better, and at lower prices
+        "branched": 7 * 2 * n_leaves,  # narrow, wide, wider, and at lower prices
         "greedy": n_leaves * (n_sensors + 1),
     }
     return 1 + own[name]

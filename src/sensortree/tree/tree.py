@@ -27,18 +27,28 @@ class Leaf:
     ----------
     sensors : iterable of str
         The sensors known there (S_k in the paper). Empty: only the class prior is known.
+    refers : bool or None, default=None
+        Whether an example is handed over to a person there, rather than answered. None
+        leaves that to a fit with a `refer_cost`; elsewhere it is answered.
 
     Examples
     --------
     >>> from sensortree import Leaf
     >>> Leaf(["blood"]) == Leaf({"blood"})
     True
+    >>> Leaf(["blood"], refers=True) == Leaf(["blood"])
+    False
     """
 
     sensors: frozenset[str]
+    refers: bool | None = field(default=None, metadata={"digest": "if set"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sensors", _sensor_names(self.sensors))
+        if self.refers not in (None, False, True):
+            raise TreeError(
+                f"a leaf's refers must be True, False or None, got {self.refers!r}."
+            )
 
 
 @dataclass(frozen=True)
@@ -265,6 +275,8 @@ class SensorTree:
 
         def plain(vertex: Leaf | Node) -> dict[str, Any]:
             form: dict[str, Any] = {"sensors": sorted(vertex.sensors)}
+            if isinstance(vertex, Leaf) and vertex.refers is not None:
+                form["refers"] = vertex.refers
             if isinstance(vertex, Node):
                 form["negative"] = plain(vertex.negative)
                 form["positive"] = plain(vertex.positive)
@@ -276,8 +288,8 @@ class SensorTree:
     def from_dict(cls, form: Mapping[str, Any]) -> SensorTree:
         """Build a tree from plain nested dicts, the inverse of `to_dict`.
 
-        A leaf is ``{"sensors": [...]}``; a node also has ``"negative"`` and
-        ``"positive"``.
+        A leaf is ``{"sensors": [...]}``, and may say whether it ``"refers"``; a node also
+        has ``"negative"`` and ``"positive"``.
 
         Examples
         --------
@@ -300,7 +312,8 @@ class SensorTree:
             if unknown:
                 raise TreeError(
                     f"{where} has the unknown key {unknown[0]!r}; a vertex has "
-                    f"'sensors', and a node also 'negative' and 'positive'."
+                    f"'sensors', a node also 'negative' and 'positive', and a leaf may "
+                    f"have 'refers'."
                 )
             if "sensors" not in form:
                 raise TreeError(f"{where} lacks the key 'sensors'.")
@@ -311,7 +324,11 @@ class SensorTree:
                     f"to make it a leaf."
                 )
             if "negative" not in form:
-                return Leaf(form["sensors"])
+                return Leaf(form["sensors"], form.get("refers"))
+            if "refers" in form:
+                raise TreeError(
+                    f"{where} is a node, where nobody stops; only a leaf 'refers'."
+                )
             return Node(
                 form["sensors"],
                 build(form["negative"], f"{where}['negative']"),
@@ -344,8 +361,10 @@ class SensorTree:
             kind = "leaf" if isinstance(vertex, Leaf) else "node"
             if label is not None:
                 return f"{kind} {number} {label(vertex, number)}"
-            stops = f" stops with {names(vertex.sensors)}" if kind == "leaf" else ""
-            return f"{kind} {number}{stops}"
+            if isinstance(vertex, Node):
+                return f"{kind} {number}"
+            stops = "hands over to a person" if vertex.refers else "stops"
+            return f"{kind} {number} {stops} with {names(vertex.sensors)}"
 
         lines: list[str] = []
         count = [0, 0]
@@ -376,7 +395,7 @@ class SensorTree:
         return self.text()
 
 
-_VERTEX_KEYS = {"sensors", "negative", "positive"}
+_VERTEX_KEYS = {"sensors", "negative", "positive", "refers"}
 
 
 def _sensor_names(sensors: Any) -> frozenset[str]:

@@ -225,6 +225,11 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 stop = options.callback is not None and options.callback(progress)
                 stalled = iteration - last_progress >= PATIENCE or not np.isfinite(gap)
                 done = least <= CLOSER * options.tol or gap <= 1e-4 * options.tol
+                if stalled and starts and not (done or stop):
+                    # It came too close to a boundary: once more, from farther inside.
+                    path.start(starts.pop())
+                    smallest_gap, last_progress = np.inf, iteration
+                    continue
                 if done or stop or stalled:
                     break
                 path.roughly = path.roughly and gap > ROUGH_GAP

@@ -1,0 +1,79 @@
+"""`LearnsJointly`: all decisions of a tree by one linear program, of classes or numbers."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Real
+from typing import Any
+
+from joblib import effective_n_jobs
+
+from sensortree.estimators.base import BaseSensorTree, Interval, StrOptions
+from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
+from sensortree.learning.joint import (
+    DecisionReport,
+    learn_jointly,
+    measure_jointly,
+    prefer_as_beside,
+    prefer_less,
+    rehearse_jointly,
+)
+from sensortree.learning.learned import Learner
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.timing import FitReport
+from sensortree.policy.outages import OutageReport
+from sensortree.program import SOLVERS, Certificate
+
+# What parameters of the program and of its refinement may be.
+JOINT: dict[str, Any] = {
+    "savings": [StrOptions({"tight", "published"})],
+    "refine": ["boolean"],
+    "solver": [StrOptions(set(SOLVERS))],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "l1": [Interval(Real, 0, None, closed="left")],
+    "fallback": ["boolean"],
+    "outages": [StrOptions({"auto"}), "boolean"],
+}
+
+
+class LearnsJointly(BaseSensorTree):
+    """Estimators whose decisions are learned together, refined, and certified."""
+
+    certificate_: Certificate
+    decision_report_: DecisionReport
+    fit_report_: FitReport
+    outage_report_: OutageReport | None
+    fallback_leaf_: int | None
+    training_cost_: float
+
+    savings: str
+    refine: bool
+    solver: str
+    tol: float
+    l2: float | str
+    l1: float
+    fallback: bool
+    n_jobs: int | None
+
+    def _learn(self, prepared: Prepared) -> Fitted:
+        ways: dict[str, Any] = {
+            "savings": self.savings,
+            "tol": self.tol,
+            "l1": self.l1,
+            "refine": self.refine,
+            "fallback": self.fallback,
+            "n_jobs": effective_n_jobs(self.n_jobs),
+        }
+        ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
+        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
+        settle: Settler = prefer_less
+        if prepared.neighbours is not None:  # what is only measured is not certified
+            learn = partial(measure_jointly, l2=ridge, **ways)
+            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
+        return fit_policy(
+            prepared,
+            self._settings_for(prepared),
+            learn,
+            settle=settle if self.fallback else as_learned,
+            rehearse=partial(rehearse_jointly, l2=ridge, **ways),
+        )

@@ -1,0 +1,181 @@
+"""`Referral`: what it costs to hand an example over to a person, and when it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.exceptions import DataError, ParameterError
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.table import Table
+from sensortree.types import Array, Mask
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is promised of those who are answered, and by which rows that was proved.
+
+    Attributes
+    ----------
+    error : float
+        Share of wrong answers at most.
+    confidence : float
+        Probability of rows that prove no such promise wrongly.
+    rows : int
+        Rows that were set aside.
+    answered, wrong : int
+        How many of them are answered, and how many of those wrongly.
+    """
+
+    error: float
+    confidence: float
+    rows: int
+    answered: int
+    wrong: int
+
+    def __str__(self) -> str:
+        return (
+            f"promised: an error of at most {self.error:g} of those who are answered, with "
+            f"confidence {self.confidence:g}, by {self.rows} rows set aside "
+            f"({self.wrong} wrong of {self.answered} answered)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Referral:
+    """What handing over costs, and who is handed over beside those the tree sends there.
+
+    Attributes
+    ----------
+    by_class : ndarray of shape (n_classes,) or None
+        What it costs, in the unit of the risk, to hand over an example of each class;
+        None if a column says it, or nobody.
+    column : int or None
+        Position of the column of X that holds what each example costs.
+    least_confidence : float
+        An answer whose probability is below it is handed over too.
+    promise : Promise or None
+        What `guarantee_error` has proved of the others.
+    """
+
+    by_class: Array | None = None
+    column: int | None = None
+    least_confidence: float = 0.0
+    promise: Promise | None = field(default=None, metadata={"digest": "never"})
+
+    def __str__(self) -> str:
+        said = []
+        if self.by_class is not None:
+            costs = [f"{cost:g}" for cost in dict.fromkeys(self.by_class.tolist())]
+            said.append(f"a person costs {' or '.join(costs)}")
+        if self.column is not None:
+            said.append(f"what a person costs is column {self.column}")
+        if self.least_confidence:
+            said.append(
+                f"answers of a probability below {self.least_confidence:.4g} go to a person"
+            )
+        if self.promise is not None:
+            said.append(str(self.promise))
+        return "; ".join(said)
+
+    @property
+    def priced(self) -> bool:
+        """Whether it is known what handing over costs."""
+        return self.by_class is not None or self.column is not None
+
+    def costs(self, table: Table, n_classes: int) -> Array:
+        """What handing over each row costs if it is of each class, (n_rows, n_classes)."""
+        shape = table.shape[0], n_classes
+        if self.column is None:
+            assert self.by_class is not None  # priced
+            return np.broadcast_to(self.by_class, shape)
+        column = table.take(slice(None), [self.column])
+        try:
+            each = np.asarray(column, dtype=np.float64).reshape(-1, 1)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"column {self.column} of X, the refer_cost, must hold numbers: {error}."
+            ) from error
+        wrong = ~(np.isfinite(each) & (each >= 0))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DataError(
+                f"column {self.column} of X, the refer_cost, holds {each[row, 0]:g} in row "
+                f"{row}; it must be finite and at least 0: fill it in, or leave the row "
+                f"out."
+            )
+        return np.broadcast_to(each, shape)
+
+    def doubts(self, confidence: Array) -> Mask:
+        """Whether answers of these probabilities are handed over, (n_rows,)."""
+        return np.asarray(confidence < self.least_confidence)
+
+
+def resolve_referral(
+    refer_cost: Any, classes: NDArray[Any], sensors: SensorSet
+) -> Referral | None:
+    """Say what a declared `refer_cost` means; None if nobody is handed over.
+
+    Parameters
+    ----------
+    refer_cost : None, float, mapping of class to float, or name of a column
+    classes : ndarray of shape (n_classes,)
+    sensors : SensorSet
+    """
+    if refer_cost is None:
+        return None
+    if isinstance(refer_cost, str):
+        return Referral(column=_column(refer_cost, sensors))
+    names = classes.tolist()
+    if not isinstance(refer_cost, Mapping):
+        return Referral(np.full(len(names), _price(refer_cost, "refer_cost")))
+    for name in refer_cost:
+        if name not in names:
+            raise ParameterError(
+                f"refer_cost names class {name!r}, which y does not have; its classes are "
+                f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}."
+            )
+    forgotten = [name for name in names if name not in refer_cost]
+    if forgotten:
+        raise ParameterError(
+            f"refer_cost does not say what it costs to hand over an example of class "
+            f"{forgotten[0]!r}; give one number for each class, or one for all."
+        )
+    each = [_price(refer_cost[name], f"refer_cost of {name!r}") for name in names]
+    return Referral(np.array(each))
+
+
+def _price(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ParameterError(
+            f"{where} must be a number, at least 0, got {value!r}; it is what a person "
+            f"costs, in the unit of the risk."
+        )
+    if not 0 <= float(value) < np.inf:
+        raise ParameterError(f"{where} must be finite and at least 0, got {value!r}.")
+    return float(value)
+
+
+def _column(name: str, sensors: SensorSet) -> int:
+    """Position of a column that nobody has to pay for."""
+    if name not in sensors.column_names:
+        raise ParameterError(
+            f"refer_cost names column {name!r}, which X does not have; give a number, a "
+            f"number for each class, or the name of a column."
+        )
+    column = sensors.column_names.index(name)
+    for sensor, columns in enumerate(sensors.columns):
+        if column in columns and (
+            sensors.costs[sensor] > 0 or sensor in sensors.varying
+        ):
+            raise ParameterError(
+                f"refer_cost is column {name!r}, which sensor {sensors.names[sensor]!r} "
+                f"reads at a price; what a person costs must be known for nothing: make "
+                f"it a sensor of its own, of cost 0."
+            )
+    return column
