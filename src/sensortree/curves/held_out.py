@@ -40,7 +40,6 @@ from sensortree.leaves.fitting import (
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
-from sensortree.policy.batch import send
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
@@ -433,6 +432,7 @@ class HeldOutFolds:
     def _told(self, what: str, found: list[tuple[Array, Array, Array]]) -> Measured:
         """Put together what was measured on the folds, and say so."""
         means, squares = (np.array([fold[i] for fold in found]) for i in range(2))
+<<<<<<< HEAD
         likely = np.concatenate([fold[2] for fold in found])
         parts = [part for _, _, part in self.tests]
         truth = np.concatenate([part.y for part in parts])
@@ -442,9 +442,23 @@ class HeldOutFolds:
             answer = self.data.loss.answer(likely)
             judged = metrics(likely, answer, truth, weight / weight.sum())
         measured = Measured(means, squares, self.weight, judged)
+=======
+        said = np.concatenate([fold[2] for fold in found])
+        measured = Measured(means, squares, self.weight, self._metrics(said))
+>>>>>>> calib
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
+
+    def _metrics(self, said: Array) -> dict[str, float]:
+        """How good the probabilities of all held-out rows are; nothing of numbers."""
+        if self.data.loss.numbers:
+            return {}
+        parts = [part for _, _, part in self.tests]
+        truth = np.concatenate([part.y for part in parts])
+        weight = np.concatenate([part.weight for part in parts])
+        answer = self.data.loss.answer(said)
+        return metrics(said, answer, truth, weight / weight.sum())
 
     def means(self, measured: Measured) -> tuple[float, float]:
         """Mean cost and error over folds."""
@@ -512,8 +526,13 @@ def _judged(
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
+<<<<<<< HEAD
         walk = send(model.policy_, model._table(X, prices))
         likely, cost = walk.posterior(), walk.cost()
+=======
+        likely = model.policy_.said(model._table(X, prices))
+        cost = model.acquisition_cost(X, prices)
+>>>>>>> calib
         referred = model.referred(X, prices)
     answer, lost = part.loss.answer(likely), part.judge(likely)
     if part.refer_costs is not None:

@@ -53,7 +53,8 @@ def curve_in_notebook(curve: Any) -> str:
 def report_in_notebook(report: Any) -> str:
     """Part of an HTML page that shows a `CostReport` as tables."""
     names = ("error", *(("loss",) if report.has_loss else ()), "cost", "total")
-    names = (*names, "auroc", "brier", "log_loss")
+    if report.fit is None:
+        names = (*names, "auroc", "brier", "log_loss")
     measures = []
     for name in names:
         low, high = report.intervals.get(name, (None, None))
