@@ -432,20 +432,8 @@ class HeldOutFolds:
     def _told(self, what: str, found: list[tuple[Array, Array, Array]]) -> Measured:
         """Put together what was measured on the folds, and say so."""
         means, squares = (np.array([fold[i] for fold in found]) for i in range(2))
-<<<<<<< HEAD
-        likely = np.concatenate([fold[2] for fold in found])
-        parts = [part for _, _, part in self.tests]
-        truth = np.concatenate([part.y for part in parts])
-        weight = np.concatenate([part.weight for part in parts])
-        judged: dict[str, float] = {}
-        if not self.data.loss.numbers:
-            answer = self.data.loss.answer(likely)
-            judged = metrics(likely, answer, truth, weight / weight.sum())
-        measured = Measured(means, squares, self.weight, judged)
-=======
         said = np.concatenate([fold[2] for fold in found])
         measured = Measured(means, squares, self.weight, self._metrics(said))
->>>>>>> calib
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
@@ -526,13 +514,8 @@ def _judged(
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
-<<<<<<< HEAD
-        walk = send(model.policy_, model._table(X, prices))
-        likely, cost = walk.posterior(), walk.cost()
-=======
         likely = model.policy_.said(model._table(X, prices))
         cost = model.acquisition_cost(X, prices)
->>>>>>> calib
         referred = model.referred(X, prices)
     answer, lost = part.loss.answer(likely), part.judge(likely)
     if part.refer_costs is not None:

@@ -189,13 +189,8 @@ class CostReport:
                 f"{', '.join(map(repr, FRAMES))}."
             )
         if kind == "summary":
-<<<<<<< HEAD
-            shown = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
-            lines = [_interval_line(self, m) for m in shown]
-=======
             measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
             lines = [_interval_line(self, m) for m in measured]
->>>>>>> calib
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -246,14 +241,9 @@ def cost_report(
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
     belief, right = rows.belief[rows.counted], truth[rows.counted]
-<<<<<<< HEAD
-    no_scores = np.full((len(right), 2), np.nan)
-    judged = no_scores if policy.loss.numbers else scores(belief, right)
-=======
     judged = np.empty((len(right), 0))
     if not policy.loss.numbers:
         judged = scores(belief, right)
->>>>>>> calib
     intervals: list[Interval] = []
     if n_bootstrap > 0:
         values = np.hstack([own, *columns_of(rivals, own), judged])
@@ -261,19 +251,13 @@ def cost_report(
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
     area, nothing = float("nan"), (float("nan"), float("nan"))
     areas, area_interval = np.empty(0), nothing
-<<<<<<< HEAD
-=======
     brier, log_loss = nothing
->>>>>>> calib
     fit: NumberFit | None = None
     if policy.loss.numbers:
         fit = number_fit(right, belief[:, 0], counted)
     else:
         areas, area, area_interval = auroc(belief, right, counted)
-<<<<<<< HEAD
-=======
         brier, log_loss = (counted @ judged).tolist()
->>>>>>> calib
     everything = float(rows.weight @ rows.everything)
     return CostReport(
         n_rows=int((weight > 0).sum()),
@@ -290,12 +274,8 @@ def cost_report(
         classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
         baselines=uses_of(rivals, own, counted, iter(intervals[len(MEASURES) :])),
         auroc=area,
-<<<<<<< HEAD
-        **dict(zip(("brier", "log_loss"), (counted @ judged).tolist(), strict=True)),
-=======
         brier=brier,
         log_loss=log_loss,
->>>>>>> calib
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
