@@ -19,7 +19,7 @@ from experiments.data import by_column, load
 from sensortree import SensorTreeClassifier
 
 COST_WEIGHTS = {
-    "context": (0.012, 0.014, 0.03),
+    "context": (0.012, 0.016, 0.02, 0.03, 0.09),
     "no-context": (0.012, 0.03),
     "digits": (0.01,),
 }

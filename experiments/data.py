@@ -227,6 +227,15 @@ def forest(binary: bool = True) -> Dataset:
     )
 
 
+def physionet() -> Dataset:
+    """12,000 stays in intensive care, 40 % for testing; gaps are the mean of training."""
+    X, y = arrays_of("physionet", "X", "y")
+    train, test = train_test_split(np.arange(len(y)), test_size=0.4, random_state=0)
+    X = X.astype(np.float64)
+    X = np.where(np.isnan(X), np.nanmean(X[train], axis=0), X)
+    return Dataset("physionet", X, y, [(train, test)], *stages_of("physionet"))
+
+
 def digits() -> Dataset:
     """Scikit-learn's digits, 30 % for testing."""
     X, y = load_digits(return_X_y=True)
@@ -359,6 +368,7 @@ DATA: dict[str, Callable[[], Dataset]] = {
     "bupa": partial(with_stages, "bupa"),
     "segment": partial(with_stages, "segment"),
     "sun": sun,
+    "physionet": physionet,
     "digits": digits,
     "context": context,
     "no-context": partial(context, n_states=0),
@@ -374,6 +384,10 @@ DATA: dict[str, Callable[[], Dataset]] = {
 
 # Bytes and SHA-256 of each file that the results were measured on.
 CHECKSUMS = {
+    "physionet.npz": (
+        819_978,
+        "e06e24d8547adaa48d5d91542aa8178a47813593ff6af3a5c5d9dc13e05b8271",
+    ),
     "letter.npz": (
         256_226,
         "c9d1e9c0db21b8bab65487b71c6f668bc0ff18b668c7104e7c8af3aa5f0dda1a",

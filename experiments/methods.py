@@ -7,18 +7,20 @@ A method is a line of `METHODS`. It has `fit_path`, and what that gives has `pre
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 
 from experiments.alternatives import CEGB, BoostedOnEverything, STreeD
 from experiments.data import Dataset
+from experiments.results import Line
 from sensortree import (
     AlternatingTreeClassifier,
     ASTCClassifier,
@@ -29,6 +31,8 @@ from sensortree import (
     StaticSubsetClassifier,
 )
 
+# Bins of the expected calibration error, and the least probability of the log-loss.
+BINS, LEAST_LIKELY = 15, 1e-4
 # Error that buying everything is worth, from "buy nothing" to "buy everything".
 SHARES = (5.0, 3.4, 2.4, 1.7, 1.2, 0.85, 0.6, 0.35, 0.2, 0.1, 0.05, 0.015, 0.005)
 REJECTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
@@ -209,6 +213,46 @@ def tested(model: Any, X: Any, y: Any) -> dict[str, float]:
         "cost": float(model.acquisition_cost(X).mean()),
         "error": float(np.mean(model.predict(X) != y)),
     }
+
+
+def judged(model: Any, X: Any, y: Any) -> dict[str, float]:
+    """Mean cost, error, and how good the probabilities are, on test rows.
+
+    The expected calibration error is the mean distance of the largest probability from the
+    share of right answers, in fifteen bins of that probability.
+    """
+    likely, cost = model.predict_proba(X), model.acquisition_cost(X)
+    right, surest = model.predict(X) == y, likely.max(axis=1)
+    place = np.minimum((BINS * surest).astype(int), BINS - 1)
+    off = np.bincount(place, surest - right, BINS)
+    own = likely[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    areas = roc_auc_score(
+        y, likely[:, 1] if likely.shape[1] == 2 else likely, multi_class="ovr"
+    )
+    return {
+        "cost": float(cost.mean()),
+        "error": float(np.mean(~right)),
+        "log_loss": float(-np.log(np.maximum(own, LEAST_LIKELY)).mean()),
+        "auroc": float(areas),
+        "calibration_error": float(np.abs(off).sum() / len(y)),
+    }
+
+
+def over_splits(lines: Iterable[Line]) -> list[Line]:
+    """Mean over splits of every measure; each split lists its settings in one order."""
+    groups: dict[int, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(line["split"], []).append(line)
+    merged = []
+    for same in zip(*groups.values(), strict=True):
+        measures = {
+            key: sum(line[key] for line in same) / len(same)
+            for key, value in same[0].items()
+            if isinstance(value, float) and key != "cost_weight"
+        }
+        merged.append({**same[0], **measures, "splits": len(same)})
+        del merged[-1]["split"]
+    return merged
 
 
 def tested_risk(wrong: Any, cost: Any, weight: float) -> dict[str, float]:

@@ -21,7 +21,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sensortree import AlternatingTreeClassifier, Sensor, SensorTreeClassifier
+from sensortree import (
+    AlternatingTreeClassifier,
+    Sensor,
+    SensorTreeClassifier,
+    guarantee_error,
+)
 
 GIVEN = {
     "sensors": [],
@@ -198,6 +203,14 @@ def _alternating():
     return model.fit(X, y), X, None
 
 
+def _promised():
+    """Answers that are not sure enough are handed over too."""
+    model, X, _ = _binary(cost_weight=0.2)
+    rows, y = numbers(800)
+    new = rows[160:], np.where(y[160:], "yes", "no")
+    return guarantee_error(model, *new, error=0.05), X, None
+
+
 def puzzling(n_rows: int, seed: int):
     """A class that a linear leaf misjudges on either side of the first decision.
 
@@ -243,6 +256,7 @@ KINDS = {
     "prices beside": _prices_beside,
     "alternating": _alternating,
     "referral": lambda: _binary(refer_cost=0.05),
+    "promised error": _promised,
     "referral by class": lambda: _iris(
         refer_cost={0: 0.05, 1: 0.02, 2: 0.03}, cost_weight=0.0
     ),

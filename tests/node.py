@@ -81,9 +81,11 @@ def python_rows(model: Any, X: Any, prices: Any) -> list[dict[str, Any]]:
     places = model.apply(X, prices).tolist()
     proba, cost = model.predict_proba(X, prices), model.acquisition_cost(X, prices)
     labels = model.predict(X, prices).tolist()
+    referred = model.referred(X, prices).tolist()
     return [
         {
             "label": labels[row],
+            "referred": referred[row],
             "place": place,
             "spent": float(cost[row]),
             "proba": proba[row].tolist(),

@@ -95,6 +95,20 @@ def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
     assert len(wide.weighed) - before < len(afresh.weighed)
 
 
+@pytest.mark.parametrize(("further", "bought"), [(0, [{0}]), (10_000, [])])
+def test_what_pays_only_two_purchases_later_is_bought(further, bought, monkeypatch):
+    monkeypatch.setattr("sensortree.structure.branching.FURTHER", further)
+    # Four classes, two bits, of which each of two states has sensors of its own. The
+    # first sensor tells the state; least squares then makes .25 of a Brier score of
+    # each bit: .25 does not pay for two purchases at .145, .5 pays for three.
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (2_000, 5))
+    own = np.where(X[:, :1] > 0, X[:, 1:3], X[:, 3:5]) > 0
+    root, _ = grow_branches(shop_of(X, own @ [1, 2], price=0.145), 8, frozenset())
+    assert [child.subset for child in root.children] == bought
+    assert all(child.children for child in root.children)
+
+
 def test_what_is_predicted_of_a_row_has_not_seen_it():
     rng = np.random.default_rng(0)
     features, targets = rng.normal(size=(30, 2)), rng.normal(size=(30, 3))

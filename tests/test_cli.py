@@ -287,6 +287,13 @@ def test_a_curve_is_a_table_json_csv_and_a_picture(folder, tmp_path):
     assert lines[0] == "cost_weight,mean_cost,error"
     assert len(lines) == 4
     assert run(*arguments).stdout.strip()
+    measured = run(*arguments, "--csv", "--metric", "auroc").stdout.splitlines()
+    assert measured[0] == "cost_weight,mean_cost,error,auroc"
+    areas = [float(line.split(",")[-1]) for line in measured[1:]]
+    assert areas == [point["auroc"] for point in form["points"]]
+    beside = run(*arguments, "--metric", "log_loss", "--plot", tmp_path / "other.svg")
+    assert beside.stdout.splitlines()[0].endswith("log_loss")
+    assert "mean log-loss" in (tmp_path / "other.svg").read_text()
 
 
 def test_a_budget_is_met(folder, tmp_path):

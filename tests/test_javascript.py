@@ -32,7 +32,7 @@ from sensortree.persistence.text import render
 
 pytestmark = needs_node
 
-EXACT = ("label", "place", "acquired", "route")
+EXACT = ("label", "place", "acquired", "route", "referred")
 CLOSE = 1e-12  # of probabilities: sums are made in another order
 
 
@@ -190,7 +190,10 @@ def check_step(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert (decision is None) == (theirs["decision"] is None)
     if decision is not None:
         found = theirs["decision"]
-        for key in ("label", "spent", "saved", "place", "stopped_because", "around"):
+        for key in (
+            *("label", "spent", "saved", "place", "stopped_because", "around"),
+            "referred",
+        ):
             assert found[key] == getattr(decision, key), key
         assert found["acquired"] == list(decision.acquired)
         assert found["unavailable"] == decision.unavailable

@@ -37,6 +37,7 @@ def visitors(likely, y, weight=None, leaf=None):
         np.asarray(y),
         np.zeros(n_rows, dtype=int),
         np.ones(n_rows) if weight is None else np.asarray(weight, dtype=float),
+        np.ones(n_rows, dtype=bool),
         1 if leaf is None else int(max(leaf)) + 1,
     )
 

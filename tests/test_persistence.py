@@ -424,6 +424,9 @@ def test_a_file_holds_outages_and_the_curve_that_a_model_was_picked_from():
 
 def test_files_without_outages_and_curve_are_read_as_before(path):
     document = json.loads(render(write_model(at_a_budget(), None)))
+    del document["curve"]["metrics"], document["curve"]["end_metrics"]
+    path.write_bytes(with_digest(document))
+    assert (load(path).curve_.metrics, load(path).curve_.end_metrics) == ({}, {})
     del document["outages"], document["curve"]
     path.write_bytes(with_digest(document))
     loaded = load(path)
@@ -442,6 +445,9 @@ def test_files_without_outages_and_curve_are_read_as_before(path):
         ("curve.chosen.rule", "luck", "curve.chosen.rule must be one of budget"),
         ("curve.chosen.target", "2", "must have a number as 'target'"),
         ("curve.colour", 1, "curve.colour is not a key"),
+        ("curve.metrics.f1", [1.0], "curve.metrics.f1 is not a key"),
+        ("curve.metrics.auroc", [1.0], "curve.metrics.auroc has 1 entries, expected 3"),
+        ("curve.end_metrics.some", {}, "curve.end_metrics.some is not a key"),
         ("outages.0.share", -1, "share holds a number below 0"),
         ("outages.0.sensor", 99, "sensor is out of range"),
     ],

@@ -53,6 +53,7 @@ def samples(tmp_path_factory):
         sensors["dear"],
         model.certificate_,
         model.decision_report_,
+        model.calibration_report_,
         model.structure_report_,
         model.fit_report_,
         model.explain(X[0]),
@@ -118,6 +119,7 @@ def test_a_step_as_a_dict():
         "worst_case_remaining": 3.0,
         "proba": {"no": 0.9, "yes": 0.1},
         "why": step.why.to_dict(),
+        "referred": False,
     }
     assert step.why.to_dict()["score"] == 2.0
     assert math.isclose(step.why.to_dict()["share"], 0.4)
@@ -138,6 +140,7 @@ def test_a_decision_as_a_dict():
         "rerouting_loss": pytest.approx(0.1),
         "unavailable": {"b": "out of order"},
         "around": None,
+        "referred": False,
     }
 
 

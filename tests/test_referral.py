@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import sensortree
 from sensortree import (
@@ -16,6 +20,7 @@ from sensortree import (
     SensorTreeClassifier,
     cascade_tree,
 )
+from sensortree.cli.app import app
 from sensortree.exceptions import DataError, ParameterError, TreeError
 from sensortree.structure import with_exits
 
@@ -360,3 +365,89 @@ def test_budgets_are_of_sensors_not_of_persons():
     ).fit(X, y)
     assert model.acquisition_cost(X).mean() < 1.2
     assert model.referred(X).any()
+
+
+# the command line -------------------------------------------------------------------------
+
+DECLARED = """
+target = "ill"
+cost_weight = 0.02
+{}
+[sensors.free]
+columns = ["free"]
+cost = 0
+[sensors.dear]
+columns = ["dear"]
+cost = 3
+"""
+
+
+def run(*words, told=None):
+    result = CliRunner().invoke(app, list(map(str, words)), input=told)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("referral")
+    X, y = doubtful(400)
+    frame = pd.DataFrame(X, columns=["free", "dear"])
+    frame["ill"] = np.where(y, "yes", "no")
+    frame.to_csv(folder / "rows.csv", index=False)
+    (folder / "sensors.toml").write_text(DECLARED.format("refer_cost = 0.2"))
+    (folder / "without.toml").write_text(DECLARED.format(""))
+    return folder
+
+
+def test_the_command_line_hands_over(files):
+    model = files / "model.json"
+    run("fit", files / "rows.csv", "--sensors", files / "sensors.toml", "-o", model)
+    option = files / "option.json"
+    declared = ["--sensors", files / "without.toml", "--refer-cost", "0.2"]
+    run("fit", files / "rows.csv", *declared, "-o", option)
+    loaded = sensortree.load(model)
+    assert sensortree.load(option).policy_.digest == loaded.policy_.digest
+    rows = pd.read_csv(files / "rows.csv")[["free", "dear"]]
+    said = pd.read_csv(StringIO(run("predict", model, files / "rows.csv")))
+    assert (said["referred"] == loaded.referred(rows)).all()
+    assert said["referred"].any()
+    assert "a person costs 0.2" in run("inspect", model)
+    evaluated = json.loads(run("evaluate", model, files / "rows.csv", "--json"))
+    assert evaluated["referral"]["share"] == pytest.approx(said["referred"].mean())
+
+
+def test_the_command_line_says_whom_to_hand_over(files):
+    model = files / "asked.json"
+    declared = ["--sensors", files / "sensors.toml", "-o", model]
+    run("fit", files / "rows.csv", *declared)
+    rows = pd.read_csv(files / "rows.csv")[["free", "dear"]]
+    referred = sensortree.load(model).referred(rows)
+    for wanted, words in ((True, "hand over to a person; best guess: "), (False, "")):
+        row = rows[referred == wanted].iloc[0]
+        told = f"{row['free']}\n{row['dear']}\n"
+        assert f"{words}" in run("ask", model, told=told)
+        assert ("answer: " in run("ask", model, told=told)) is not wanted
+
+
+# words and pictures -----------------------------------------------------------------------
+
+
+def test_explanations_steps_and_pictures_say_who_is_handed_over():
+    X, y = doubtful(300, seed=2)
+    model = tree_of(0.2)
+    row = X[model.referred(X)][0]
+    told = model.explain(row)
+    assert told.referred
+    assert str(told).startswith("hand over to a person; best guess: ")
+    assert "hands over to a person" in str(told)
+    assert told.to_dict()["referred"] is True
+    values = {name: [row[column]] for name, [column] in SENSORS.items()}
+    session = model.policy_.session(values)
+    assert session.step.why.text.endswith("; hands over to a person")
+    assert ">to a person" in model.to_svg()
+    assert ">to a person" not in tree_of(None).to_svg()
+    assert "are handed over to a person" in model.report_page(X, y)
+    answered = model.explain(X[~model.referred(X)][0])
+    assert not answered.referred
+    assert "to a person" not in answered.summary

@@ -307,6 +307,12 @@ def test_the_toy_recognises_what_can_be_counted_by_hand():
     assert areas == pytest.approx([2.5 / 3] * 3)
     # squared distances: .01, .81, .04, .04
     assert report.brier == pytest.approx(0.9 / 4)
+    # probabilities of what is right: .9, .1, .8, .8
+    right = [0.9, 0.1, 0.8, 0.8]
+    assert report.log_loss == pytest.approx(-np.log(right).mean())
+    for name in ("brier", "log_loss"):
+        least, most = report.intervals[name]
+        assert least < getattr(report, name) < most
     low, high = yes.intervals["sensitivity"]
     assert low < 2 / 3 < high < 1
     first, second = report.leaves

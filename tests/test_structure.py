@@ -207,7 +207,9 @@ def test_screening_extensions_together_is_screening_each(n_sensors):
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(90, 1 + j % 2)) for j in range(n_sensors)]
     y, fold = rng.integers(0, 3, 90), np.arange(90) % 4 - 1
-    screen = LeastSquaresScreen(blocks, y, rng.random(90), fold)
+    screen = LeastSquaresScreen(
+        blocks, np.eye(int(y.max()) + 1)[y], rng.random(90), fold
+    )
     known = frozenset({0, 3})
     extended = [known, *(known | {j} for j in (1, 2, 4, 5)), known | {4, 5}]
     together = dict(screen.scores_with(known, extended))

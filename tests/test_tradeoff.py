@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from sensortree import (
     AlternatingTreeClassifier,
@@ -142,6 +144,65 @@ def test_a_point_is_nearly_what_separate_fits_give_on_rows_they_have_not_seen(
         cost = alone.acquisition_cost(X[test]).mean()
         assert curve.fold_error[0, number] == pytest.approx(error, abs=0.02)
         assert curve.fold_cost[0, number] == pytest.approx(cost, rel=0.1)
+
+
+def test_metrics_are_of_the_held_out_rows_of_all_folds_together(problem):
+    model, X, y = problem
+    model = clone(model).set_params(risk="log_loss", classifier=GaussianNB())
+    folds = splits(len(y), 2)  # too few to share classifiers: fits like any other
+    curve = tradeoff_curve(model, X, y, [0.02], cv=folds)
+    likely = np.empty((len(y), 2))
+    for train, test in folds:
+        alone = clone(model).set_params(cost_weight=0.02, tol=1e-2)
+        likely[test] = alone.fit(X[train], y[train]).predict_proba(X[test])
+    answers = np.array(["no", "yes"])[likely.argmax(axis=1)]
+    yes = y == "yes"
+    theirs = {
+        "accuracy": np.mean(answers == y),
+        "auroc": roc_auc_score(yes, likely[:, 1]),
+        "brier": brier_score_loss(yes, likely[:, 1]),
+        "log_loss": log_loss(yes, np.clip(likely[:, 1], 1e-4, 1 - 1e-4)),
+    }
+    # decisions of a curve come only near the program's optimum
+    for name, value in theirs.items():
+        assert curve.metrics[name][0] == pytest.approx(value, abs=0.02), name
+    assert curve.metrics["log_loss"][0] == pytest.approx(curve.error[0])
+
+
+def test_a_metric_stands_beside_the_error_in_the_order_of_the_points():
+    curve = TradeoffCurve.from_folds(
+        [0.1, 0.9],
+        [[0.1], [0.5]],
+        [[4], [0]],
+        nothing=(0.0, 0.5),
+        metrics={"auroc": [0.9, 0.6]},
+        end_metrics={"nothing": {"auroc": 0.5}},
+    )
+    assert curve.metric("auroc").tolist() == [0.6, 0.9]
+    assert curve.to_frame()["auroc"].tolist() == [0.6, 0.9]
+    text = curve.to_text("auroc")
+    assert text.splitlines()[0].endswith("auroc")
+    assert text.endswith("error 0.5000, auroc 0.5000")
+    assert "auroc" not in str(curve)
+    with pytest.raises(
+        ParameterError, match="no metric 'f1'; those that it has: 'auroc'"
+    ):
+        curve.to_text("f1")
+    with pytest.raises(ParameterError, match="those that it has: none"):
+        TradeoffCurve.from_points(POINTS).plot(metric="auroc")
+    display = TradeoffDisplay.from_curve(curve, metric="auroc")
+    assert display.curves["sensor tree"][1].tolist() == [0.6, 0.9]
+    assert (display.measure, display.ends) == ("AUROC", {"buy nothing": (0.0, 0.5)})
+
+
+def test_leaves_without_probabilities_have_a_curve_and_a_score(problem):
+    model, X, y = problem
+    model = clone(model).set_params(classifier=LinearSVC(), structure="cascade")
+    curve = tradeoff_curve(model, X, y, [0.02], cv=2)
+    assert curve.metrics["accuracy"][0] == pytest.approx(1 - curve.error[0])
+    fitted = model.set_params(cost_weight=0.02).fit(X, y)
+    wrong = np.mean(fitted.predict(X) != y)
+    assert cost_adjusted_scorer(0.0)(fitted, X, y) == pytest.approx(-wrong)
 
 
 def test_held_out_labels_do_not_change_what_is_bought(problem):

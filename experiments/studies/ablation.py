@@ -17,7 +17,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from experiments.data import Dataset, few, load
 from experiments.figures import finish, hull, panel
-from experiments.methods import METHODS, few_values, fitted_path, tested
+from experiments.methods import (
+    METHODS,
+    few_values,
+    fitted_path,
+    over_splits,
+    tested,
+)
 from experiments.results import Line
 from experiments.study import Cell, Study
 from experiments.tables import (
@@ -193,23 +199,6 @@ def cegb_lines(data: Dataset) -> Iterator[Line]:
         for tradeoff, fitted in zip(method.values, path, strict=True):
             line = tested(fitted, X_test, y_test)
             yield {"split": split, "tradeoff": tradeoff, **line}
-
-
-def over_splits(lines: Iterator[Line]) -> list[Line]:
-    """Mean over splits of every measure; each split lists its settings in one order."""
-    groups: dict[int, list[Line]] = {}
-    for line in lines:
-        groups.setdefault(line["split"], []).append(line)
-    merged = []
-    for same in zip(*groups.values(), strict=True):
-        measures = {
-            key: sum(line[key] for line in same) / len(same)
-            for key, value in same[0].items()
-            if isinstance(value, float) and key != "cost_weight"
-        }
-        merged.append({**same[0], **measures, "splits": len(same)})
-        del merged[-1]["split"]
-    return merged
 
 
 # what is read -------------------------------------------------------------------------

@@ -27,6 +27,7 @@ logging.getLogger("sensortree").addHandler(logging.NullHandler())
 if TYPE_CHECKING:
     from sensortree.curves.classifier_cv import SensorTreeClassifierCV
     from sensortree.curves.curve import tradeoff_curve
+    from sensortree.curves.regressor_cv import SensorTreeRegressorCV
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
         PathDisplay,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         UnseenWarning,
         WideBasisWarning,
     )
+    from sensortree.learning.calibrating import CalibrationReport
     from sensortree.learning.timing import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.logs import (
@@ -101,6 +103,7 @@ __all__ = [
     "AlternatingTreeClassifier",
     "BudgetWarning",
     "CSTCClassifier",
+    "CalibrationReport",
     "CascadeClassifier",
     "Certificate",
     "CertificateWarning",
@@ -137,6 +140,7 @@ __all__ = [
     "SensorTreeClassifierCV",
     "SensorTreeError",
     "SensorTreeRegressor",
+    "SensorTreeRegressorCV",
     "SensorUseDisplay",
     "Session",
     "SessionError",
@@ -174,6 +178,7 @@ _HOME = {
     "About": "policy.about",
     "AlternatingTreeClassifier": "estimators",
     "CSTCClassifier": "estimators",
+    "CalibrationReport": "learning.calibrating",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
     "Choice": "policy.choice",
@@ -202,6 +207,7 @@ _HOME = {
     "SensorUseDisplay": "display",
     "Session": "policy.session",
     "SensorTreeRegressor": "estimators",
+    "SensorTreeRegressorCV": "curves.regressor_cv",
     "StaticSubsetClassifier": "estimators",
     "StaticSubsetRegressor": "estimators",
     "Step": "policy.steps",

@@ -52,6 +52,8 @@ def described(model: Any) -> dict[str, Any]:
         "risk": policy.loss.name,
         "mistake_cost": policy.loss.per_mistake,
         "loss": policy.loss.matrix,
+        "referral": None if policy.referral is None else asdict(policy.referral),
+        "referral_text": None if policy.referral is None else str(policy.referral),
         "tree": model.tree_.to_dict(),
         "tree_text": str(model.tree_),
         "certificate": model.certificate_,
@@ -94,10 +96,13 @@ def _described_text(document: dict[str, Any]) -> str:
             *_seen_text(document["sensors"]),
             document["tree_text"],
             "",
-            f"classes: {', '.join(map(str, document['classes']))}",
+            f"classes: {', '.join(map(str, document['classes']))}"
+            if document["classes"]
+            else "answers: numbers",
             f"cost_weight: {document['cost_weight']:g}; max_cost: "
             f"{'none' if cap is None else format(cap, 'g')}; "
             f"{_mistakes_text(document)}",
+            *([document["referral_text"]] if document["referral_text"] else []),
             f"certificate of the linear program: {certificate}",
             *_part("if a sensor cannot be had (risk)", document["outages_text"]),
             *_part("picked from, on held-out folds", document["curve_text"]),
@@ -113,6 +118,8 @@ def _part(title: str, text: str) -> list[str]:
 
 def _mistakes_text(document: dict[str, Any]) -> str:
     """What wrong answers cost, or how probabilities are judged."""
+    if not document["classes"]:
+        return f"answers are judged by {document['risk']}"
     if document["risk"] not in ("error", "loss"):
         return f"probabilities are judged by {document['risk']}"
     if document["loss"] is None:

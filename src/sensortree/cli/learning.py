@@ -37,6 +37,7 @@ def fit(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    task: options.TargetTask = options.Task.auto,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -49,6 +50,7 @@ def fit(
     ] = None,
     risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
+    refer_cost: options.ReferCost = None,
     cost_weight: options.CostWeight = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
@@ -77,15 +79,15 @@ def fit(
         )
     check_free(output, force)
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout)
+    problem = _pose(data, sensors, target, layout, task.value)
     chosen = {
-        **problem.settings(cost_weight, max_cost, mistake_cost, risk),
-        "classifier": classifier.value,
+        **problem.settings(cost_weight, max_cost, mistake_cost, risk, refer_cost),
+        **_leaf(problem, classifier),
         "structure": structure.value,
         "max_time": max_time,
         "n_jobs": jobs,
     }
-    estimator = _estimator(chosen, budget)
+    estimator = _estimator(chosen, budget, problem.numbers)
     with working("fit") as work:
         estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y)
     model = name_parts(estimator, problem)
@@ -99,6 +101,7 @@ def curve(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    task: options.TargetTask = options.Task.auto,
     cost_weights: Annotated[
         str | None,
         typer.Option(
@@ -111,6 +114,7 @@ def curve(
     cv: options.Folds = 5,
     risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
+    refer_cost: options.ReferCost = None,
     max_cost: options.MaxCost = None,
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
@@ -124,6 +128,15 @@ def curve(
             help="Picture of the curve; .svg, .png or .pdf.",
         ),
     ] = None,
+    metric: Annotated[
+        options.Metric | None,
+        typer.Option(
+            "--metric",
+            show_default=False,
+            help="Measure of probabilities or answers to print, and to draw, beside what "
+            "is minimised.",
+        ),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a CSV table.")] = False,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
@@ -133,28 +146,29 @@ def curve(
     as_json: options.Json = False,
 ) -> None:
     """Give error against mean cost over several cost weights."""
-    from sensortree import SensorTreeClassifier, tradeoff_curve
+    from sensortree import tradeoff_curve
     from sensortree.cli.layout import Layout
 
     weights = _numbers(cost_weights)
     if plot is not None:
         check_free(plot, force, "--plot")
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout)
-    estimator = SensorTreeClassifier(
-        **problem.settings(None, max_cost, mistake_cost, risk),
-        classifier=classifier.value,
-        structure=structure.value,
-        max_time=max_time,
-    )
+    problem = _pose(data, sensors, target, layout, task.value)
+    chosen = {
+        **problem.settings(None, max_cost, mistake_cost, risk, refer_cost),
+        **_leaf(problem, classifier),
+        "structure": structure.value,
+        "max_time": max_time,
+    }
+    estimator = _estimator(chosen, None, problem.numbers)
     with working("curve") as work:
         estimator.set_callbacks(StepsOfAFit(work))
         found = tradeoff_curve(
             estimator, problem.X, problem.y, cost_weights=weights, cv=cv
         )
     if plot is not None:
-        write(plot, _curve_picture(found, plot))
-    text = _curve_csv(found) if as_csv else str(found)
+        write(plot, _curve_picture(found, plot, metric))
+    text = _curve_csv(found, metric) if as_csv else found.to_text(metric)
     emit("curve", found.to_dict(), text, as_json)
 
 
@@ -184,6 +198,7 @@ def compare(
     problem = _pose(data, sensors, target, layout)
     chosen = {
         **problem.settings(None, max_cost, mistake_cost, risk),
+        "refer_cost": None,  # not all methods can hand over
         "classifier": classifier.value,
         "structure": structure.value,
     }
@@ -195,13 +210,22 @@ def compare(
     emit("compare", document, comparison_text(document, problem.file.unit), as_json)
 
 
-def _estimator(chosen: dict[str, Any], budget: float | None) -> Any:
-    from sensortree import SensorTreeClassifier, SensorTreeClassifierCV
+def _leaf(problem: Problem, classifier: options.Classifier) -> dict[str, str]:
+    """What leaves are fitted with, by the name that the estimator has for it."""
+    if not problem.numbers:
+        return {"classifier": classifier.value}
+    quadratic = classifier is options.Classifier.logistic2
+    return {"regressor": "quadratic" if quadratic else classifier.value}
 
+
+def _estimator(chosen: dict[str, Any], budget: float | None, numbers: bool) -> Any:
+    import sensortree
+
+    kind = "SensorTreeRegressor" if numbers else "SensorTreeClassifier"
     if budget is None:
-        return SensorTreeClassifier(**chosen)
+        return getattr(sensortree, kind)(**chosen)
     kept = {name: value for name, value in chosen.items() if name != "cost_weight"}
-    return SensorTreeClassifierCV(**kept, budget=budget)
+    return getattr(sensortree, f"{kind}CV")(**kept, budget=budget)
 
 
 def _pose(
@@ -209,6 +233,7 @@ def _pose(
     sensors: Path,
     target: str | None,
     layout: Layout,
+    task: str = "classification",
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.data_file import read_data
@@ -217,7 +242,7 @@ def _pose(
 
     file = read_sensors_file(sensors)
     table = read_data(data, layout)
-    problem = pose(table, file, target)
+    problem = pose(table, file, target, task)
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:
         say(note)
@@ -273,16 +298,21 @@ def _fit_text(model: Any, output: Path) -> str:
     return "\n".join(lines)
 
 
-def _curve_csv(found: Any) -> str:
-    lines = ["cost_weight,mean_cost,error"]
+def _curve_csv(found: Any, metric: str | None) -> str:
+    columns = {name: getattr(found, name) for name in ("cost_weight", "mean_cost")}
+    columns["error"] = found.error
+    if metric is not None:
+        columns[str(metric)] = found.metric(metric)
+    lines = [",".join(columns)]
     lines += [
-        f"{float(w)!r},{float(c)!r},{float(e)!r}"
-        for w, c, e in zip(found.cost_weight, found.mean_cost, found.error, strict=True)
+        ",".join(repr(float(value)) for value in line)
+        for line in zip(*columns.values(), strict=True)
     ]
     return "\n".join(lines)
 
 
-def _curve_picture(found: Any, path: Path) -> bytes:
+def _curve_picture(found: Any, path: Path, metric: str | None) -> bytes:
     from sensortree.display import TradeoffDisplay
 
-    return picture(TradeoffDisplay.from_curve(found).plot().figure_, path)
+    drawn = TradeoffDisplay.from_curve(found, metric=metric).plot()
+    return picture(drawn.figure_, path)

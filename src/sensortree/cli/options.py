@@ -24,6 +24,25 @@ class Risk(StrEnum):
     error = "error"
     brier = "brier"
     log_loss = "log_loss"
+    squared = "squared"
+    absolute = "absolute"
+
+
+class Task(StrEnum):
+    """What the target is: classes, or a number."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
+
+
+class Metric(StrEnum):
+    """What curves measure beside what is minimised."""
+
+    accuracy = "accuracy"
+    auroc = "auroc"
+    brier = "brier"
+    log_loss = "log_loss"
 
 
 class Structure(StrEnum):
@@ -182,7 +201,16 @@ RiskMeasure = Annotated[
         "--risk",
         show_default=False,
         help="What is minimised beside the cost: wrong answers, or how far probabilities "
-        "are off; by default what the sensors file says, or error.",
+        "are off; of numbers, squared or absolute distance; by default what the sensors "
+        "file says, or error, or squared.",
+    ),
+]
+TargetTask = Annotated[
+    Task,
+    typer.Option(
+        "--task",
+        help="Whether the target is classes or a number; auto is what the sensors file "
+        "says, or else by how many different numbers there are.",
     ),
 ]
 MistakeCost = Annotated[
@@ -193,6 +221,18 @@ MistakeCost = Annotated[
         show_default=False,
         help="What one wrong answer costs, in the unit of the prices; by default what the "
         "sensors file says.",
+    ),
+]
+ReferCost = Annotated[
+    float | None,
+    typer.Option(
+        "--refer-cost",
+        metavar="COST",
+        min=0,
+        show_default=False,
+        help="What it costs to hand an example over to a person, in the unit of wrong "
+        "answers, or of their price; by default what the sensors file says, or nobody is "
+        "handed over.",
     ),
 ]
 MaxTime = Annotated[

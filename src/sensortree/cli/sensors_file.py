@@ -5,6 +5,7 @@
     target = "sick"                 # column of the right answers
     unit = "dollars"                # what prices are counted in
     mistake_cost = 500              # what one wrong answer costs, in the same unit
+    refer_cost = 40                 # what it costs to hand over to a person
     cost_weight = 1                 # error, or loss, that one unit of cost is worth
     max_cost = 300                  # no example ever spends more
     decimal = ","                   # in the cells of all columns: 37,3
@@ -51,12 +52,15 @@ CONTROLS = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
 ESCAPES = CONTROLS | {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "date", "impute", "scale")
 FIRST = ("one-hot", "date")  # they make numbers, which the others need
-RISKS = ("error", "brier", "log_loss")
+RISKS = ("error", "brier", "log_loss", "squared", "absolute")
+TASKS = ("auto", "classification", "regression")
 TOP = (
     "target",
+    "task",
     "unit",
     "mistake_cost",
     "risk",
+    "refer_cost",
     "cost_weight",
     "max_cost",
     "decimal",
@@ -110,10 +114,14 @@ class SensorsFile:
     cost_weight, max_cost : float or None
     loss : dict of class to number or to dict of answer to number, or None
         Classes as text.
-    risk : {"error", "brier", "log_loss"}
-        What is minimised beside the cost.
+    risk : {"error", "brier", "log_loss", "squared", "absolute"}
+        What is minimised beside the cost; the last two of numbers.
+    task : {"auto", "classification", "regression"}
+        Whether the target is classes or a number.
     mistake_cost : float or None
         What every wrong answer costs; never beside `loss`.
+    refer_cost : float or None
+        What it costs to hand an example over to a person; None if nobody is.
     form : ColumnFormat or None
         How numbers are written in all columns but those of `reading`.
     reading : dict of column to ColumnFormat
@@ -130,6 +138,8 @@ class SensorsFile:
     form: ColumnFormat | None = None
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
     risk: str = "error"
+    refer_cost: float | None = None
+    task: str = "auto"
 
     @property
     def known(self) -> dict[str, ColumnFormat]:
@@ -173,6 +183,8 @@ def read_sensors_file(path: Path) -> SensorsFile:
         _form(top),
         _reading(top.table("reading")) if "reading" in top.values else {},
         top.choice("risk", RISKS, "error"),
+        top.number("refer_cost"),
+        top.choice("task", TASKS, "auto"),
     )
 
 

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.base import BaseSensorTreeClassifier
+from sensortree.estimators.base import BaseSensorTree
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
 from sensortree.policy.baselines import EVERYTHING, NOTHING
 from sensortree.policy.tradeoff import TradeoffCurve, standard_error
+from sensortree.sensors.scores import METRICS
 
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
@@ -82,9 +83,9 @@ def tradeoff_curve(
     >>> bool(curve.mean_cost[0] < curve.mean_cost[1] < curve.mean_cost[2])
     True
     """
-    if not isinstance(estimator, BaseSensorTreeClassifier):
+    if not isinstance(estimator, BaseSensorTree):
         raise ParameterError(
-            f"tradeoff_curve takes a classifier of sensortree, got "
+            f"tradeoff_curve takes an estimator of sensortree, got "
             f"{type(estimator).__name__}."
         )
     traced = estimator._traced_by
@@ -201,6 +202,16 @@ def measured_curve(
         nothing=None if nothing is None else folds.means(nothing),
         everything=None if everything is None else folds.means(everything),
         unit=folds.settings.unit,
+        metrics={
+            name: [m.metrics[name] for _, m in measured]
+            for name in METRICS
+            if not folds.data.loss.numbers
+        },
+        end_metrics={
+            name: end.metrics
+            for name, end in ((NOTHING, nothing), (EVERYTHING, everything))
+            if end is not None
+        },
     )
 
 

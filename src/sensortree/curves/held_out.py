@@ -41,7 +41,9 @@ from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.policy.classifiers import posterior
+from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
+from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.report import report_of_built
 from sensortree.tree.tree import Leaf, SensorTree
@@ -213,11 +215,15 @@ class Measured:
         Means over rows of error, loss and cost, and of their squares.
     weight : ndarray of shape (n_folds,)
         What each fold counts.
+    metrics : dict of str to float
+        None of them where numbers are predicted.
+        Each metric of `sensors.scores`, over the rows of all folds together.
     """
 
     means: Array
     squares: Array
     weight: Array
+    metrics: dict[str, float] = field(default_factory=dict)
 
     @property
     def error(self) -> Array:
@@ -276,11 +282,12 @@ class HeldOutFolds:
         self.cv = self.estimator._settings().cv
         self.settings = replace(self.estimator._settings(), cv=cv)
         self.data = read_rows(reader, self.settings, X, y, sample_weight, prices)
+        self.settings = self.settings.priced_for(self.data.loss)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
             raise DataError(
-                f"{len(self.data.y)} rows make {len(self.numbers)} folds to hold out; give "
-                f"at least two distinct rows of a class."
+                f"n_samples = {len(self.data.y)} makes {len(self.numbers)} folds to hold "
+                f"out; give at least two distinct rows, of a class if there are classes."
             )
         X = X if Table.holds(X) else np.asarray(X)
         self.given = X, y, sample_weight, prices
@@ -302,6 +309,8 @@ class HeldOutFolds:
     def _shares(self) -> bool:
         """Whether a leaf classifier fitted for one fold is the one another would fit."""
         data, cv = self.data, self.cv
+        if data.loss.numbers:  # regressions take no longer than to share them
+            return False
         complete = all(
             len(np.unique(data.y[self._rows(f, held=False)])) == len(data.classes)
             for f in self.numbers
@@ -332,6 +341,7 @@ class HeldOutFolds:
                 reader = clone(self.estimator)
                 settings = self._without_a_fold(reader._settings())
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
+                settings = settings.priced_for(read.loss)
                 prepared = prepare(read, settings, self.progress.part())
                 yield reader, replace(prepared, neighbours=Neighbours())
             return
@@ -419,13 +429,24 @@ class HeldOutFolds:
         self._measured[value] = measured
         return measured
 
-    def _told(self, what: str, found: list[tuple[Array, Array]]) -> Measured:
+    def _told(self, what: str, found: list[tuple[Array, Array, Array]]) -> Measured:
         """Put together what was measured on the folds, and say so."""
-        means, squares = (np.array(part) for part in zip(*found, strict=True))
-        measured = Measured(means, squares, self.weight)
+        means, squares = (np.array([fold[i] for fold in found]) for i in range(2))
+        said = np.concatenate([fold[2] for fold in found])
+        measured = Measured(means, squares, self.weight, self._metrics(said))
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
+
+    def _metrics(self, said: Array) -> dict[str, float]:
+        """How good the probabilities of all held-out rows are; nothing of numbers."""
+        if self.data.loss.numbers:
+            return {}
+        parts = [part for _, _, part in self.tests]
+        truth = np.concatenate([part.y for part in parts])
+        weight = np.concatenate([part.weight for part in parts])
+        answer = self.data.loss.answer(said)
+        return metrics(said, answer, truth, weight / weight.sum())
 
     def means(self, measured: Measured) -> tuple[float, float]:
         """Mean cost and error over folds."""
@@ -445,7 +466,8 @@ class HeldOutFolds:
             As reports and model files have them; see `learning.baselines.both_ends`.
         """
         subset = both_ends(self.data.market(None)).get(name)
-        if subset is None or "classifier" not in self.estimator.get_params():
+        parameters = self.estimator.get_params(deep=False)
+        if subset is None or not {"classifier", "regressor"} & set(parameters):
             return None
         if name not in self._baselines:
             settings = replace(self.settings, cost_weight=0.0, max_cost=None)
@@ -475,7 +497,9 @@ class HeldOutFolds:
         positive = np.r_[least[least > 0], prices[prices > 0]]
         if not positive.size:
             return 0.0, 0.0
-        most = self.data.largest_loss
+        loss, most = self.data.loss, self.data.largest_loss
+        if isinstance(loss, NumberLoss):
+            most = loss.most_worth
         everything = float(np.mean(np.sum(prices, axis=-1)))
         return (
             float(most / positive.min()),
@@ -483,20 +507,22 @@ class HeldOutFolds:
         )
 
 
-def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
-    """Means of error, loss and cost of a model on some rows, and of their squares."""
+def _judged(
+    model: Any, X: Any, prices: Any, part: TrainingRows
+) -> tuple[Array, Array, Array]:
+    """Means of error, loss and cost on some rows, and of their squares; probabilities."""
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
-        likely = model.predict_proba(X, prices)
+        likely = model.policy_.said(model._table(X, prices))
         cost = model.acquisition_cost(X, prices)
         referred = model.referred(X, prices)
     answer, lost = part.loss.answer(likely), part.judge(likely)
     if part.refer_costs is not None:
         lost = np.where(referred, part.handed_over(), lost)
-    values = np.stack([answer != part.y, lost, cost])
+    values = np.stack([part.loss.error(part.y, answer), lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
-    return means, np.average(values**2, axis=1, weights=part.weight)
+    return means, np.average(values**2, axis=1, weights=part.weight), likely
 
 
 def _taken(values: Any, rows: Rows) -> Any:

@@ -90,9 +90,11 @@ def _negative_risk(
 
 def _losses(model: Any, X: Any, y: Any) -> Any:
     """Loss of each row; a class that the model has not seen costs the most there is."""
+    if model.policy_.loss.numbers:
+        return model.policy_.loss.of(np.asarray(y, dtype=float), model.predict(X))
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     table = model._table(X, None)
-    referred, likely = model.referred(X), model.predict_proba(X)
+    referred, likely = model.referred(X), model.policy_.said(table)
     own = losses_of(model.policy_, table, true, referred, likely)
     return np.where(classes[true] == y, own, loss.largest)

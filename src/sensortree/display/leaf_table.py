@@ -37,6 +37,8 @@ class LeafTable:
         On which rows answers were judged, for the head of the column.
     names : sequence of str
         Of the classes.
+    numbers : ndarray of shape (n_leaves, 2) or None
+        Mean and standard deviation of what is predicted, if it is a number.
     """
 
     ends: Sequence[Vertex]
@@ -47,6 +49,7 @@ class LeafTable:
     answers: Array | None = None
     judged: str = ""
     names: Sequence[str] = ()
+    numbers: Array | None = None
 
     def columns(self, money: Callable[[float], str], unit: str) -> list[Column]:
         """Columns of the table."""
@@ -66,7 +69,22 @@ class LeafTable:
             head = f"right\n({self.judged})" if self.judged else "right"
             cells = [self.right_words(end) for end in self.ends]
             columns.append(Column(head, cells))
+        if self.numbers is not None:
+            head = f"mean ± sd\n({self.judged})" if self.judged else "mean ± sd"
+            columns.append(Column(head, [self.number_words(e) for e in self.ends]))
         return columns
+
+    def number_words(self, end: Vertex) -> str:
+        """Mean and standard deviation of the numbers of a line; "–" without rows."""
+        assert self.numbers is not None
+        leaves = list(end.leaves)
+        share, (mean, deviation) = self.share[leaves], self.numbers[leaves].T
+        total = float(share.sum())
+        if not total:
+            return "–"
+        middle = float(share @ mean) / total
+        squared = float(share @ (deviation**2 + (mean - middle) ** 2)) / total
+        return f"{middle:.4g} ± {np.sqrt(squared):.2g}"
 
     def bars(self) -> Mix | None:
         """Classes of each line; the most frequent have a colour of their own."""
@@ -105,6 +123,8 @@ class LeafTable:
     def told(self, end: Vertex) -> list[str]:
         """What is answered in a line, how often rightly, and what would have been right."""
         lines = []
+        if self.numbers is not None:
+            lines.append(f"mean ± sd: {self.number_words(end)}")
         if self.answers is not None:
             lines.append(f"answers: {self.answer_words(end)}")
         if self.accuracy is not None:

@@ -53,11 +53,13 @@ def curve_in_notebook(curve: Any) -> str:
 def report_in_notebook(report: Any) -> str:
     """Part of an HTML page that shows a `CostReport` as tables."""
     names = ("error", *(("loss",) if report.has_loss else ()), "cost", "total")
+    if report.fit is None:
+        names = (*names, "auroc", "brier", "log_loss")
     measures = []
     for name in names:
         low, high = report.intervals.get(name, (None, None))
-        between = "" if low is None else f"{low:.4g} to {high:.4g}"
-        measures.append([name, f"{getattr(report, name):.4g}", between])
+        between = "" if low is None or low != low else f"{low:.4g} to {high:.4g}"
+        measures.append([name, _number(getattr(report, name)), between])
     spent = (
         f"everything would cost {report.everything:.4g}: "
         f"{percent(report.share_of_everything)} of it was spent"

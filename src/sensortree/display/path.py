@@ -126,18 +126,12 @@ class PathDisplay:
         display : PathDisplay
             Not drawn yet; call its `plot`.
         """
-        likely = explanation.probabilities[explanation.answer]
-        beliefs = {
-            fork.nodes[
-                0
-            ]: f"so far {fork.answer} ({fork.probabilities[fork.answer]:.2f})"
-            for fork in explanation.forks
-        }
+        beliefs = {fork.nodes[0]: f"so far {_said(fork)}" for fork in explanation.forks}
         return cls(
             explanation.policy.tree,
             explanation.policy.sensors,
             explanation.leaf,
-            f"{explanation.answer} ({likely:.2f})",
+            _said(explanation),
             beliefs,
             prices=explanation.prices,
             unit=explanation.policy.about.unit if unit is None else unit,
@@ -190,7 +184,7 @@ class PathDisplay:
             node_share[: ~self.place + 1] = above[: ~self.place + 1]
         on_way = np.flatnonzero(node_share).tolist()
         outline = around(tree, on_way, self.max_leaves)
-        return placed(outline, self.sensors, node_share, leaf_share, self._price)
+        return placed(outline, self.sensors, node_share, leaf_share, self._price, tree)
 
     def _price(self, then: frozenset[str], known: frozenset[str]) -> float:
         return float(np.sum(self.sensors.cost_of(then, known, self.prices)))
@@ -266,3 +260,10 @@ class PathDisplay:
             Column(f"cost{unit}", prices),
             Column("answer", answers, "left"),
         ]
+
+
+def _said(at: Any) -> str:
+    """Answer of an explanation, or of one of its forks, and how sure it is."""
+    if at.spread is not None:
+        return f"{at.answer:.4g} ± {at.spread:.2g}"
+    return f"{at.answer} ({at.probabilities[at.answer]:.2f})"

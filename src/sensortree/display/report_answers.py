@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 MANY = 12  # classes from which a confusion is no table
 OFTEN = 10  # of more classes, the confusions that are listed
 
+RANKED = "how often the likelier of two is the right one; 0.5 is chance, 1 the best"
+DISTANT = "squared distance from the truth, halved; 0 if sure and right, 1 if wrong"
+SURPRISED = "minus the logarithm of the right class's probability; 0 is the best"
+
 
 def answers(page: ReportPage) -> Iterable[str]:
     """Every class against the others, and what is mistaken for what."""
@@ -51,6 +55,19 @@ def answers(page: ReportPage) -> Iterable[str]:
         "Specificity: of the others, how many are not. Precision: of such answers, how "
         "many are right.",
         kind="faint",
+    )
+    yield table(
+        "How good the probabilities are, with 95 % intervals",
+        ("measure", "of all examples", "what it is"),
+        [
+            [name, figure(value, report.intervals.get(key), "{:.3f}".format), words]
+            for key, value, name, words in (
+                ("auroc", report.auroc, "AUROC", RANKED),
+                ("brier", report.brier, "Brier score", DISTANT),
+                ("log_loss", report.log_loss, "log-loss", SURPRISED),
+            )
+        ],
+        left=3,
     )
     labels = [str(label) for label in report.labels]
     if few:

@@ -96,7 +96,7 @@ def _way(page: ReportPage, vertex: Vertex) -> Markup:
     elif vertex.parent is None:
         did = ": nothing is bought"
     else:
-        did = " stop"
+        did = " are handed over to a person" if vertex.refers else " stop"
     result: Words = f". {_outcome(page, vertex)}" if vertex.is_leaf else "."
     return join(who, did, result, _rule_words(page, vertex))
 
@@ -120,6 +120,8 @@ def _outcome(page: ReportPage, vertex: Vertex) -> str:
         told = ", ".join(f"{a} ({percent(answers[a])})" for a in given[:TOLD])
         more = len(given) - TOLD
         said = f"Answered {told}{f' and {more} more' if more > 0 else ''}"
+    if vertex.refers:
+        said = said.replace("Answered", "Best guess", 1)
     n_rows = sum(use.rows for use in found)
     return f"{said}; right for {percent(1 - error)} of {n_rows:,}."
 

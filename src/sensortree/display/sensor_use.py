@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensortree.display.tradeoff import new_figure
 from sensortree.display.words import money_format, shortened
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array
 
@@ -120,6 +120,11 @@ class SensorUseDisplay:
         display : SensorUseDisplay
             Not drawn yet; call its `plot`.
         """
+        if model.policy_.loss.numbers:
+            raise ParameterError(
+                "SensorUseDisplay shows what is bought for each class, and this model "
+                "answers with numbers; report(X, y).sensors says what is bought."
+            )
         acquired = model.acquired(X, **({} if prices is None else {"prices": prices}))
         truth, n_rows = np.asarray(y), len(acquired)
         weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import DataError, MissingDependencyError
+from sensortree.sensors.scores import METRICS
 from sensortree.text import listed
 from sensortree.types import Array
 
@@ -107,6 +108,7 @@ class TradeoffDisplay:
         chosen: Any = None,
         ends: bool = True,
         unit: str | None = None,
+        metric: str | None = None,
     ) -> TradeoffDisplay:
         """Show measured curves, with standard errors of cost and accuracy.
 
@@ -120,6 +122,9 @@ class TradeoffDisplay:
             Whether the grey lines are drawn.
         unit : str, default=None
             What a cost is counted in; by default what the curve says.
+        metric : str, default=None
+            One of the curve's `metrics` to show, without standard errors; by default what
+            was minimised, or the accuracy if that was the error.
 
         Returns
         -------
@@ -139,6 +144,8 @@ class TradeoffDisplay:
         picked = {} if chosen is None else chosen
         if not isinstance(picked, Mapping):
             picked = {next(iter(curves)): picked}
+        if metric is not None:
+            return cls._of_metric(curves, picked, ends, unit, metric)
         measures = {one.measure for one in curves.values()}
         if len(measures) != 1:
             raise DataError(
@@ -166,6 +173,35 @@ class TradeoffDisplay:
                 label: (end[0], float(height(end[1])))
                 for label, end in named.items()
                 if ends and end is not None
+            },
+        )
+
+    @classmethod
+    def _of_metric(
+        cls,
+        curves: Mapping[str, Any],
+        picked: Mapping[str, Any],
+        ends: bool,
+        unit: str | None,
+        metric: str,
+    ) -> TradeoffDisplay:
+        """Show a metric of measured curves."""
+        first = next(iter(curves.values()))
+        named = {"nothing": first.nothing, "everything": first.everything}
+        known = {end: values.get(metric) for end, values in first.end_metrics.items()}
+        return cls(
+            {
+                label: (one.mean_cost, one.metric(metric))
+                for label, one in curves.items()
+            },
+            unit=first.unit if unit is None else unit,
+            measure=METRICS.get(metric, metric),
+            cost_errors={label: one.cost_se for label, one in curves.items()},
+            chosen={label: choice.index for label, choice in picked.items()},
+            ends={
+                f"buy {name}": (end[0], float(known[name]))
+                for name, end in named.items()
+                if ends and end is not None and known.get(name) is not None
             },
         )
 

@@ -59,6 +59,8 @@ class TreeDisplay:
         A tree of so many leaves is drawn whole. In a larger one, ways that fewer than 1 %
         of the rows take are folded into one line at each box, and more, the rarest first,
         until so many lines are left. None folds nothing.
+    leaf_numbers : array-like of shape (n_leaves, 2), default=None
+        Mean and standard deviation of the numbers at each leaf, of a regressor.
 
     Attributes
     ----------
@@ -123,6 +125,7 @@ class TreeDisplay:
         judged: str = "",
         unit: str = "",
         max_leaves: int | None = LINES,
+        leaf_numbers: ArrayLike | None = None,
     ):
         self.tree = tree
         self.sensors = sensors
@@ -140,6 +143,9 @@ class TreeDisplay:
         self.judged = judged
         self.unit = unit
         self.max_leaves = max_leaves
+        self.leaf_numbers = (
+            None if leaf_numbers is None else np.asarray(leaf_numbers, np.float64)
+        )
         _check_classes(self)
         if max_leaves is not None and max_leaves < 1:
             raise ParameterError(
@@ -195,6 +201,21 @@ class TreeDisplay:
         rows = np.bincount(leaf[ends], minlength=n_leaves)
         share = rows / len(leaf)
         answer = np.asarray(model.predict(X, **given))
+        if model.policy_.loss.numbers:
+            numbers = answer if y is None else np.asarray(y, dtype=np.float64)
+            if numbers.shape != leaf.shape:
+                raise DataError(
+                    f"y has shape {numbers.shape}, but X has {len(leaf)} rows; give one "
+                    f"right answer for each."
+                )
+            return cls(
+                model.tree_,
+                model.sensors_,
+                share,
+                unit=unit,
+                max_leaves=max_leaves,
+                leaf_numbers=_numbers_by_leaf(leaf[ends], numbers[ends], n_leaves),
+            )
         kept = {
             "leaf_answers": _by_leaf(leaf, answer, model),
             "classes": model.classes_,
@@ -235,6 +256,7 @@ class TreeDisplay:
             self.node_share,
             self.leaf_share,
             _price(self),
+            self.tree,
         )
 
     def plot(self, ax: Any = None) -> TreeDisplay:
@@ -322,7 +344,8 @@ class TreeDisplay:
     @property
     def _n_told(self) -> int:
         """How much is known of a leaf's answers: which they are, and how many are right."""
-        return (self.leaf_answers is not None) + (self.leaf_accuracy is not None)
+        told = self.leaf_answers, self.leaf_accuracy, self.leaf_numbers
+        return sum(each is not None for each in told)
 
     def _layout(self, measure: Callable[[str], float]) -> Layout:
         vertices = self.vertices
@@ -373,6 +396,16 @@ def _of_training(
     policy = model.policy_
     flow, answers = policy.flow, policy.flow.answers
     rows = flow.leaf_rows
+    if flow.numbers is not None:
+        return cls(
+            policy.tree,
+            policy.sensors,
+            rows / max(float(rows.sum()), 1e-300),
+            judged="in training",
+            unit=policy.about.unit if unit is None else unit,
+            max_leaves=max_leaves,
+            leaf_numbers=np.stack([flow.numbers.mean, flow.numbers.deviation], axis=1),
+        )
     accuracy = None
     if answers is not None:
         nobody = np.full(len(rows), np.nan)
@@ -389,6 +422,14 @@ def _of_training(
         unit=policy.about.unit if unit is None else unit,
         max_leaves=max_leaves,
     )
+
+
+def _numbers_by_leaf(leaf: Rows, numbers: Array, n_leaves: int) -> Array:
+    """Mean and standard deviation of numbers at each leaf, (n_leaves, 2)."""
+    rows = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
+    mean = np.bincount(leaf, numbers, n_leaves) / rows
+    off = np.bincount(leaf, (numbers - mean[leaf]) ** 2, n_leaves) / rows
+    return np.stack([mean, np.sqrt(off)], axis=1)
 
 
 def _by_leaf(leaf: Rows, labels: NDArray[Any], model: Any) -> Array:
@@ -446,4 +487,5 @@ def _table(display: TreeDisplay, vertices: Sequence[Vertex]) -> LeafTable:
         display.leaf_answers,
         display.judged,
         _class_names(display),
+        display.leaf_numbers,
     )

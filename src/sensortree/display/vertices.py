@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sensortree.display.folding import Outline
 from sensortree.display.words import bought_words, known_words, percent, range_words
 from sensortree.sensors.sensor_set import SensorSet
+from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
 NO_BREAK = "\u00a0"  # a space that keeps a price and a share in one line
@@ -42,6 +43,8 @@ class Vertex:
         Share of rows that come here.
     row, column : int
         Cell of the picture.
+    refers : bool
+        Whether it is an end where rows are handed over to a person.
     """
 
     nodes: tuple[int, ...]
@@ -56,6 +59,7 @@ class Vertex:
     share: float
     row: int
     column: int
+    refers: bool = False
 
     @property
     def is_leaf(self) -> bool:
@@ -100,8 +104,9 @@ def placed(
     node_share: Array,
     leaf_share: Array,
     price: Callable[[frozenset[str], frozenset[str]], float],
+    tree: SensorTree,
 ) -> tuple[Vertex, ...]:
-    """Vertices of an outline, depth first, each in its cell of the picture.
+    """Vertices of an outline of a tree, depth first, each in its cell of the picture.
 
     `price` is given what is known at a vertex, and at its parent.
     """
@@ -128,6 +133,7 @@ def placed(
             share,
             n_rows,
             parent.column + 1 if parent else 0,
+            not part.nodes and all(tree.leaves[leaf].refers for leaf in part.leaves),
         )
         found.append(here)
         n_rows += not part.below
@@ -149,7 +155,8 @@ def edge_words(vertex: Vertex, price: str, share: bool = False) -> str:
         return f"{vertex.gathered} rarer ways{taken}"
     if vertex.bought:
         return bought_words(vertex.bought, price + taken)
-    return "" if vertex.parent is None else f"stop{taken}"
+    does = "to a person" if vertex.refers else "stop"
+    return "" if vertex.parent is None else f"{does}{taken}"
 
 
 def node_words(vertex: Vertex, second: str) -> str:

@@ -28,7 +28,7 @@ from sensortree.policy.classifiers import probabilities
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.scores import log_loss
 from sensortree.text import plain
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 AS_SAID, ONE, SLOPES, BOTH = (
     "as said",
@@ -63,6 +63,8 @@ class Visitors:
         Logarithms of what the leaf's classifier says, out of fold.
     leaf, y, fold : ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,)
+    answered : ndarray of bool of shape (n_rows,)
+        Whether the leaf's answer counts, and no person's.
     n_leaves : int
     """
 
@@ -71,11 +73,12 @@ class Visitors:
     y: Rows
     fold: Rows
     weight: Array
+    answered: Mask
     n_leaves: int
 
     def take(self, rows: Rows) -> Visitors:
         """Some of them."""
-        parts = ("said", "leaf", "y", "fold", "weight")
+        parts = ("said", "leaf", "y", "fold", "weight", "answered")
         return replace(self, **{name: getattr(self, name)[rows] for name in parts})
 
 
@@ -95,7 +98,7 @@ class CalibrationReport:
     error : dict of str to float
         Standard error of its difference to what classifiers say.
     risk : dict of str to float
-        Mean risk of each form, without the cost.
+        Mean risk of each form, without costs, and without those who are handed over.
 
     Examples
     --------
@@ -177,8 +180,9 @@ def calibrate_leaves(
         return Calibrated(None, judged, None)
     leaf = tree.route(posed.problem.margins(learned.coef))
     said = np.stack(judged)[leaf, np.arange(len(rows))]
+    answered = np.array([not end.refers for end in tree.leaves])[leaf]
     visitors = Visitors(
-        log_likely(said), leaf, data.y[rows], fold, weight, tree.n_leaves
+        log_likely(said), leaf, data.y[rows], fold, weight, answered, tree.n_leaves
     )
     held = visitors.take(np.flatnonzero(fold >= 0))
     final = fit_forms(held)
@@ -233,7 +237,8 @@ def compare(
                 here = np.flatnonzero(visitors.fold == out)
                 likely[here] = put_right(visitors.take(here), forms[name])
         losses[name] = each(log_loss(visitors.y, likely))
-        risks[name] = float(each(loss.judge(visitors.y, likely)).mean())
+        lost = visitors.answered * loss.judge(visitors.y, likely)
+        risks[name] = float(each(lost).mean())
     means = {name: float(values.mean()) for name, values in losses.items()}
     spread = {name: values - losses[AS_SAID] for name, values in losses.items()}
     error = {n: float(d.std() / np.sqrt(len(d))) for n, d in spread.items()}

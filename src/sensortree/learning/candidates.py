@@ -62,7 +62,7 @@ NARROW, SMALL = Breadth(4.0, share=0.05), 16
 WIDER = (Breadth(2.0), Breadth(1.0))
 # Parts of the prices at which trees are grown where hardly anything is bought at them, and
 # leaves that are hardly any.
-CHEAPER, HARDLY_ANY = (0.5, 0.25), 2
+CHEAPER, HARDLY_ANY = (0.75, 0.5, 0.25), 2
 
 Found = dict[str, tuple[SensorTree, StructureReport]]
 
@@ -228,7 +228,7 @@ def grow(
         return as_wide_as_pays(search, part * weight, prepared, settings, learn, root)
 
     least, grown = at_price(1.0)
-    # What pays only after several purchases is not seen one purchase ahead.
+    # What pays only after many purchases is not seen two purchases ahead.
     for part in CHEAPER:
         if grown[0].n_leaves > HARDLY_ANY or prepared.progress.stopped:
             break

@@ -100,6 +100,7 @@ def fit_policy(
         chosen = choose(prepared, settings, rehearse)
     progress.expect(left=2)
     tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
+    # Searches know of no person: beside one, a purchase often pays only with others.
     if leaves.data.may_refer:
         tree, rehearsed = with_exits(tree), None
     with watch.stage("decisions"):
@@ -228,7 +229,9 @@ def assemble(
     if calibrated is not None and calibrated.leaves is not None:
         said, y = calibrated.judged, data.y[rows]
         leaf_answers = np.stack([data.loss.answer(p) for p in said], axis=1)
-        leaf_losses = np.stack([data.loss.judge(y, p) for p in said], axis=1)
+        answered = np.stack([data.loss.judge(y, p) for p in said], axis=1)
+        refers = np.array([bool(leaf.refers) for leaf in tree.leaves])
+        leaf_losses = np.where(refers, leaf_losses, answered)
     flow = data.task.flow(
         tree,
         posed.problem.margins(learned.coef),

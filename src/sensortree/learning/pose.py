@@ -149,16 +149,14 @@ def worst_risk(data: TrainingRows, settings: Settings) -> float:
 def losses(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> Array:
     """What stopping at each vertex loses, out of fold, (n_samples, n_vertices).
 
-    At a leaf that says nothing of handing over, examples are handed over where that is
-    expected to cost less; at a node they are answered.
+    By what is predicted there; at a leaf that refers, what a person costs.
     """
     data = leaves.data
 
     def lost(vertex: Leaf | Node) -> Array:
-        posterior = leaves.posteriors[vertex.sensors]
-        if isinstance(vertex, Node) or vertex.refers is False:
-            return data.judge(posterior)
-        return data.handed_over() if vertex.refers else data.stopped(posterior)
+        if isinstance(vertex, Leaf) and vertex.refers:
+            return data.handed_over()
+        return data.judge(leaves.posteriors[vertex.sensors])
 
     each = list(map(lost, vertices))
     return np.stack(each, axis=1) if each else np.empty((len(data.y), 0))
@@ -169,17 +167,11 @@ def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
 
     As in `losses`.
     """
-    data, posterior = leaves.data, leaves.posteriors[leaf.sensors]
-    answered = data.loss.expect(belief, posterior)
-    if leaf.refers is False or not (leaf.refers or data.may_refer):
-        return answered
-    assert data.refer_costs is not None  # examples may be handed over
-    person = (belief * data.refer_costs).sum(axis=1)
+    data = leaves.data
     if leaf.refers:
-        return np.asarray(person)
-    own = (posterior * data.refer_costs).sum(axis=1)
-    doubted = data.loss.expect(posterior, posterior) > own
-    return np.where(doubted, person, answered)
+        assert data.refer_costs is not None  # examples may be handed over
+        return np.asarray((belief * data.refer_costs).sum(axis=1))
+    return data.loss.expect(belief, leaves.posteriors[leaf.sensors])
 
 
 def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:

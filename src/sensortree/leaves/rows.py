@@ -114,20 +114,6 @@ class TrainingRows:
         assert self.refer_costs is not None  # examples may be handed over
         return np.asarray(self.refer_costs[np.arange(len(self.y)), self.y])
 
-    def stopped(self, posterior: Array) -> Array:
-        """What stopping costs: as `judge`, or less where examples may be handed over.
-
-        By Chow's rule, who is expected to lose more by the answer than by being handed
-        over is handed over.
-        """
-        lost = self.judge(posterior)
-        if not self.may_refer:
-            return lost
-        assert self.refer_costs is not None  # examples may be handed over
-        person = (posterior * self.refer_costs).sum(axis=1)
-        doubted = self.loss.expect(posterior, posterior) > person
-        return np.where(doubted, self.handed_over(), lost)
-
     def own_refer_costs(self) -> Array:
         """What a column says that handing over costs, (n_samples, 1), or (n_samples, 0)."""
         if self.referral is None or self.referral.column is None:

@@ -179,8 +179,7 @@ class ClassTask(Task):
 
     def judged(self, said: Array, rows: TrainingRows) -> Array:
         """Probabilities where these are judged, else scores will do."""
-        scored = rows.loss.score is not None or rows.may_refer
-        return as_probabilities(said) if scored else said
+        return said if rows.loss.score is None else as_probabilities(said)
 
     def levels(self, y: NDArray[Any], weight: Array) -> Rows:
         """The classes."""

@@ -482,7 +482,10 @@
     const label = said(decision.label);
     const likely = decision.proba[policy.classes.indexOf(decision.label)];
     const target = page.target ? t("answer_of", { target: page.target }) : t("answer");
-    const probability = t("probability", { chance: chance(likely) });
+    const probability = t(decision.referred ? "best_guess" : "probability", {
+      label, chance: chance(likely),
+    });
+    const answer = decision.referred ? t("person") : label;
     const everything = session.spent + decision.saved;
     const because = {
       limit: () => t("because_limit"),
@@ -491,7 +494,7 @@
     }[decision.stopped_because];
     const status = el("p", { role: "status" });
     const section = el(
-      "section", {}, heading(target), el("p", { class: "label" }, label), el("p", {}, probability),
+      "section", {}, heading(target), el("p", { class: "label" }, answer), el("p", {}, probability),
       bars(decision),
       el("p", {}, t("spent", { spent: money(decision.spent), sensors: listed(decision.acquired) })),
       el("p", {}, t("everything", { everything: money(everything), saved: money(decision.saved) })),
@@ -507,9 +510,9 @@
       ),
       status,
       el("h3", {}, t("why")), why(),
-      el("h3", {}, t("way")), picture(stopped ? session.standing : session, label)
+      el("h3", {}, t("way")), picture(stopped ? session.standing : session, answer)
     );
-    const words = `${target}: ${label}. ${probability}.`;
+    const words = `${target}: ${answer}. ${probability}.`;
     return { parts: [section, aside()], focus: () => section.querySelector("h2").focus(), said: words };
   }
 
@@ -541,10 +544,10 @@
     const told = first.length ? t("why_start", { sensors: listed(first) }) : t("why_none");
     if (first.length || policy.nNodes === 0) list.append(el("li", {}, told));
     for (const fork of session.explain()) {
-      const { reason, heldUp, bought, share, change, useful } = fork;
+      const { reason, heldUp, bought, refers, share, change, useful } = fork;
       const at = policy.label(reason.proba);
       const belief = { label: said(policy.classes[at]), chance: chance(reason.proba[at]) };
-      const action = bought.length ? t("buy", { sensors: listed(bought) }) : t("stop_there");
+      const action = bought.length ? t("buy", { sensors: listed(bought) }) : t(refers ? "refer_there" : "stop_there");
       const lines = [
         t("knowing", { known: listed(fork.known), ...belief }),
         heldUp ? t("held_up", { action }) : t("next", { action }),
@@ -597,7 +600,7 @@
       const known = parent ? parent.place.sensors : [];
       const bought = place.sensors.filter((name) => !known.includes(name));
       const price = session._price(place.path) - (parent ? session._price(parent.place.path) : 0);
-      let text = bought.length ? t("buy", { sensors: listed(bought) }) : parent ? t("stop_there") : t("start");
+      let text = bought.length ? t("buy", { sensors: listed(bought) }) : parent ? t(place.refers ? "refer_there" : "stop_there") : t("start");
       if (bought.length && price > 1e-9 && !session.values.has(bought[0])) text += ` (${money(price)})`;
       if (folded) text += ` … ${t("ends", { n: place.leaves.length })}`;
       if (isEnd) text += ` → ${answer === null ? t("here") : answer}`;

@@ -32,6 +32,8 @@ def check_runnable(document: dict[str, Any]) -> None:
                 f"the model has a section {section!r}, which a page cannot follow; ask it "
                 f"with model.policy_.session() in Python."
             )
+    if document["problem"].get("task") is not None:
+        raise only_python("the model answers with numbers")
     for what, part, kinds in _parts(document):
         if part["kind"] not in kinds:
             raise only_python(f"{what} is of the kind {part['kind']!r}")

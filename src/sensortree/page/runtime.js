@@ -572,6 +572,7 @@
           sensors: known.map((i) => names[i]),
           judge: calibration && number >= 0 ? putRight(judge, calibration[number]) : judge,
           decision: null,
+          refers: false, // whether who stops there is handed over to a person
           ...more,
         });
       };
@@ -579,7 +580,8 @@
         const known = vertex < 0 ? tree.leaf_sensors[~vertex] : tree.node_sensors[vertex];
         if (!path.length || path[path.length - 1].join() !== known.join()) path = [...path, known];
         if (vertex < 0) {
-          add(~vertex, path, { leaves: [~vertex] });
+          const refers = Boolean(tree.leaf_refers && tree.leaf_refers[~vertex]);
+          add(~vertex, path, { leaves: [~vertex], refers });
           return [~vertex];
         }
         const [low, high] = [tree.negative[vertex], tree.positive[vertex]];
@@ -686,6 +688,7 @@
       this.costWeight = problem.cost_weight;
       this.maxCost = problem.max_cost;
       this.loss = problem.loss;
+      this.leastConfidence = problem.referral ? problem.referral.least_confidence : 0;
       this.allowNan = reader.allow_nan;
       this.transformers = reader.transformers;
       // What a missing number becomes, by sensor and column, where training is remembered.
@@ -798,6 +801,11 @@
       return argmax(expected.map((loss) => -loss));
     }
 
+    // Whether who stops at a place, with these probabilities, is handed over to a person.
+    handsOver(place, proba) {
+      return place.refers || proba[this.label(proba)] < this.leastConfidence;
+    }
+
   }
 
   // a session ---------------------------------------------------------------------------------
@@ -900,6 +908,7 @@
         return {
           action: "stop", sensor: null, sensors: [], columns: [], cost: 0,
           spent: this.spent, worst_case_remaining: 0, proba, why,
+          referred: this.policy.handsOver(this.place, proba),
         };
       }
       const sensor = this._pending[0];
@@ -913,6 +922,7 @@
         worst_case_remaining: this._worstCase(this.place),
         proba: this._posterior(this.standing.place),
         why,
+        referred: false,
       };
     }
 
@@ -953,6 +963,7 @@
         rerouting_loss: loss,
         unavailable: this._failures(),
         around: tree.around,
+        referred: policy.handsOver(place, proba),
       };
     }
 
@@ -1063,6 +1074,7 @@
           // Whether what was decided could not be had or paid.
           heldUp: elsewhere || !to.leaves.every((leaf) => decided.includes(leaf)),
           bought: fresh(to),
+          refers: to.refers,
           share: taken && tree.rows(fork) ? tree.rows(taken.end) / tree.rows(fork) : null,
           change: taken && tree.changes(taken),
           // Of what it stopped before: what would have changed most answers.

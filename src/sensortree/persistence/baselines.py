@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sensortree.exceptions import ModelFileError
-from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.fields import Fields
+from sensortree.persistence.leaves import read_classifier, write_classifier
 from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
 from sensortree.policy.policy import Policy
 

@@ -92,7 +92,7 @@ def _read_logistic(fields: Fields, width: int, n_classes: int) -> LogisticScorer
     )
 
 
-def _write_boosted(scorer: BoostedScorer) -> dict[str, Any]:
+def write_boosted(scorer: BoostedScorer) -> dict[str, Any]:
     """Nodes as lists; a leaf has feature -1, children 0, and its value as number.
 
     A feature is a reading, or behind the last reading one of the sets of levels.
@@ -111,7 +111,8 @@ def _write_boosted(scorer: BoostedScorer) -> dict[str, Any]:
     }
 
 
-def _read_boosted(fields: Fields, width: int, n_classes: int) -> BoostedScorer:
+def read_boosted(fields: Fields, width: int, n_classes: int) -> BoostedScorer:
+    """Trees whose nodes are listed as `write_boosted` does."""
     sets = _read_sets(fields, width)
     n_features = width + len(sets or ())
     feature = np.array(fields.integers("feature", -1, n_features), dtype=np.int32)
@@ -282,7 +283,7 @@ def _read_mean(fields: Fields, width: int, n_classes: int) -> MeanScorer:
 KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "constant": (ConstantScorer, _write_constant, _read_constant),
     "logistic": (LogisticScorer, _write_logistic, _read_logistic),
-    "boosted": (BoostedScorer, _write_boosted, _read_boosted),
+    "boosted": (BoostedScorer, write_boosted, read_boosted),
     "calibrated": (CalibratedScorer, _write_calibrated, _read_calibrated),
     "mean": (MeanScorer, _write_mean, _read_mean),
 }

@@ -11,6 +11,8 @@ from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, number, numbers, scalar
 from sensortree.policy.choice import RULES, Choice, choice_at
 from sensortree.policy.tradeoff import Point, TradeoffCurve, standard_error
+from sensortree.sensors.scores import METRICS
+from sensortree.types import Array
 
 MAX_POINTS, MAX_FOLDS = 10_000, 1_000
 
@@ -27,6 +29,15 @@ def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
         "fold_error": numbers(curve.fold_error),
         "fold_cost": numbers(curve.fold_cost),
         **{name: None if end is None else numbers(end) for name, end in ends.items()},
+        "metrics": {
+            name: numbers(values)
+            for name, values in curve.metrics.items()
+            if np.isfinite(values).all()
+        },
+        "end_metrics": {
+            end: {name: float(v) for name, v in values.items() if np.isfinite(v)}
+            for end, values in curve.end_metrics.items()
+        },
         "chosen": {
             "index": chosen.index,
             "rule": chosen.rule,
@@ -62,6 +73,8 @@ def read_curve(fields: Fields, unit: str) -> tuple[TradeoffCurve, Choice]:
         nothing=_end(fields, "nothing"),
         everything=_end(fields, "everything"),
         unit=unit,
+        metrics=_metrics(fields, shape[0]),
+        end_metrics=_end_metrics(fields),
     )
     picked = fields.child("chosen")
     fields.end()
@@ -86,6 +99,34 @@ def _one_of(fields: Fields, key: str, words: tuple[str, ...]) -> str:
     if word not in words:
         raise ModelFileError(f"{fields.place(key)} must be one of {', '.join(words)}.")
     return word
+
+
+def _metrics(fields: Fields, n_points: int) -> dict[str, Array]:
+    """Metrics at each point; none in files of before they were measured."""
+    if not fields.has("metrics"):
+        fields.optional("metrics")
+        return {}
+    given = fields.child("metrics")
+    found = {
+        name: given.numbers(name, (n_points,)) for name in METRICS if given.has(name)
+    }
+    given.end()
+    return found
+
+
+def _end_metrics(fields: Fields) -> dict[str, dict[str, float]]:
+    """Metrics of buying nothing, and of buying everything."""
+    if not fields.has("end_metrics"):
+        fields.optional("end_metrics")
+        return {}
+    ends, found = fields.child("end_metrics"), {}
+    for end in ("nothing", "everything"):
+        if ends.has(end):
+            given = ends.child(end)
+            found[end] = {m: given.number(m) for m in METRICS if given.has(m)}
+            given.end()
+    ends.end()
+    return found
 
 
 def _end(fields: Fields, key: str) -> Point | None:

@@ -15,6 +15,7 @@ from sensortree.policy.decisions import (
     DecisionFunction,
     Part,
     Posterior,
+    Predicted,
     Raw,
     Squares,
     Transformed,
@@ -27,6 +28,8 @@ PARTS: dict[str, Part] = {
     "posterior": Posterior(),
     "raw squares": Squares(Raw()),
     "posterior squares": Squares(Posterior()),
+    "prediction": Predicted(),
+    "prediction squares": Squares(Predicted()),
 }
 
 
@@ -131,7 +134,11 @@ def _read_part(
     if not isinstance(value, str) or value not in PARTS:
         raise ModelFileError(f"{where} must be a transformer or one of {list(PARTS)}.")
     n_posterior = n_classes + (2 if n_classes > 2 else 1)
-    columns = n_posterior if value.startswith("posterior") else width
+    of_leaf = {"posterior": n_posterior, "prediction": 2}
+    kind = value.partition(" ")[0]
+    if kind == ("posterior" if not n_classes else "prediction"):
+        raise ModelFileError(f"{where} is {value!r}, which its leaves do not say.")
+    columns = of_leaf.get(kind, width)
     if value.endswith("squares"):
         columns = columns * (columns + 1) // 2
     return PARTS[value], columns

@@ -12,11 +12,12 @@ from sensortree.exceptions import ModelFileError
 from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.baselines import read_baselines, write_baselines
 from sensortree.persistence.calibration import read_calibration, write_calibration
-from sensortree.persistence.classifiers import read_classifier, write_classifier
 from sensortree.persistence.curve import read_curve, write_curve
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.detours import known_in, read_detours, write_detours
 from sensortree.persistence.fields import Fields, check_text, from_plain, plain
+from sensortree.persistence.leaves import read_classifier, write_classifier
+from sensortree.persistence.numbers import read_number_loss, write_number_loss
 from sensortree.persistence.outages import read_outages, write_outages
 from sensortree.persistence.problem import (
     read_classes,
@@ -37,6 +38,7 @@ from sensortree.persistence.transformers import (
 )
 from sensortree.persistence.trees import read_flow, read_tree, write_flow, write_tree
 from sensortree.policy.policy import Policy
+from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.sensor_set import SensorSet, default_names
 from sensortree.sensors.transforms import PLAIN
@@ -52,7 +54,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
     if not isinstance(policy, Policy):
         raise ModelFileError(
-            f"cannot save a {type(model).__name__}; give a fitted classifier of "
+            f"cannot save a {type(model).__name__}; give a fitted estimator of "
             f"sensortree, its policy_, or what sensortree.load returned."
         )
     sensors, reader = policy.sensors, policy.reader
@@ -68,13 +70,12 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
         "library_version": __version__,
         "about": write_about(policy.about),
         "problem": {
-            "classes": write_classes(policy.classes),
+            **_write_target(policy),
             "columns": list(map(str, sensors.column_names)),
             "columns_are_named": _are_named(model, sensors),
             "sensors": write_sensors(sensors),
             "cost_weight": float(policy.cost_weight),
             "max_cost": None if policy.max_cost is None else float(policy.max_cost),
-            **write_loss(policy.loss),
             **write_referral(policy.referral),
         },
         "reader": {
@@ -120,6 +121,13 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     return document
 
 
+def _write_target(policy: Policy) -> dict[str, Any]:
+    """Classes and what mistakes cost; or that answers are numbers, and what they lose."""
+    if isinstance(policy.loss, NumberLoss):
+        return write_number_loss(policy.loss)
+    return {"classes": write_classes(policy.classes), **write_loss(policy.loss)}
+
+
 def _write_known(model: Any, sensors: SensorSet) -> dict[str, Any]:
     """What only some models know, each in a section of its own.
 
@@ -157,7 +165,8 @@ def read_model(
         fields.take(key)
     fields.text("library_version")
     problem = fields.child("problem")
-    classes = read_classes(problem.child("classes"))
+    numeric = problem.has("task")
+    classes = np.empty(0) if numeric else read_classes(problem.child("classes"))
     columns = _read_columns(problem)
     named = problem.flag("columns_are_named")
     sensors = read_sensors(problem, columns)
@@ -185,7 +194,7 @@ def read_model(
         classifiers,
         classes,
         read_flow(fields.child("flow"), tree, len(classes)),
-        read_loss(problem, len(classes)),
+        read_number_loss(problem) if numeric else read_loss(problem, len(classes)),
         problem.number("cost_weight", least=0.0),
         _read_max_cost(problem),
         _read_own_classifiers(fields, tree, width_of, len(classes), trusted),

@@ -169,7 +169,7 @@ class SavedModel(PolicyAnswers):
 
     def __repr__(self) -> str:
         return (
-            f"SavedModel({len(self.classes_)} classes, {len(self.sensors_)} sensors, "
+            f"SavedModel({self.policy_.answers_words}, {len(self.sensors_)} sensors, "
             f"{self.tree_.n_leaves} leaves)"
         )
 

@@ -6,6 +6,10 @@ from typing import Any
 
 from sensortree.exceptions import ModelFileError, TreeError
 from sensortree.persistence.fields import Fields, numbers
+from sensortree.persistence.numbers import (
+    read_number_answers,
+    write_number_answers,
+)
 from sensortree.policy.flow import Answers, Flow
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.tree import MAX_DEPTH, Leaf, Node, SensorTree
@@ -134,6 +138,11 @@ def write_flow(flow: Flow) -> dict[str, Any]:
         "kept_loss": numbers(flow.kept_loss),
         "total_loss": float(flow.total_loss),
         "answers": _write_answers(flow.answers),
+        **(
+            {}
+            if flow.numbers is None
+            else {"numbers": write_number_answers(flow.numbers)}
+        ),
     }
 
 
@@ -149,12 +158,13 @@ def read_flow(fields: Fields, tree: SensorTree, n_classes: int) -> Flow:
     n_nodes, n_leaves = tree.n_nodes, tree.n_leaves
     flow = Flow(
         fields.numbers("node_rows", (n_nodes,), least=0.0),
-        fields.numbers("leaf_classes", (n_leaves, n_classes), least=0.0),
+        fields.numbers("leaf_classes", (n_leaves, n_classes or 1), least=0.0),
         fields.numbers("leaf_loss", (n_nodes, n_leaves), least=0.0),
         fields.numbers("stop_loss", (n_nodes,), least=0.0),
         fields.numbers("kept_loss", (n_nodes,), least=0.0),
         fields.number("total_loss", least=0.0),
         _read_answers(fields, tree, n_classes),
+        None if n_classes else read_number_answers(fields.child("numbers"), tree),
     )
     fields.end()
     return flow

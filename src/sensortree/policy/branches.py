@@ -10,6 +10,7 @@ import numpy as np
 
 from sensortree.policy.batch import Crossing, Walk
 from sensortree.policy.reasons import Change, changes_of, would_change
+from sensortree.policy.sentences import belief_words, number_words
 from sensortree.tree.forks import Fork, Way, fork_at, leaves_behind
 from sensortree.tree.paths import path_bill
 
@@ -87,6 +88,8 @@ class PassedFork:
     branches : tuple of Branch
         All ways out, in the order of the tree's leaves; none is taken by a row that has to
         stop at a node.
+    spread : float or None
+        How far off a number is expected to be; None of classes.
     """
 
     nodes: tuple[int, ...]
@@ -96,6 +99,14 @@ class PassedFork:
     answer: Any
     probabilities: Mapping[Any, float]
     branches: tuple[Branch, ...]
+    spread: float | None = None
+
+    @property
+    def words(self) -> str:
+        """What would be answered here, and how sure that is."""
+        if self.spread is not None:
+            return f"so far {number_words(self.answer, self.spread)}"
+        return belief_words(self.answer, self.probabilities[self.answer])
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fork as plain numbers, strings, lists and dicts."""
@@ -114,7 +125,8 @@ class PassedFork:
             "known": list(self.known),
             "probabilities": {str(k): v for k, v in self.probabilities.items()},
         }
-        return {**vars(self), **listed, "branches": branches}
+        own = {k: v for k, v in vars(self).items() if k != "spread" or v is not None}
+        return {**own, **listed, "branches": branches}
 
 
 def _counts(change: Change | None) -> dict[str, float] | None:
@@ -142,15 +154,16 @@ def _passed(walk: Walk, fork: Fork, crossings: Sequence[Crossing]) -> PassedFork
         node: float(evidence.score(policy.places[~node])[0]) for node in fork.nodes
     }
     scores.update({c.node: float(c.score[0]) for c in crossings})
-    likely, names = evidence.posterior(here), policy.classes.tolist()
+    likely, names = evidence.posterior(here), policy.labels
     return PassedFork(
         fork.nodes,
         here.names,
         float(walk.costs[0, here.number]),
         not all(c.goes_on[0] for c in crossings),
-        names[int(policy.loss.answer(likely)[0])],
-        dict(zip(names, likely[0].tolist(), strict=True)),
+        policy.answers(likely).tolist()[0],
+        dict(zip(names, likely[0].tolist(), strict=True)) if names else {},
         tuple(_branch(walk, fork, way, scores) for way in fork.ways),
+        None if names else float(likely[0, 1]),
     )
 
 

@@ -91,7 +91,7 @@ def _rival(
         note = f"not known, since not all of these rows can be read: {error}"
         return Rival(baseline.name, names, None, note)
     readings = np.hstack(read) if read else np.empty((len(rows), 0))
-    belief = posterior(baseline.classifier, readings, len(policy.classes))
+    belief = posterior(baseline.classifier, readings, policy.n_outputs)
     answer = policy.loss.answer(belief)
     prices = reader.prices(table)
     own = None if prices is None else prices[rows]
@@ -99,7 +99,8 @@ def _rival(
     right = truth[rows]
     loss = policy.loss.judge(right, belief)
     total = loss + policy.cost_weight * cost
-    measures = np.stack([answer != right, loss, cost, total], axis=1)
+    wrong = policy.loss.error(right, answer)
+    measures = np.stack([wrong, loss, cost, total], axis=1)
     return Rival(baseline.name, names, measures, _answered_blindly(missing))
 
 

@@ -29,10 +29,10 @@ from sensortree.policy.reasons import (
     shares_of,
 )
 from sensortree.policy.sentences import (
-    belief_words,
     class_words,
     cost_words,
     influence_words,
+    number_words,
     purchase_words,
     stop_words,
 )
@@ -118,6 +118,8 @@ class Explanation:
         Where the row stops; ``~node`` if it can afford no leaf.
     known : tuple of str
         Sensors known there.
+    referred : bool
+        Whether the row is handed over to a person; `answer` is then the best guess.
     answer : class label
     probabilities : mapping of class label to float
     expected_loss : mapping of class label to float, or None
@@ -126,6 +128,8 @@ class Explanation:
     everything : float
         What all sensors would have cost.
     policy : Policy
+    spread : float or None
+        How far off a number is expected to be; None of classes.
 
     Examples
     --------
@@ -157,6 +161,8 @@ class Explanation:
     everything: float
     policy: Policy = field(repr=False, compare=False)
     prices: Array | None = field(default=None, repr=False, compare=False)
+    spread: float | None = None
+    referred: bool = False
 
     @property
     def place(self) -> str:
@@ -177,22 +183,32 @@ class Explanation:
             "leaf": self.leaf,
             "known": list(self.known),
             "answer": plain(self.answer),
+            "referred": self.referred,
             "probabilities": _by_name(self.probabilities),
             "expected_loss": _by_name(self.expected_loss),
             "spent": self.spent,
             "everything": self.everything,
             "rerouted_at": self.rerouted_at,
+            **({} if self.spread is None else {"spread": self.spread}),
         }
 
     @property
     def summary(self) -> str:
         """The answer, how likely it is, and what was spent, in one line."""
-        likely = f"probability {chance_words(self.probabilities[self.answer])}"
         money = self.policy.about.money
+        person = "hand over to a person; best guess: " if self.referred else ""
         return (
-            f"{class_words(self.answer)} ({likely}{self._losses}); spent "
+            f"{person}{self._answer_words}; spent "
             f"{money(self.spent)}, everything would cost {money(self.everything)}"
         )
+
+    @property
+    def _answer_words(self) -> str:
+        """The answer, and how sure it is."""
+        if self.spread is not None:
+            return number_words(self.answer, self.spread)
+        likely = f"probability {chance_words(self.probabilities[self.answer])}"
+        return f"{class_words(self.answer)} ({likely}{self._losses})"
 
     @property
     def _losses(self) -> str:
@@ -231,7 +247,11 @@ class Explanation:
     @property
     def details(self) -> str:
         """The same for experts: scores, contributions and margins."""
-        likely = f"probability {self.probabilities[self.answer]:.3g}"
+        likely = (
+            f"spread {self.spread:.3g}"
+            if self.spread is not None
+            else f"probability {self.probabilities[self.answer]:.3g}"
+        )
         if self.expected_loss is not None:
             likely += f", expected loss {self.expected_loss[self.answer]:.4g}"
         lines = [
@@ -252,8 +272,7 @@ class Explanation:
     def _fork_lines(self, fork: PassedFork) -> list[str]:
         """What was known at a fork, what was done there, and why, in plain words."""
         known = ", ".join(fork.known) or "nothing"
-        belief = belief_words(fork.answer, fork.probabilities[fork.answer])
-        head = [f"knows {known}: {belief}", *self._action_lines(fork)]
+        head = [f"knows {known}: {fork.words}", *self._action_lines(fork)]
         return head if fork.rerouted else [*head, *self._why_lines(fork)]
 
     def _why_lines(self, fork: PassedFork) -> list[str]:
@@ -299,6 +318,8 @@ class Explanation:
             follows = taken.place < 0  # a node
             changes = purchase_words(subject, number, taken.change, follows)
             return [f"{buys}: {changes}"]
+        if self.policy.places[taken.place].refers:
+            return ["hands over to a person"]
         others = [branch for branch in fork.branches if branch.bought]
         if not others:
             return ["stops here"]
@@ -355,7 +376,7 @@ def explain(policy: Policy, table: Table) -> Explanation:
     place = policy.places[int(walk.place[0])]
     bill = path_bill(place.path, policy.sensors, walk.prices)
     first = place.path[0] if place.path else frozenset()
-    sensors, names = policy.sensors, policy.classes.tolist()
+    sensors, names = policy.sensors, policy.labels
     likely = walk.posterior()
     matrix = policy.loss.matrix if policy.loss.score is None else None
     expected = None if matrix is None else (likely @ matrix)[0].tolist()
@@ -365,8 +386,10 @@ def explain(policy: Policy, table: Table) -> Explanation:
         forks=passed_forks(walk, trail),
         leaf=place.number,
         known=place.names,
-        answer=names[int(policy.loss.answer(likely)[0])],
-        probabilities=dict(zip(names, likely[0].tolist(), strict=True)),
+        answer=policy.answers(likely).tolist()[0],
+        probabilities=(
+            dict(zip(names, likely[0].tolist(), strict=True)) if names else {}
+        ),
         expected_loss=None
         if expected is None
         else dict(zip(names, expected, strict=True)),
@@ -374,6 +397,8 @@ def explain(policy: Policy, table: Table) -> Explanation:
         everything=float(np.sum(sensors.cost_of(sensors.names, prices=walk.prices))),
         policy=policy,
         prices=walk.prices,
+        spread=None if names else float(likely[0, 1]),
+        referred=policy.hands_over_one(place.number, likely),
     )
 
 

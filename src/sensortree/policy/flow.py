@@ -47,7 +47,7 @@ class NumberAnswers:
     Attributes
     ----------
     mean, deviation : ndarray of shape (n_leaves,)
-        Mean and standard deviation of the numbers of the examples in each leaf; NaN where
+        Mean and standard deviation of the numbers of the examples in each leaf; 0 where
         none is.
     error : ndarray of shape (n_leaves,)
         Mean distance of the answers from them.
@@ -239,7 +239,7 @@ def _number_answers(
     leaf = tree.route(decisions)
     answer = leaf_answers[np.arange(len(leaf)), leaf]
     rows = np.bincount(leaf, weight, tree.n_leaves)
-    total = np.where(rows > 0, rows, np.nan)
+    total = np.where(rows > 0, rows, 1.0)
     mean = np.bincount(leaf, weight * y, tree.n_leaves) / total
     off = np.bincount(leaf, weight * (y - mean[leaf]) ** 2, tree.n_leaves) / total
     error = np.bincount(leaf, weight * np.abs(y - answer), tree.n_leaves) / total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.policy.about import About
 from sensortree.policy.explanation import Explanation, explain
 from sensortree.policy.policy import Policy
@@ -236,6 +236,11 @@ class PolicyAnswers:
         from sensortree.policy.limited import limited
         from sensortree.policy.page import page_of
 
+        if self._policy.loss.numbers:
+            raise ParameterError(
+                "report_page is of answers that are classes, and this model answers with "
+                "numbers; print report(X, y), or take its to_dict() or to_frame()."
+            )
         table = self._table(X, prices)
         report = cost_report(self._policy, table, y, sample_weight)
         limits = limited(self._policy, table, y, sample_weight)

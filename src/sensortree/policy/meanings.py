@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sensortree.policy.decisions import Part, Posterior, Raw, Squares, Transformed
+from sensortree.policy.decisions import (
+    Part,
+    Posterior,
+    Predicted,
+    Raw,
+    Squares,
+    Transformed,
+)
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.transforms import PLAIN
 
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
 # A column of a sensor, by its place among the sensor's columns.
 ColumnOf = tuple[str, int]
-PROBABILITY, PRICE, OTHER = "probability", "price", "other"
+PROBABILITY, PREDICTION, PRICE, OTHER = "probability", "prediction", "price", "other"
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,8 @@ def part_meanings(
         likely = [f"P({label})" for label in classes[1:]]
         names = [*likely, "largest probability", *lead, "entropy"]
         return [Meaning(name, PROBABILITY) for name in names]
+    if isinstance(part, Predicted):
+        return [Meaning(name, PREDICTION) for name in ("prediction", "spread")]
     if isinstance(part, Squares):
         inner = part_meanings(part.part, width, readings, classes)
         pairs = zip(*np.triu_indices(len(inner)), strict=True)

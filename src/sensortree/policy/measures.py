@@ -6,9 +6,12 @@ of a mean: ``1 / sum(weight**2)``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.sensors.scores import SCORES
 from sensortree.types import Array
 
 Interval = tuple[float, float]
@@ -68,13 +71,47 @@ def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Arr
     return means
 
 
-def brier(belief: Array, truth: NDArray[np.intp], weight: Array) -> float:
-    """Mean of half the squared distance of probabilities from 0 and 1.
+@dataclass(frozen=True)
+class NumberFit:
+    """How well numbers are predicted.
 
-    Of two classes, this is the squared distance of the probability of either.
+    Attributes
+    ----------
+    r2 : float
+        Share of the variance that is explained; NaN if there is none.
+    rmse : float
+        Root of the mean squared distance from the truth.
     """
-    wanted = np.eye(belief.shape[1])[truth]
-    return float(weight @ ((belief - wanted) ** 2).sum(axis=1) / 2)
+
+    r2: float
+    rmse: float
+
+
+def number_fit(y: Array, answer: Array, weight: Array) -> NumberFit:
+    """R² and root mean squared error of answers."""
+    squared = float(weight @ (y - answer) ** 2)
+    variance = float(weight @ (y - weight @ y) ** 2)
+    share = 1 - squared / variance if variance > 0 else float("nan")
+    return NumberFit(share, float(np.sqrt(squared)))
+
+
+def scores(belief: Array, truth: NDArray[np.intp]) -> Array:
+    """Brier score and log-loss of each row, (n_rows, 2); see `sensors.scores`."""
+    judged = [SCORES[name].judge(truth, belief) for name in ("brier", "log_loss")]
+    return np.stack(judged, axis=1)
+
+
+def metrics(
+    belief: Array, answer: NDArray[np.intp], truth: NDArray[np.intp], weight: Array
+) -> dict[str, float]:
+    """Every metric of `sensors.scores` over some rows, by what is said and is right."""
+    brier, log_loss = (weight @ scores(belief, truth)).tolist()
+    return {
+        "accuracy": float(weight @ (answer == truth)),
+        "auroc": auroc(belief, truth, weight)[1],
+        "brier": brier,
+        "log_loss": log_loss,
+    }
 
 
 def auroc(

@@ -102,11 +102,15 @@ class Policy:
     # what it is made of -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        answers = "numbers" if self.loss.numbers else f"{len(self.classes)} classes"
         return (
-            f"Policy({answers}, {len(self.sensors)} sensors, "
+            f"Policy({self.answers_words}, {len(self.sensors)} sensors, "
             f"{self.tree.n_leaves} leaves)"
         )
+
+    @property
+    def answers_words(self) -> str:
+        """What is answered, in words: so many classes, or numbers."""
+        return "numbers" if self.loss.numbers else f"{len(self.classes)} classes"
 
     @property
     def n_outputs(self) -> int:

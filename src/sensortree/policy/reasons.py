@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sensortree.policy.meanings import PROBABILITY, Meaning, feature_meanings
+from sensortree.policy.meanings import (
+    PREDICTION,
+    PROBABILITY,
+    Meaning,
+    feature_meanings,
+)
 from sensortree.policy.sentences import (
-    belief_words,
+    belief_of,
     cost_words,
     names_words,
     obstacle_words,
@@ -63,10 +68,23 @@ class Change:
     rows: float
     changed: float
 
+    # By how much answers that are numbers change, in the mean; None of classes.
+    moved: ClassVar[float | None] = None
+
     @property
     def share(self) -> float:
         """Share that is answered otherwise."""
         return self.changed / self.rows
+
+
+@dataclass(frozen=True)
+class Move(Change):
+    """Training rows, by weight, and by how much, in the mean, their answers change."""
+
+    @property
+    def moved(self) -> float:  # type: ignore[override]  # a number of each, here
+        """By how much."""
+        return self.changed
 
 
 class Reason:
@@ -139,9 +157,8 @@ class Reason:
     @property
     def text(self) -> str:
         """Why, in one plain sentence."""
-        policy, way, proba = self._policy, self._way, self.proba
-        at = int(policy.loss.answer(proba[None, :])[0])
-        belief = belief_words(policy.classes.tolist()[at], float(proba[at]))
+        policy, way = self._policy, self._way
+        belief = belief_of(policy, self.proba)
         here, names = policy.places[~self.node], self.bought
         if self._obstacle != "policy":
             return f"{belief}; {obstacle_words(self._obstacle, names)}"
@@ -152,6 +169,8 @@ class Reason:
             follows = way.end >= 0  # a node
             changes = purchase_words(said, len(names), change, follows)
             return f"{belief}; {changes}"
+        if way is not None and way.end < 0 and policy.places[~way.end].refers:
+            return f"{belief}; hands over to a person"
         other = most_useful(policy, self.node)
         if other is None:
             return f"{belief}; stops here"
@@ -182,7 +201,7 @@ class Reason:
                 "node": self.node,
                 "score": self.score,
                 "share": self.share,
-                "proba": by_class(self._policy.classes.tolist(), self.proba),
+                **said_words(self._policy.labels, self.proba),
                 "change": None if change is None else vars(change),
                 "influences": [vars(influence) for influence in self.influences],
                 "contributions": [vars(c) for c in self.contributions],
@@ -218,6 +237,13 @@ def by_class(classes: Iterable[Any], proba: Array) -> dict[str, float]:
     return dict(zip(map(str, classes), proba.tolist(), strict=True))
 
 
+def said_words(classes: Sequence[Any], said: Array) -> dict[str, Any]:
+    """What a leaf says of one row: `proba` by class; or `prediction` and `spread`."""
+    if classes:
+        return {"proba": by_class(classes, said)}
+    return {"prediction": float(said[0]), "spread": float(said[1])}
+
+
 def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:
     """Shares of the training rows at a node that went to its negative, positive side."""
     flow, tree = policy.flow, policy.tree
@@ -231,18 +257,25 @@ def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, No
 
 def changes_of(policy: Policy, way: Way) -> Change | None:
     """Training rows that took a way, and how many of them it answers otherwise."""
-    answers = policy.flow.answers
+    answers, numbers = policy.flow.answers, policy.flow.numbers
     rows = policy.flow.leaf_rows[list(leaves_behind(policy.tree, way.end))].sum()
+    node, sign = way.signs[-1]
+    if numbers is not None and rows:
+        return Move(float(rows), float(numbers.moved[node, int(sign > 0)]))
     if answers is None or not rows:
         return None
-    node, sign = way.signs[-1]
     return Change(float(rows), float(answers.changed[node, int(sign > 0)]))
 
 
 def would_change(policy: Policy, way: Way) -> Change | None:
     """Training rows that stopped at a fork, and how many a way would answer otherwise."""
     answers, (node, sign) = policy.flow.answers, way.signs[-1]
-    rows = policy.flow.leaf_rows[list(policy.stop_leaves[node])].sum()
+    rows, numbers = (
+        policy.flow.leaf_rows[list(policy.stop_leaves[node])].sum(),
+        policy.flow.numbers,
+    )
+    if numbers is not None and rows:
+        return Move(float(rows), float(numbers.would_move[node, int(sign > 0)]))
     if answers is None or not rows:
         return None
     return Change(float(rows), float(answers.would_change[node, int(sign > 0)]))
@@ -308,6 +341,8 @@ def _thing_words(
     """What a feature is about, with its value."""
     if meaning.about == PROBABILITY:
         return "the probability"
+    if meaning.about == PREDICTION:
+        return "the answer so far"
     if isinstance(meaning.about, str):  # a price, or what only its maker knows
         value = "missing" if contribution.value is None else contribution.value
         return f"{contribution.name} = {value_words(value)}"

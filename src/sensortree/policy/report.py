@@ -20,9 +20,11 @@ from sensortree.policy.compared import (
 from sensortree.policy.measures import (
     MEASURES,
     Interval,
+    NumberFit,
     auroc,
-    brier,
     mean_intervals,
+    number_fit,
+    scores,
     wilson,
 )
 from sensortree.policy.policy import Policy
@@ -42,6 +44,7 @@ from sensortree.text import plain
 from sensortree.types import Array
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+OF_PROBABILITIES = ("auroc", "brier", "log_loss")
 FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
 
 
@@ -57,7 +60,7 @@ class CostReport:
     n_rows : int
         Rows of a weight above 0.
     error : float
-        Share of wrong answers.
+        Share of wrong answers; of numbers, their mean distance from the truth.
     loss : float
         Mean loss of the answers, in the unit of the policy's loss matrix; without one, the
         error.
@@ -99,6 +102,9 @@ class CostReport:
         rows are of one class.
     brier : float
         Mean of half the squared distance of the probabilities from 0 and 1.
+    log_loss : float
+        Mean of minus the natural logarithm of the right class's probability, which counts
+        as 0.0001 at least.
     confusion : tuple of tuples of float
         Weight of rows of each class (line) that get each answer (column), in the order of
         `labels`.
@@ -118,6 +124,9 @@ class CostReport:
         Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
         ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
         and what was ``seen``. Only what a row acquires is looked at.
+
+    fit : NumberFit or None
+        ``r2`` and ``rmse`` of answers that are numbers; None of classes.
 
     Examples
     --------
@@ -152,16 +161,18 @@ class CostReport:
     baselines: tuple[BaselineUse, ...]
     auroc: float
     brier: float
+    log_loss: float
     confusion: tuple[tuple[float, ...], ...]
     labels: tuple[Any, ...]
     intervals: Mapping[str, Interval]
     unseen: tuple[Unseen, ...] = ()
     referral: ReferralUse | None = None
+    fit: NumberFit | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
         form: dict[str, Any] = plain(asdict(self))
-        return form
+        return form if self.fit else {k: v for k, v in form.items() if k != "fit"}
 
     def to_frame(self, kind: str = "summary") -> Any:
         """Give one part of the report as a pandas frame.
@@ -178,7 +189,8 @@ class CostReport:
                 f"{', '.join(map(repr, FRAMES))}."
             )
         if kind == "summary":
-            lines = [_interval_line(self, m) for m in (*MEASURES, "auroc", "brier")]
+            measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
+            lines = [_interval_line(self, m) for m in measured]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -228,13 +240,24 @@ def cost_report(
     rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
+    belief, right = rows.belief[rows.counted], truth[rows.counted]
+    judged = np.empty((len(right), 0))
+    if not policy.loss.numbers:
+        judged = scores(belief, right)
     intervals: list[Interval] = []
     if n_bootstrap > 0:
-        values = np.hstack([own, *columns_of(rivals, own)])
+        values = np.hstack([own, *columns_of(rivals, own), judged])
         intervals = mean_intervals(values, counted, n_bootstrap, random_state)
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
-    belief, right = rows.belief[rows.counted], truth[rows.counted]
-    areas, area, area_interval = auroc(belief, right, counted)
+    area, nothing = float("nan"), (float("nan"), float("nan"))
+    areas, area_interval = np.empty(0), nothing
+    brier, log_loss = nothing
+    fit: NumberFit | None = None
+    if policy.loss.numbers:
+        fit = number_fit(right, belief[:, 0], counted)
+    else:
+        areas, area, area_interval = auroc(belief, right, counted)
+        brier, log_loss = (counted @ judged).tolist()
     everything = float(rows.weight @ rows.everything)
     return CostReport(
         n_rows=int((weight > 0).sum()),
@@ -251,12 +274,14 @@ def cost_report(
         classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
         baselines=uses_of(rivals, own, counted, iter(intervals[len(MEASURES) :])),
         auroc=area,
-        brier=brier(belief, right, counted),
+        brier=brier,
+        log_loss=log_loss,
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
         intervals=_intervals(rows, intervals, area_interval),
         unseen=rows.unseen,
         referral=rows.referral_use(),
+        fit=fit,
     )
 
 
@@ -269,7 +294,8 @@ def _has_loss(policy: Policy) -> bool:
 def _mistake_cost(policy: Policy) -> float | None:
     """Money that a wrong answer counts as, if one counts as the other."""
     loss = 1.0 if policy.loss.plain else policy.loss.per_mistake
-    if loss is None or policy.loss.score is not None or not policy.cost_weight:
+    alike = policy.loss.score is None and not policy.loss.numbers
+    if loss is None or not alike or not policy.cost_weight:
         return None
     return loss / policy.cost_weight
 
@@ -292,11 +318,14 @@ def _intervals(
     if not means:
         return {}
     between = dict(zip(MEASURES, means, strict=False))
+    if rows.policy.loss.numbers:
+        return between
     wrong = rows.measures[rows.counted, 0] > 0
     between["error"] = wilson(wrong, rows.weight[rows.counted])
     if not _has_loss(rows.policy):
         between["loss"] = between["error"]
-    return {**between, "auroc": area}
+    of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
+    return {**between, "auroc": area, **of_scores}
 
 
 def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:

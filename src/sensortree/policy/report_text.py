@@ -26,12 +26,15 @@ def report_text(report: CostReport) -> str:
         _baselines_text(report),
         _sensors_text(report),
         _leaves_text(report),
-        _classes_text(report),
-        _recognised_text(report),
-        _confusion_text(report),
+        *([] if report.fit else _of_classes(report)),
         _unseen_text(report),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _of_classes(report: CostReport) -> list[str]:
+    """What there is to say only of classes."""
+    return [_classes_text(report), _recognised_text(report), _confusion_text(report)]
 
 
 def _counted_in(report: CostReport) -> str:
@@ -47,9 +50,13 @@ def _summary_text(report: CostReport) -> str:
     """Measures with intervals, quantiles of the cost, and the share of everything."""
     lines = []
     shown = MEASURES if report.has_loss else ("error", "cost", "total")
-    for measure in (*shown, "auroc", "brier"):
+    of_classes = () if report.fit else ("auroc", "brier", "log_loss")
+    for measure in (*shown, *of_classes):
         mean = _number(getattr(report, measure))
         lines.append([measure, mean, _between(report.intervals.get(measure))])
+    if report.fit:
+        lines += [["R²", _number(report.fit.r2), ""]]
+        lines += [["root mean square", _number(report.fit.rmse), ""]]
     quantiles = ", ".join(
         f"{cost:.4g} ({100 * share:.0f} %)" for share, cost in report.quantiles.items()
     )

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sensortree.text import chance_words, frequency_words
+from sensortree.types import Array
 
 if TYPE_CHECKING:
     from sensortree.policy.about import About
+    from sensortree.policy.policy import Policy
     from sensortree.policy.reasons import Change, Influence
 
 FEW = 20  # rows, below which they are counted out
@@ -25,6 +27,26 @@ def class_words(label: Any) -> str:
 def belief_words(label: Any, probability: float) -> str:
     """What would be answered by what is known so far, and how likely that is."""
     return f"so far {class_words(label)} (probability {chance_words(probability)})"
+
+
+def number_words(answer: float, spread: float) -> str:
+    """A number with how far off it may be."""
+    return f"{answer:.4g} ± {spread:.2g}"
+
+
+def belief_of(policy: Policy, said: Array) -> str:
+    """What would be answered by what is known so far, and how sure that is.
+
+    Parameters
+    ----------
+    policy : Policy
+    said : ndarray of shape (n_outputs,)
+        What a leaf says of one row.
+    """
+    if policy.loss.numbers:
+        return f"so far {number_words(*said.tolist())}"
+    at = int(policy.loss.answer(said[None, :])[0])
+    return belief_words(policy.labels[at], float(said[at]))
 
 
 def change_words(change: Change) -> str:
@@ -51,6 +73,8 @@ def purchase_words(subject: str, number: int, change: Change, may_follow: bool) 
     """
     ending = "s" if number == 1 else ""
     who = f"{subject}, {FOLLOWING}," if may_follow else subject
+    if change.moved is not None:
+        return f"{who} move{ending} the answer by {change.moved:.3g} in the mean"
     return f"{who} change{ending} the answer for {change_words(change)}"
 
 
@@ -70,6 +94,8 @@ def stop_words(
     if change is None:
         return f"stops here: {who} would cost {cost}"
     changes = f"{who} would change the answer for {change_words(change)}"
+    if change.moved is not None:
+        changes = f"{who} would move the answer by {change.moved:.3g} in the mean"
     return f"stops here: {changes}, and cost {cost}"
 
 

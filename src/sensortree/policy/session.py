@@ -242,7 +242,7 @@ class Session:
             )
         proba = self._evidence.posterior(policy.places[end])
         return Decision(
-            policy.classes[policy.loss.answer(proba)[0]],
+            policy.answers(proba)[0],
             proba[0],
             self.spent,
             self._allowance.price((frozenset(policy.sensors.names),)),

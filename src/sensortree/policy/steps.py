@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sensortree.policy.reasons import Reason, by_class
+from sensortree.policy.reasons import Reason, said_words
 from sensortree.text import plain
 from sensortree.types import Array
 
 Because = Literal["policy", "limit", "unavailable"]
+
+
+def number_of(classes: tuple[Any, ...], said: Array, at: int) -> float:
+    """Answer (0) or spread (1) of what a leaf says; classes have neither."""
+    if classes:
+        raise AttributeError(
+            "the model answers with classes, not with numbers; see proba."
+        )
+    return float(said[at])
 
 
 class Step(NamedTuple):
@@ -32,7 +41,8 @@ class Step(NamedTuple):
     worst_case_remaining : float
         The most that may still be spent, the price of `sensor` included.
     proba : ndarray of shape (n_classes,)
-        Class probabilities by what is known where the policy stands.
+        Class probabilities by what is known where the policy stands; of numbers, the
+        answer and its spread.
     why : Reason or None
         The last decision: its node and score, what adds most to the score, the share of
         training rows that went the same way; None before the first.
@@ -54,13 +64,24 @@ class Step(NamedTuple):
     classes: tuple[Any, ...]
     referred: bool = False
 
+    @property
+    def prediction(self) -> float:
+        """The number that would be answered now."""
+        return number_of(self.classes, self.proba, 0)
+
+    @property
+    def spread(self) -> float:
+        """How far off that number is expected to be."""
+        return number_of(self.classes, self.proba, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the step as plain values for JSON, as ``sensortree ask --stdin`` does.
 
         `proba` is by the name of the class; `why` is `Reason.to_dict`, or None.
         """
         said = self._asdict()
-        said["proba"] = by_class(said.pop("classes"), self.proba)
+        del said["proba"]
+        said.update(said_words(said.pop("classes"), self.proba))
         said["why"] = None if self.why is None else self.why.to_dict()
         written: dict[str, Any] = plain(said)
         return written
@@ -72,9 +93,9 @@ class Decision:
 
     Attributes
     ----------
-    label : class
+    label : class, or number
     proba : ndarray of shape (n_classes,)
-        Probabilities of ``policy.classes``.
+        Probabilities of ``policy.classes``; of numbers, the answer and its spread.
     spent : float
         Price of what the policy asked for and got.
     saved : float
@@ -111,12 +132,23 @@ class Decision:
     around: str | None = None
     referred: bool = False
 
+    @property
+    def prediction(self) -> float:
+        """The number that is answered."""
+        return number_of(self.classes, self.proba, 0)
+
+    @property
+    def spread(self) -> float:
+        """How far off that number is expected to be."""
+        return number_of(self.classes, self.proba, 1)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the decision as plain values for JSON, as ``sensortree ask`` does.
 
         `proba` is by the name of the class.
         """
         said = vars(self).copy()
-        said["proba"] = by_class(said.pop("classes"), self.proba)
+        del said["proba"]
+        said.update(said_words(said.pop("classes"), self.proba))
         written: dict[str, Any] = plain(said)
         return written

@@ -129,7 +129,7 @@ class Tally:
         Error, loss, cost and total of each row.
     """
 
-    def __init__(self, walk: Walk, truth: NDArray[np.intp], weight: Array):
+    def __init__(self, walk: Walk, truth: NDArray[Any], weight: Array):
         self.policy = policy = walk.policy
         self.truth = truth
         self.weight = weight / weight.sum()
@@ -146,7 +146,8 @@ class Tally:
         self.person = person_costs(policy, walk.table, truth)
         loss = losses_of(policy, walk.table, truth, self.referred, self.belief)
         total = loss + policy.cost_weight * self.cost
-        self.measures = np.stack([answer != truth, loss, self.cost, total], axis=1)
+        error = policy.loss.error(truth, answer)
+        self.measures = np.stack([error, loss, self.cost, total], axis=1)
 
     def mean(self, rows: Any = slice(None)) -> list[float]:
         """Mean of every measure over some rows; NaN over none."""
@@ -202,7 +203,9 @@ class Tally:
         self, position: NDArray[np.intp], here: NDArray[np.bool_]
     ) -> dict[Any, float]:
         """Share of each class, or answer, among some rows; 0 without rows."""
-        names = self.policy.classes.tolist()
+        names = self.policy.labels
+        if not names:
+            return {}
         weight = np.bincount(position[here], self.weight[here], len(names))
         shares = weight / max(float(weight.sum()), 1e-300)
         return dict(zip(names, shares.tolist(), strict=True))
@@ -210,6 +213,8 @@ class Tally:
     def confusion(self, weight: Array) -> tuple[tuple[float, ...], ...]:
         """Weight of the rows of each class that get each answer."""
         n_classes = len(self.policy.classes)
+        if not n_classes:
+            return ()
         table = np.zeros((n_classes, n_classes))
         np.add.at(table, (self.truth, self.answer), weight)
         return tuple(map(tuple, table.tolist()))
@@ -256,14 +261,16 @@ class Tally:
         return shares, between
 
 
-def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]:
-    """Right answers as positions among the policy's classes."""
+def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[Any]:
+    """Right answers as positions among the policy's classes, or as numbers."""
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise DataError(
             f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
             f"for each."
         )
+    if policy.loss.numbers:
+        return right_numbers(labels)
     known = policy.classes.tolist()
     position = {label: i for i, label in enumerate(known)}
     for label in labels.tolist():
@@ -273,6 +280,18 @@ def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[np.intp]
                 f"are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}."
             )
     return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def right_numbers(y: NDArray[Any]) -> Array:
+    """Right answers that are numbers."""
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers, as in training: {error}.") from error
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(f"y holds {numbers[row]:g} in row {row}; leave the row out.")
+    return numbers
 
 
 def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ from sensortree.display import TradeoffDisplay
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.policy.choice import Choice, choose
 from sensortree.sensors.table import pandas_frame
-from sensortree.text import aligned
+from sensortree.text import aligned, listed
 from sensortree.types import Array
 
 Point = tuple[float, float]  # mean cost, error
@@ -48,6 +48,12 @@ class TradeoffCurve:
         None if not measured, or if not all may be bought together.
     unit : str
         What costs are counted in; "" if nobody said.
+    metrics : mapping of str to ndarray of shape (n_weights,)
+        "accuracy", "auroc" (of several classes the mean of each against the others),
+        "brier" and "log_loss" at each point, whatever `error` counts: over the held-out
+        rows of all folds together. Empty if not measured.
+    end_metrics : mapping of str to mapping of str to float
+        The same of "nothing" and "everything", where they were measured.
 
     Examples
     --------
@@ -72,6 +78,10 @@ class TradeoffCurve:
     nothing: Point | None = field(default=None, kw_only=True)
     everything: Point | None = field(default=None, kw_only=True)
     unit: str = field(default="", kw_only=True)
+    metrics: Mapping[str, Array] = field(default_factory=dict, kw_only=True)
+    end_metrics: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict, kw_only=True
+    )
 
     @classmethod
     def from_folds(
@@ -91,7 +101,7 @@ class TradeoffCurve:
         fold_weight : array-like of shape (n_folds,), default=None
             What each fold counts in the means; all the same by default.
         **others
-            `measure`, `nothing`, `everything`, `unit`.
+            `measure`, `nothing`, `everything`, `unit`, `metrics`, `end_metrics`.
         """
         weight = np.asarray(cost_weight, dtype=np.float64)
         error = np.asarray(fold_error, dtype=np.float64)
@@ -104,6 +114,10 @@ class TradeoffCurve:
             )
         order = np.argsort(-weight, kind="stable")
         error, cost = error[order], cost[order]
+        others["metrics"] = {
+            name: np.asarray(values, dtype=np.float64)[order]
+            for name, values in others.get("metrics", {}).items()
+        }
         share = np.ones(error.shape[1]) if fold_weight is None else fold_weight
         counted = np.asarray(share, dtype=np.float64)
         return cls(
@@ -145,6 +159,21 @@ class TradeoffCurve:
     def points(self) -> list[Point]:
         """Mean cost and error of each point."""
         return list(zip(self.mean_cost.tolist(), self.error.tolist(), strict=True))
+
+    def metric(self, name: str) -> Array:
+        """Give a metric at each point, (n_weights,).
+
+        Parameters
+        ----------
+        name : str
+            One of `metrics`.
+        """
+        if name not in self.metrics:
+            known = listed(sorted(self.metrics)) if self.metrics else "none"
+            raise ParameterError(
+                f"the curve has no metric {name!r}; those that it has: {known}."
+            )
+        return self.metrics[name]
 
     def hull(self) -> list[Point]:
         """Lower left convex hull, cheapest first: (mean cost, error) of its corners.
@@ -245,7 +274,12 @@ class TradeoffCurve:
         return choose(self, budget, max_error)
 
     def plot(
-        self, ax: Any = None, *, chosen: Choice | None = None, unit: str = ""
+        self,
+        ax: Any = None,
+        *,
+        chosen: Choice | None = None,
+        unit: str = "",
+        metric: str | None = None,
     ) -> TradeoffDisplay:
         """Draw the curve, with buying nothing and buying everything if it knows them.
 
@@ -257,12 +291,16 @@ class TradeoffCurve:
             A point to ring, such as ``curve.choose(budget=5)``.
         unit : str, default=""
             What a cost is counted in.
+        metric : str, default=None
+            One of `metrics` to draw, without bars; by default what was minimised.
 
         Returns
         -------
         display : TradeoffDisplay
         """
-        display = TradeoffDisplay.from_curve(self, chosen=chosen, unit=unit)
+        display = TradeoffDisplay.from_curve(
+            self, chosen=chosen, unit=unit, metric=metric
+        )
         return display.plot(ax)
 
     def _repr_html_(self) -> str:
@@ -277,6 +315,10 @@ class TradeoffCurve:
             "unit": self.unit,
             "nothing": _pair(self.nothing),
             "everything": _pair(self.everything),
+            "end_metrics": {
+                end: {name: _number(value) for name, value in values.items()}
+                for end, values in self.end_metrics.items()
+            },
             "points": [
                 {
                     **{name: _number(v) for name, v in self._line(i).items()},
@@ -293,22 +335,41 @@ class TradeoffCurve:
 
     def _line(self, i: int) -> dict[str, float]:
         names = ("cost_weight", "mean_cost", "cost_se", "error", "error_se")
-        return {name: float(getattr(self, name)[i]) for name in names}
+        line = {name: float(getattr(self, name)[i]) for name in names}
+        return line | {name: float(v[i]) for name, v in self.metrics.items()}
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, metric: str | None = None) -> str:
+        """Give the points as a table, with a metric beside them if one is named.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            One of `metrics`.
+        """
+        beside = {} if metric is None else {metric: self.metric(metric)}
         digits = ".4f" if self.measure == "error" else ".4g"
         lines = [
             [
                 f"{self.cost_weight[i]:.3g}",
                 _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
                 _with_se(self.error[i], self.error_se[i], digits),
+                *(f"{values[i]:.4f}" for values in beside.values()),
             ]
             for i in range(len(self))
         ]
         cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
-        said = [aligned(("cost weight", cost, self.measure), lines)]
+        said = [aligned(("cost weight", cost, self.measure, *beside), lines)]
+
+        def of_end(name: str) -> str:
+            known = self.end_metrics.get(name, {})
+            return "".join(f", {m} {known[m]:.4f}" for m in beside if m in known)
+
         said += [
             f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{digits}}"
+            f"{of_end(name)}"
             for name, end in (
                 ("nothing", self.nothing),
                 ("everything", self.everything),

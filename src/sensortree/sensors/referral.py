@@ -68,6 +68,21 @@ class Referral:
     least_confidence: float = 0.0
     promise: Promise | None = field(default=None, metadata={"digest": "never"})
 
+    def __str__(self) -> str:
+        said = []
+        if self.by_class is not None:
+            costs = [f"{cost:g}" for cost in dict.fromkeys(self.by_class.tolist())]
+            said.append(f"a person costs {' or '.join(costs)}")
+        if self.column is not None:
+            said.append(f"what a person costs is column {self.column}")
+        if self.least_confidence:
+            said.append(
+                f"answers of a probability below {self.least_confidence:.4g} go to a person"
+            )
+        if self.promise is not None:
+            said.append(str(self.promise))
+        return "; ".join(said)
+
     @property
     def priced(self) -> bool:
         """Whether it is known what handing over costs."""

@@ -14,6 +14,13 @@ from sensortree.types import Array, Rows
 
 # Probability that the log-loss takes for the least: no prediction loses more than 9.2.
 LEAST_LIKELY = 1e-4
+# What curves measure beside the cost, whatever was minimised, and how it is written.
+METRICS = {
+    "accuracy": "accuracy",
+    "auroc": "AUROC",
+    "brier": "mean Brier score",
+    "log_loss": "mean log-loss",
+}
 
 Judged = Callable[[Rows, Array], Array]
 

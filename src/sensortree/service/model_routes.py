@@ -65,6 +65,7 @@ def add_models(app: FastAPI, service: Service) -> None:
                 "label": plain(label),
                 "proba": said["proba"],
                 "spent": found.spent,
+                "referred": found.referred,
             }
         return answered({"step": said, "decision": decision})
 

@@ -179,6 +179,7 @@ class SessionStep(BaseModel):
     worst_case_remaining: float
     proba: dict[str, float]
     why: str | None
+    referred: bool = False
 
 
 class StepAnswer(BaseModel):
@@ -193,6 +194,7 @@ class StepAnswer(BaseModel):
     worst_case_remaining: float
     proba: dict[str, float]
     why: dict[str, Any] | None
+    referred: bool = False
 
 
 class Answered(BaseModel):
@@ -201,6 +203,7 @@ class Answered(BaseModel):
     label: Value
     proba: dict[str, float]
     spent: float
+    referred: bool = False
 
 
 class StepReply(BaseModel):

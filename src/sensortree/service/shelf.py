@@ -135,4 +135,9 @@ def open_shelf(given: Iterable[str]) -> Shelf:
             models.append(Model(name, load(path)))
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {error}") from error
+        if models[-1].policy.loss.numbers:
+            raise ParameterError(
+                f"{path} answers with numbers, and the service serves models of classes; "
+                f"ask it with sensortree.load({path!r}).policy_.session() in Python."
+            )
     return Shelf(models)

@@ -7,7 +7,8 @@ At a vertex that knows S, what buying t is worth to an example,
 is *predicted* from what is known at the vertex. Losses are Brier scores, since one sensor
 seldom changes the most probable of many classes. The last term is what can be bought well
 after t, predicted from what t shows: a sensor that says nothing about the class may tell
-where to look. Examples buy what is worth most to them, or stop; as many purchases are made
+where to look. Where nothing pays so, the most promising t are followed one purchase
+further. Examples buy what is worth most to them, or stop; as many purchases are made
 at a vertex as clearly pay beside each other, and each leads to a vertex of its own.
 """
 
@@ -30,6 +31,9 @@ from sensortree.types import Array, Mask, Rows
 # Purchases that are looked at closely at a vertex: those that gain most by themselves, and
 # those that others gain most beside; purchases looked at after each of them.
 GAINING, TELLING, AFTER = 24, 8, 10
+# Of them, those that are followed one purchase further where none pays, but rows are at
+# least so many; purchases looked at then.
+BEAM, FURTHER, THIRD = 8, 500, 3
 # Rows that are enough to see which they are, and rows below which nothing is looked at
 # after a purchase.
 GLANCED, AHEAD = 1_000, 150
@@ -250,6 +254,10 @@ def weigh(shop: Shop, vertex: Vertex) -> Weighed | None:
         [here.gain(now, option, after) for option, after in promising]
     )
     worth = left_out(now.features, gains, here.weight)
+    if len(vertex.rows) >= FURTHER and best_alone(worth, gains, here.weight) is None:
+        for k in np.argsort(-(here.weight @ gains), kind="stable")[:BEAM]:
+            gains[:, k] = here.gain_further(now, *promising[k])
+        worth = left_out(now.features, gains, here.weight)
     return Weighed([option for option, _ in promising], gains, worth)
 
 
@@ -306,11 +314,48 @@ class Here:
         """What a purchase brings each row, with the best that can be bought after it."""
         then = self.look(option)
         gain = now.losses - then.losses - self.prices([option], now.subset)[0]
+        return np.asarray(gain + self.best(then, self.brought(then, after)))
+
+    def gain_further(self, now: Look, option: Subset, after: Sequence[Subset]) -> Array:
+        """As `gain`, where what is bought after it may be followed by more."""
+        then = self.look(option)
+        gain = now.losses - then.losses - self.prices([option], now.subset)[0]
+        seconds = self.brought(then, after)
         if not after:
             return np.asarray(gain)
-        more = then.losses - then.losses_with(after) - self.prices(after, option)
-        predicted = left_out(then.features, more.T, self.weight)
-        return np.asarray(gain + np.maximum(predicted.max(axis=1), 0.0))
+        first = left_out(then.features, seconds.T, self.weight).argmax(axis=1)
+        followed = [seconds]
+        for k, more in enumerate(after):
+            who = np.flatnonzero(first == k)
+            if self.weight[who].sum() >= MIN_ROWS:
+                there = self.look(more)
+                thirds = self.brought(there, self.thirds(more, who))
+                followed.append(seconds[k : k + 1] + self.best(there, thirds))
+        return np.asarray(gain + self.best(then, np.vstack(followed)))
+
+    def thirds(self, known: Subset, who: Rows) -> list[Subset]:
+        """What is best bought when a subset is known, for some of the rows."""
+        options = self.shop.purchases(known)
+        if not options:
+            return []
+        rows = self.rows[who]
+        glance = Here(self.shop, rows[:: max(1, len(rows) // GLANCED)])
+        guesses = glance.look(known).guesses(options)
+        return [options[j] for j in np.argsort(-guesses, kind="stable")[:THIRD]]
+
+    def brought(self, now: Look, extended: Sequence[Subset]) -> Array:
+        """What purchases by themselves bring each row, (n_extended, n_rows)."""
+        if not extended:
+            return np.empty((0, len(self.rows)))
+        lower = now.losses - now.losses_with(extended)
+        return np.asarray(lower - self.prices(extended, now.subset))
+
+    def best(self, now: Look, gains: Array) -> Array:
+        """The best of some gains, as can be predicted, or nothing, (n_rows,)."""
+        if not len(gains):
+            return np.zeros(len(self.rows))
+        predicted = left_out(now.features, gains.T, self.weight)
+        return np.asarray(np.maximum(predicted.max(axis=1), 0.0))
 
 
 class Look:
@@ -443,11 +488,11 @@ def cover(
         buys = worth[each, option] > 0
         return np.where(buys, weight * gains[each, option], 0.0), which, buys
 
-    alone = [float(made([k])[0].sum()) for k in range(worth.shape[1])]
-    picked = [int(np.argmax(alone))]
-    got, which, buys = made(picked)
-    if got.sum() <= 0 or weight[buys].sum() < MIN_ROWS:
+    first = best_alone(worth, gains, weight)
+    if first is None:
         return [], [], 0.0
+    picked = [first]
+    got, which, buys = made(picked)
     while len(picked) < OPTIONS:
         most, found = 0.0, None
         for k in set(range(worth.shape[1])) - set(picked):
@@ -468,6 +513,14 @@ def cover(
         got, which, buys = made(picked)
     who = [buys & (which == k) for k in range(len(picked))]
     return picked, who, float(got.sum())
+
+
+def best_alone(worth: Array, gains: Array, weight: Array) -> int | None:
+    """The purchase that brings most to those whom it is worth it; None if none does."""
+    got = np.where(worth > 0, weight[:, None] * gains, 0.0).sum(axis=0)
+    best = int(np.argmax(got))
+    pays = got[best] > 0 and weight[worth[:, best] > 0].sum() >= MIN_ROWS
+    return best if pays else None
 
 
 def left_out(features: Array, targets: Array, weight: Array) -> Array:

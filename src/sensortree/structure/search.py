@@ -313,7 +313,7 @@ def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
         "chain": stages + blocks + 1,
         "backward": n_sensors,
         "grown": 2 * n_leaves,
-        "branched": 6 * 2 * n_leaves,  # narrow, wide, wider, and at lower prices
+        "branched": 7 * 2 * n_leaves,  # narrow, wide, wider, and at lower prices
         "greedy": n_leaves * (n_sensors + 1),
     }
     return 1 + own[name]

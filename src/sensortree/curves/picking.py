@@ -1,0 +1,295 @@
+"""`PicksCostWeight`: what a budget asks for, of classes or numbers, on held-out folds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sized
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+
+from sensortree.curves.curve import (
+    FIRST_POINTS,
+    POINTS,
+    automatic_grid,
+    first_weights,
+    measured_curve,
+)
+from sensortree.curves.held_out import HeldOutFolds
+from sensortree.estimators.callbacks import (
+    CallbackSupportMixin,
+    Progress,
+    all_or_nothing,
+    with_callbacks,
+)
+from sensortree.estimators.jointly import LearnsJointly
+from sensortree.estimators.parameters import SensorParameters
+from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.exceptions import BudgetWarning
+from sensortree.learning.timing import FitReport
+from sensortree.policy.choice import Choice, check_targets, choose
+from sensortree.policy.tradeoff import TradeoffCurve
+from sensortree.sensors.market import within
+
+# Points put between the last that meets a target and the first that does not, on held-out
+# folds, and then where all rows overspend; and the distance in cost or error, as a share of
+# the target, that is near enough.
+AROUND, BEFORE, NEAR = 6, 4, 0.05
+
+OWN = ("budget", "max_error", "cost_weights", "cv")
+
+
+class PicksCostWeight(
+    CallbackSupportMixin, PolicyPredictor, SensorParameters, BaseEstimator
+):
+    """Estimators whose cost weight is picked on held-out folds."""
+
+    # The estimator whose cost weight it is.
+    _picked_for: ClassVar[Any]
+
+    fit_report_: FitReport
+    budget: float | None
+    max_error: float | None
+    cost_weights: Iterable[float] | None
+    cv: Any
+    max_time: float | None
+    verbose: bool
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> Any:
+        """Measure the curve on held-out folds, pick a point, and fit on all rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        self
+        """
+        progress = Progress(self, self.verbose, self._most_steps(), self.max_time)
+        with all_or_nothing(self):
+            check_targets(self.budget, self.max_error)
+            folds = self._folds(X, y, sample_weight, prices, progress)
+            self._fit(folds)
+        progress.end()
+        return self
+
+    @with_callbacks
+    def fit_budgets(
+        self,
+        X: Any,
+        y: Any,
+        budgets: Iterable[float],
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> list[Any]:
+        """Fit one model per budget, each as `fit` would; the curve is measured only once.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        budgets : iterable of float
+            `max_time` is for the curves of all of them together.
+        sample_weight : array-like of shape (n_samples,), default=None
+        prices : array-like of shape (n_samples, n_sensors), default=None
+
+        Returns
+        -------
+        models : list of SensorTreeClassifierCV
+            Fitted copies of this estimator, which itself is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sensortree import SensorTreeClassifierCV
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+        >>> model = SensorTreeClassifierCV({"cheap": [0], "dear": [1]}, costs={"dear": 5})
+        >>> models = model.fit_budgets(X, y, [1, 4])
+        >>> [bool(m.acquisition_cost(X).mean() <= m.budget) for m in models]
+        [True, True]
+        """
+        models = [clone(self).set_params(budget=budget) for budget in budgets]
+        for model in models:
+            check_targets(model.budget, model.max_error)
+        most = self._most_steps(len(models))
+        progress = Progress(self, self.verbose, most, self.max_time)
+        folds = self._folds(X, y, sample_weight, prices, progress)
+        for model in models:
+            model._fit(folds)
+        progress.end()
+        return models
+
+    def _folds(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        prices: ArrayLike | None,
+        progress: Progress,
+    ) -> HeldOutFolds:
+        cv = 5 if self.cv is None else self.cv
+        return HeldOutFolds(self._plain(), X, y, cv, sample_weight, prices, progress)
+
+    def _fit(self, folds: HeldOutFolds) -> None:
+        """Pick a point of the curve on held-out folds, and learn from all rows."""
+        watch = folds.progress.watch
+        with watch.stage("curve"):
+            curve = self._curve(folds)
+        model, curve, chosen = self._within_budget(folds, curve)
+        folds.progress.step("fit on all rows")
+        for name, value in vars(model).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        self.curve_, self.chosen_ = curve, chosen
+        self.cost_weight_ = chosen.cost_weight
+        seconds = {"curve": watch.seconds["curve"], **self.fit_report_.seconds}
+        self.fit_report_ = replace(self.fit_report_, seconds=seconds)
+        if not chosen.met:
+            self._warn(chosen)
+
+    def _plain(self) -> LearnsJointly:
+        """The estimator whose cost weight is picked."""
+        parameters = self.get_params(deep=False)
+        own = {k: v for k, v in parameters.items() if k not in OWN}
+        plain: LearnsJointly = self._picked_for(cv=self.cv, **own)
+        return plain
+
+    def _most_steps(self, n_budgets: int = 1) -> int | None:
+        """Points that may be measured, buying nothing and everything, and the last fits."""
+        if self.cost_weights is None:
+            grid, more = (
+                (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
+            )
+            return grid + 2 + n_budgets * (more + 1)
+        if not isinstance(self.cost_weights, Sized):
+            return None
+        return len(self.cost_weights) + 2 + n_budgets
+
+    def _curve(self, folds: HeldOutFolds) -> TradeoffCurve:
+        """The curve, with more points around the target where the grid is automatic."""
+        if self.cost_weights is not None:
+            return measured_curve(folds, self.cost_weights)
+        weights = first_weights(folds) if self._aims() else automatic_grid(folds)
+        measured_curve(folds, weights, ends=False)
+        folds.settle()
+        for _ in range(AROUND):
+            if folds.progress.stopped:
+                break
+            between = self._next_weight(measured_curve(folds, weights, ends=False))
+            if between is None:
+                break
+            weights.append(between)
+        return measured_curve(folds, weights)
+
+    def _aims(self) -> bool:
+        """Whether points are wanted around a target, rather than wherever much changes."""
+        return self.budget is not None or self.max_error is not None
+
+    def _next_weight(self, curve: TradeoffCurve) -> float | None:
+        """A weight between the last point at a target and the first beyond it."""
+        if self.budget is not None:
+            values, target = curve.mean_cost, float(self.budget)
+            beyond = values > target
+        elif self.max_error is not None:
+            values, target = curve.error, float(self.max_error)
+            beyond = values <= target
+        else:
+            return None
+        if not beyond.any():
+            return None
+        return weight_before(curve, int(np.argmax(beyond)), values, target)
+
+    def _within_budget(
+        self, folds: HeldOutFolds, curve: TradeoffCurve
+    ) -> tuple[Any, TradeoffCurve, Choice]:
+        """Pick a point and fit on all rows; if that overspends, pick another.
+
+        Where there is none nearby, one is put before it.
+        """
+        overspent: list[float] = []
+        more = BEFORE if self.cost_weights is None else 0
+        note = ""
+        while True:
+            # a lower cost weight would spend no less
+            known = np.flatnonzero(curve.cost_weight <= max(overspent, default=-1.0))
+            chosen = choose(curve, self.budget, self.max_error, known.tolist())
+            weight = chosen.cost_weight
+            model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
+            if self.budget is None or not chosen.met:
+                break
+            spent = training_cost(model, folds)
+            if within(spent, float(self.budget)):
+                break
+            overspent.append(weight)
+            note = (
+                f"a point of less error met the budget on held-out folds, but fitted on "
+                f"all rows it spent {spent:.4g}"
+            )
+            place = curve, chosen.index, curve.mean_cost, float(self.budget)
+            between = weight_before(*place)
+            if more and between is not None and not folds.progress.stopped:
+                with folds.progress.watch.stage("curve"):
+                    curve = measured_curve(folds, [*curve.cost_weight, between])
+                more -= 1
+        return model, curve, replace(chosen, note=note or chosen.note)
+
+    def _warn(self, chosen: Choice) -> None:
+        if chosen.rule == "budget":
+            said = (
+                f"no cost weight meets budget={self.budget:g}; the cheapest is taken, "
+                f"which costs {chosen.mean_cost:.4g} in the mean on held-out folds"
+            )
+        else:
+            said = (
+                f"no cost weight meets max_error={self.max_error:g} on held-out folds; the "
+                f"least {chosen.measure} is taken, {chosen.error:.4g}"
+            )
+        warnings.warn(
+            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=5
+        )
+
+    def _leaf_classifier(self) -> Any:
+        return self._plain()._leaf_classifier()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._plain()._accepts_nan()
+        tags.input_tags.string = True
+        return tags
+
+
+def weight_before(
+    curve: TradeoffCurve, index: int, values: Any, target: float
+) -> float | None:
+    """A weight between a point and the one before it, if these are far apart."""
+    if not index or abs(values[index] - values[index - 1]) <= NEAR * target:
+        return None
+    high, low = curve.cost_weight[index - 1], curve.cost_weight[index]
+    return float(np.sqrt(high * low)) if high > 1.001 * low > 0 else None
+
+
+def training_cost(model: Any, folds: HeldOutFolds) -> float:
+    """Mean cost of the training rows, each at its own prices.
+
+    On the ways they took when they were judged out of fold, or on those that the fitted
+    model sends them, whichever is dearer.
+    """
+    X, _, sample_weight, prices = folds.given
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    own = np.average(model.acquisition_cost(X, prices), weights=weight)
+    return max(float(own), float(model.training_cost_))
