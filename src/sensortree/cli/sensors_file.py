@@ -3,6 +3,7 @@
 ::
 
     target = "sick"                 # column of the right answers
+    task = "classification"         # or "regression", where these are numbers
     unit = "dollars"                # what prices are counted in
     mistake_cost = 500              # what one wrong answer costs, in the same unit
     refer_cost = 40                 # what it costs to hand over to a person
