@@ -266,6 +266,19 @@ def test_the_answer_says_what_was_spent_why_and_shows_the_way(page):
     )
 
 
+@pytest.mark.parametrize("kind", ["referral", "promised error"])
+def test_the_page_says_whom_to_hand_over(kind, page):
+    model, X, _ = models.fitted(kind)
+    referred = model.referred(X)
+    for wanted in (True, False):
+        row = X[referred == wanted][0]
+        browser = page(model)
+        finish(browser, {"a": [float(v) for v in row[:2]], "b": row[2:].tolist()})
+        shown = text(browser)
+        assert ("Ask a person" in shown) is wanted
+        assert ("Best guess: " in shown) is wanted
+
+
 def test_prices_that_differ_are_asked_for_first(page):
     model, _, _ = models.fitted("price column")
     browser = page(model)

@@ -227,16 +227,20 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
 
 def _decision_text(decision: Decision, model: SavedModel) -> str:
     said = decision.to_dict()
-    likely = said["proba"][str(decision.label)]
+    if decision.classes:
+        likely = said["proba"][str(decision.label)]
+        guess = f"{decision.label} (probability {likely:.3g})"
+    else:
+        guess = f"{decision.prediction:.4g} ± {decision.spread:.2g}"
     bought = ", ".join(decision.acquired) or "nothing"
     because = {
         "policy": "",
         "limit": "; it could afford no more",
         "unavailable": "; a sensor could not be had",
     }[decision.stopped_because]
-    answer = f"answer: {decision.label} (probability {likely:.3g})"
+    answer = f"answer: {guess}"
     if decision.referred:
-        answer = f"hand over to a person; best guess: {answer.removeprefix('answer: ')}"
+        answer = f"hand over to a person; best guess: {guess}"
     return (
         f"\n{answer}\n"
         f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "

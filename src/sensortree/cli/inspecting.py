@@ -96,7 +96,9 @@ def _described_text(document: dict[str, Any]) -> str:
             *_seen_text(document["sensors"]),
             document["tree_text"],
             "",
-            f"classes: {', '.join(map(str, document['classes']))}",
+            f"classes: {', '.join(map(str, document['classes']))}"
+            if document["classes"]
+            else "answers: numbers",
             f"cost_weight: {document['cost_weight']:g}; max_cost: "
             f"{'none' if cap is None else format(cap, 'g')}; "
             f"{_mistakes_text(document)}",
@@ -116,6 +118,8 @@ def _part(title: str, text: str) -> list[str]:
 
 def _mistakes_text(document: dict[str, Any]) -> str:
     """What wrong answers cost, or how probabilities are judged."""
+    if not document["classes"]:
+        return f"answers are judged by {document['risk']}"
     if document["risk"] not in ("error", "loss"):
         return f"probabilities are judged by {document['risk']}"
     if document["loss"] is None:

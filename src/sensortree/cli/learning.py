@@ -37,6 +37,7 @@ def fit(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    task: options.TargetTask = options.Task.auto,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -78,15 +79,15 @@ def fit(
         )
     check_free(output, force)
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout)
+    problem = _pose(data, sensors, target, layout, task.value)
     chosen = {
         **problem.settings(cost_weight, max_cost, mistake_cost, risk, refer_cost),
-        "classifier": classifier.value,
+        **_leaf(problem, classifier),
         "structure": structure.value,
         "max_time": max_time,
         "n_jobs": jobs,
     }
-    estimator = _estimator(chosen, budget)
+    estimator = _estimator(chosen, budget, problem.numbers)
     with working("fit") as work:
         estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y)
     model = name_parts(estimator, problem)
@@ -100,6 +101,7 @@ def curve(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    task: options.TargetTask = options.Task.auto,
     cost_weights: Annotated[
         str | None,
         typer.Option(
@@ -144,20 +146,21 @@ def curve(
     as_json: options.Json = False,
 ) -> None:
     """Give error against mean cost over several cost weights."""
-    from sensortree import SensorTreeClassifier, tradeoff_curve
+    from sensortree import tradeoff_curve
     from sensortree.cli.layout import Layout
 
     weights = _numbers(cost_weights)
     if plot is not None:
         check_free(plot, force, "--plot")
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout)
-    estimator = SensorTreeClassifier(
+    problem = _pose(data, sensors, target, layout, task.value)
+    chosen = {
         **problem.settings(None, max_cost, mistake_cost, risk, refer_cost),
-        classifier=classifier.value,
-        structure=structure.value,
-        max_time=max_time,
-    )
+        **_leaf(problem, classifier),
+        "structure": structure.value,
+        "max_time": max_time,
+    }
+    estimator = _estimator(chosen, None, problem.numbers)
     with working("curve") as work:
         estimator.set_callbacks(StepsOfAFit(work))
         found = tradeoff_curve(
@@ -207,13 +210,22 @@ def compare(
     emit("compare", document, comparison_text(document, problem.file.unit), as_json)
 
 
-def _estimator(chosen: dict[str, Any], budget: float | None) -> Any:
-    from sensortree import SensorTreeClassifier, SensorTreeClassifierCV
+def _leaf(problem: Problem, classifier: options.Classifier) -> dict[str, str]:
+    """What leaves are fitted with, by the name that the estimator has for it."""
+    if not problem.numbers:
+        return {"classifier": classifier.value}
+    quadratic = classifier is options.Classifier.logistic2
+    return {"regressor": "quadratic" if quadratic else classifier.value}
 
+
+def _estimator(chosen: dict[str, Any], budget: float | None, numbers: bool) -> Any:
+    import sensortree
+
+    kind = "SensorTreeRegressor" if numbers else "SensorTreeClassifier"
     if budget is None:
-        return SensorTreeClassifier(**chosen)
+        return getattr(sensortree, kind)(**chosen)
     kept = {name: value for name, value in chosen.items() if name != "cost_weight"}
-    return SensorTreeClassifierCV(**kept, budget=budget)
+    return getattr(sensortree, f"{kind}CV")(**kept, budget=budget)
 
 
 def _pose(
@@ -221,6 +233,7 @@ def _pose(
     sensors: Path,
     target: str | None,
     layout: Layout,
+    task: str = "classification",
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.data_file import read_data
@@ -229,7 +242,7 @@ def _pose(
 
     file = read_sensors_file(sensors)
     table = read_data(data, layout)
-    problem = pose(table, file, target)
+    problem = pose(table, file, target, task)
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:
         say(note)

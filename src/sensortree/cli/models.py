@@ -137,6 +137,16 @@ class Labels(NamedTuple):
     target: str
 
 
+def _numbers_for(data: DataFile, target: str) -> Labels:
+    """Right answers that are numbers."""
+    cells = data.require(target, "--target")
+    kept = np.array([cell not in MISSING for cell in cells], dtype=bool)
+    if not kept.any():
+        raise DataError(f"{data.path}: the target {target!r} is empty in all rows.")
+    numbers = data.rows(kept).numbers(target, "the model answers with numbers.")
+    return Labels(np.flatnonzero(kept), numbers, int((~kept).sum()), {}, target)
+
+
 def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
     """Find the right answers of a table, by default in the column that was learned."""
     target = target or model.about_.target
@@ -146,6 +156,8 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
             "right answers.",
             param_hint="--target",
         )
+    if model.policy_.loss.numbers:
+        return _numbers_for(data, target)
     classes = {str(label): label for label in model.classes_.tolist()}
     find = class_finder(classes)
     rows, labels, unknown, n_empty = [], [], {}, 0

@@ -24,6 +24,16 @@ class Risk(StrEnum):
     error = "error"
     brier = "brier"
     log_loss = "log_loss"
+    squared = "squared"
+    absolute = "absolute"
+
+
+class Task(StrEnum):
+    """What the target is: classes, or a number."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
 
 
 class Metric(StrEnum):
@@ -191,7 +201,16 @@ RiskMeasure = Annotated[
         "--risk",
         show_default=False,
         help="What is minimised beside the cost: wrong answers, or how far probabilities "
-        "are off; by default what the sensors file says, or error.",
+        "are off; of numbers, squared or absolute distance; by default what the sensors "
+        "file says, or error, or squared.",
+    ),
+]
+TargetTask = Annotated[
+    Task,
+    typer.Option(
+        "--task",
+        help="Whether the target is classes or a number; auto is what the sensors file "
+        "says, or else by how many different numbers there are.",
     ),
 ]
 MistakeCost = Annotated[

@@ -17,6 +17,7 @@ MANY = 5_000_000  # rows times sensors, above which a fit takes more than a minu
 def init(
     data: options.Data,
     target: options.Truth,
+    task: options.TargetTask = options.Task.auto,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="TOML", help="Where to write it.")
     ] = Path("sensors.toml"),
@@ -40,14 +41,14 @@ def init(
     """Write a first sensors.toml from the columns of a table."""
     from sensortree.cli.data_file import columns_note, read_data
     from sensortree.cli.layout import Layout
-    from sensortree.cli.problem import read_labels
+    from sensortree.cli.problem import levels_of_target, read_target
     from sensortree.cli.starter import doubts_of, grouped, starter, used_columns
 
     check_free(output, force)
     layout = Layout(delimiter, encoding, decimal, thousands)
     table = read_data(data, layout).whole()
-    table, labels, notes = read_labels(table, target)
-    doubts = doubts_of(table, target, labels)
+    table, labels, notes = read_target(table, target, task.value)
+    doubts = doubts_of(table, target, levels_of_target(labels))
     columns = used_columns(table, target, doubts)
     left_out = {c: found.reason for c, found in doubts.items() if found.leave_out}
     if not columns:
@@ -115,7 +116,7 @@ def check(
         )
     if found["unused_columns"]:
         say(f"not used: {', '.join(found['unused_columns'])}", "warning")
-    if found["price_advice"] is not None:
+    if found.get("price_advice") is not None:
         say(found["price_advice"], "warning")
     emit("check", found, _summary_text(found, problem.file.unit), as_json)
 
@@ -127,15 +128,25 @@ def _summary_text(found: dict[str, Any], unit: str) -> str:
         [name, str(s["cost"]), str(s["missing"]), ", ".join(s["columns"])]
         for name, s in found["sensors"].items()
     ]
-    classes = ", ".join(f"{name} ({n})" for name, n in found["classes"].items())
+    if "numbers" in found:
+        of = found["numbers"]
+        about = f"{of['mean']:.4g} ± {of['deviation']:.2g}, "
+        about += f"from {of['low']:.4g} to {of['high']:.4g}"
+    else:
+        about = ", ".join(f"{name} ({n})" for name, n in found["classes"].items())
     everything = found["everything"]
     total = "differs between rows" if everything is None else f"{everything:g} {unit}"
     table = aligned(("sensor", "cost", "missing", "columns"), lines, "left")
     return (
-        f"{found['rows']} rows; target {found['target']}: {classes}\n\n{table}\n\n"
+        f"{found['rows']} rows; target {found['target']}: {about}\n\n{table}\n\n"
         f"everything costs: {total.strip()}\n"
-        f"mistake_cost {found['mistake_cost'] or 'none'}, "
-        f"cost_weight {found['cost_weight']:g}, "
+        f"mistake_cost {found.get('mistake_cost') or 'none'}, "
+        f"cost_weight {_short(found['cost_weight'])}, "
         f"max_cost {found['max_cost'] or 'none'}\n"
         f"the table and the sensors fit together."
     )
+
+
+def _short(number: float | str) -> str:
+    """A number in few digits; a word as it is."""
+    return number if isinstance(number, str) else f"{number:g}"

@@ -35,6 +35,8 @@ from sensortree.text import listed
 MAX_CLASSES = 1000
 # More different values than this, few rows each, are an amount rather than classes.
 FEW_CLASSES, ROWS_OF_A_CLASS = 30, 5
+# More different numbers than this, whole ones or not, may be an amount: who knows says so.
+FEW_NUMBERS, FEW_FRACTIONS = 12, 2
 RARE = 5  # rows; categories with fewer share one column
 MAX_LEVELS = 20  # columns of one category, the rarest sharing the last
 
@@ -50,7 +52,7 @@ class Problem:
     columns : tuple of str
         Names of the columns of `X`.
     X : ndarray of shape (n_rows, n_columns), of numbers, or of objects if some are text
-    y : ndarray of shape (n_rows,), of int or str
+    y : ndarray of shape (n_rows,), of int or str, or of float where a number is learned
     sensors : dict of str to Sensor
     notes : tuple of str
         How the table was read, where that is not plain.
@@ -66,6 +68,11 @@ class Problem:
     sensors: dict[str, Sensor]
     notes: tuple[str, ...] = ()
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> bool:
+        """Whether a number is learned, rather than classes."""
+        return bool(self.y.dtype.kind == "f")
 
     @property
     def unused(self) -> list[str]:
@@ -88,6 +95,13 @@ class Problem:
     ) -> dict[str, Any]:
         """Parameters of an estimator; what is given wins over what the file says."""
         file = self.file
+        if self.numbers:
+            if refer_cost is not None or file.refer_cost is not None:
+                raise SensorError(
+                    f"{file.path}: handing over (refer_cost) is for classes, and the "
+                    f"target {file.target!r} is a number; leave it out."
+                )
+            return _number_settings(self, cost_weight, max_cost, mistake_cost, risk)
         loss = self.loss if mistake_cost is None else None
         cost = file.mistake_cost if mistake_cost is None else mistake_cost
         risk = file.risk if risk is None else risk
@@ -107,8 +121,87 @@ class Problem:
         }
 
 
-def pose(data: DataFile, file: SensorsFile, target: str | None) -> Problem:
+def _number_settings(
+    problem: Problem,
+    cost_weight: float | None,
+    max_cost: float | None,
+    mistake_cost: float | None,
+    risk: str | None,
+) -> dict[str, Any]:
+    """Parameters of a regressor."""
+    file = problem.file
+    priced = [mistake_cost, file.mistake_cost]
+    if file.loss or any(cost is not None for cost in priced):
+        raise SensorError(
+            f"{file.path}: the target {file.target!r} is a number, and no number is simply "
+            f"wrong; leave mistake_cost and [loss] out, or pass --task classification."
+        )
+    risk = risk or file.risk
+    if risk in ("brier", "log_loss"):
+        raise SensorError(
+            f"{file.path}: risk {risk!r} is of classes, and the target {file.target!r} is "
+            f"a number; take squared or absolute, or pass --task classification."
+        )
+    weight = file.cost_weight if cost_weight is None else cost_weight
+    return {
+        "sensors": problem.sensors,
+        "risk": "squared" if risk == "error" else str(risk),
+        "cost_weight": "auto" if weight is None else weight,
+        "max_cost": file.max_cost if max_cost is None else max_cost,
+        "unit": file.unit,
+    }
+
+
+def read_target(
+    data: DataFile, target: str, task: str
+) -> tuple[DataFile, NDArray[Any], list[str]]:
+    """The rows that have an answer; their classes or numbers; what was done.
+
+    Parameters
+    ----------
+    data : DataFile
+    target : str
+    task : {"auto", "classification", "regression"}
+    """
+    if task == "classification":
+        return read_labels(data, target)
+    data.require(target, "the target")
+    answered, notes = _answered(data, target)
+    remedy = "correct it, or pass --task classification."
+    if task == "regression":
+        return answered, answered.numbers(target, remedy), notes
+    try:
+        numbers = answered.numbers(target, remedy)
+    except DataError:
+        return read_labels(data, target)  # words are classes
+    n_rows, n_values = len(numbers), len(np.unique(numbers))
+    whole = bool((numbers == np.round(numbers)).all())
+    if _is_amount(n_values, n_rows):
+        said = f"target {target}: {n_values} different numbers, taken for an amount."
+        return answered, numbers, [*notes, said]
+    if n_values > (FEW_NUMBERS if whole else FEW_FRACTIONS):
+        raise DataError(
+            f"{data.path}: the target {target!r} has {n_values} different numbers in "
+            f"{n_rows} rows, which may be classes or an amount; pass "
+            f"--task classification or --task regression."
+        )
+    return read_labels(data, target)
+
+
+def _is_amount(n_values: int, n_rows: int) -> bool:
+    """Whether values are so many, of few rows each, that they are no classes."""
+    few = n_values <= FEW_CLASSES or n_values * ROWS_OF_A_CLASS <= n_rows
+    return n_values > MAX_CLASSES or not few
+
+
+def pose(
+    data: DataFile,
+    file: SensorsFile,
+    target: str | None,
+    task: str = "auto",
+) -> Problem:
     """Put a data file and a declaration of sensors together."""
+    task = file.task if task == "auto" else task
     target = target or file.target
     if target is None:
         raise SensorError(
@@ -120,7 +213,7 @@ def pose(data: DataFile, file: SensorsFile, target: str | None) -> Problem:
             f"a model that sees the answer learns nothing else."
         )
     data = data.whole().knowing(file.known)
-    data, labels, notes = read_labels(data, target)
+    data, labels, notes = read_target(data, target, task)
     columns = file.columns
     for name, sensor in file.sensors.items():
         for column in sensor.columns:
@@ -160,9 +253,7 @@ def read_labels(
     else:
         labels = labels.astype(str)
     n_rows, n_classes = len(labels), len(different)
-    if n_classes > MAX_CLASSES or (
-        n_classes > FEW_CLASSES and n_classes * ROWS_OF_A_CLASS > n_rows
-    ):
+    if _is_amount(n_classes, n_rows):
         raise DataError(
             f"{data.path}: the target {target!r} has {n_classes} different values in "
             f"{n_rows} rows; a classifier needs a column of classes. Is it another "
@@ -418,6 +509,37 @@ def name_parts(model: Any, problem: Problem) -> Any:
     return model
 
 
+def _number_summary(problem: Problem, varies: bool) -> dict[str, Any]:
+    """What a problem is made of whose target is a number."""
+    y = problem.y
+    listed_sensors = {
+        name: {
+            "columns": list(sensor.columns),
+            "cost": sensor.cost,
+            "missing": sum(map(problem.data.missing, sensor.columns)),
+        }
+        for name, sensor in problem.file.sensors.items()
+    }
+    resolved, _ = resolve_sensors(problem.sensors, None, Table(problem.X))
+    settings = problem.settings()
+    return {
+        "rows": len(y),
+        "target": problem.file.target,
+        "numbers": {
+            "mean": float(y.mean()),
+            "deviation": float(y.std()),
+            "low": float(y.min()),
+            "high": float(y.max()),
+        },
+        "sensors": listed_sensors,
+        "everything": None if varies else float(resolved.cost_of(resolved.names)),
+        "unused_columns": problem.unused,
+        "notes": list(problem.notes),
+        "cost_weight": settings["cost_weight"],
+        "max_cost": settings["max_cost"],
+    }
+
+
 def doubts_about(problem: Problem) -> list[str]:
     """Columns of sensors that look as if they should not be, each with the reason."""
     said = []
@@ -425,10 +547,17 @@ def doubts_about(problem: Problem) -> list[str]:
         for column in sensor.columns:
             if "date" in sensor.steps.get(column, ()):
                 continue
-            found = doubt(problem.data, column, problem.y)
+            found = doubt(problem.data, column, levels_of_target(problem.y))
             if found is not None:
                 said.append(f"column {column!r} of sensor {name!r} {found.reason}.")
     return said
+
+
+def levels_of_target(y: NDArray[Any]) -> NDArray[Any]:
+    """Classes as they are; numbers in four groups of about as many rows."""
+    if y.dtype.kind != "f":
+        return y
+    return np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y)
 
 
 def count_copies(problem: Problem) -> int:
@@ -444,6 +573,8 @@ def summarise(problem: Problem) -> dict[str, Any]:
         resolved, _ = resolve_sensors(problem.sensors, None, Table(problem.X))
     except SensorError as error:
         raise SensorError(f"{problem.file.path}: {error}") from error
+    if problem.numbers:
+        return _number_summary(problem, bool(resolved.varying.size))
     classes, counts = np.unique(problem.y, return_counts=True)
     if len(classes) < 2:
         raise DataError(

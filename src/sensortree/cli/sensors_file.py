@@ -52,9 +52,11 @@ CONTROLS = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
 ESCAPES = CONTROLS | {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "date", "impute", "scale")
 FIRST = ("one-hot", "date")  # they make numbers, which the others need
-RISKS = ("error", "brier", "log_loss")
+RISKS = ("error", "brier", "log_loss", "squared", "absolute")
+TASKS = ("auto", "classification", "regression")
 TOP = (
     "target",
+    "task",
     "unit",
     "mistake_cost",
     "risk",
@@ -112,8 +114,10 @@ class SensorsFile:
     cost_weight, max_cost : float or None
     loss : dict of class to number or to dict of answer to number, or None
         Classes as text.
-    risk : {"error", "brier", "log_loss"}
-        What is minimised beside the cost.
+    risk : {"error", "brier", "log_loss", "squared", "absolute"}
+        What is minimised beside the cost; the last two of numbers.
+    task : {"auto", "classification", "regression"}
+        Whether the target is classes or a number.
     mistake_cost : float or None
         What every wrong answer costs; never beside `loss`.
     refer_cost : float or None
@@ -135,6 +139,7 @@ class SensorsFile:
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
     risk: str = "error"
     refer_cost: float | None = None
+    task: str = "auto"
 
     @property
     def known(self) -> dict[str, ColumnFormat]:
@@ -179,6 +184,7 @@ def read_sensors_file(path: Path) -> SensorsFile:
         _reading(top.table("reading")) if "reading" in top.values else {},
         top.choice("risk", RISKS, "error"),
         top.number("refer_cost"),
+        top.choice("task", TASKS, "auto"),
     )
 
 

@@ -65,9 +65,10 @@ def starter(
     # A comment holds no control characters either, and a file no half characters.
     path = _commented(data.path.name)
     top, by_column = _reading(data, used)
-    head = HEAD.format(
-        path=path, target=toml_string(target), losses=losses, reading=top
-    )
+    named = toml_string(target)
+    if labels.dtype.kind == "f":
+        named, losses = f'{named}\ntask = "regression"', "# (of classes)"
+    head = HEAD.format(path=path, target=named, losses=losses, reading=top)
     sections = [
         _section(data, name, group, doubts) for name, group in grouped(used, separator)
     ]

@@ -288,7 +288,7 @@ def _answers(
 
 def _found(model: Any, X: Any) -> dict[str, list[Any]]:
     """Columns of the answers to rows that have one."""
-    proba, classes = model.predict_proba(X), model.classes_.tolist()
+    said, classes = model.policy_.said(model._table(X, None)), model.classes_.tolist()
     names = model.sensors_.names
     bought = [
         " ".join(name for name, has in zip(names, row, strict=True) if has)
@@ -297,7 +297,8 @@ def _found(model: Any, X: Any) -> dict[str, list[Any]]:
     return {
         "answer": model.predict(X).tolist(),
         **_referred(model, X),
-        **{f"probability_{c}": proba[:, i].tolist() for i, c in enumerate(classes)},
+        **{f"probability_{c}": said[:, i].tolist() for i, c in enumerate(classes)},
+        **({} if classes else {"spread": said[:, 1].tolist()}),
         "cost": model.acquisition_cost(X).tolist(),
         "leaf": model.apply(X).tolist(),
         "sensors": bought,

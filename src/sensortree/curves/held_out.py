@@ -216,6 +216,7 @@ class Measured:
     weight : ndarray of shape (n_folds,)
         What each fold counts.
     metrics : dict of str to float
+        None of them where numbers are predicted.
         Each metric of `sensors.scores`, over the rows of all folds together.
     """
 

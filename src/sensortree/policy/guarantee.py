@@ -102,6 +102,11 @@ def guarantee_error(
         if not 0 < value < 1:
             raise ParameterError(f"{name} must lie between 0 and 1, got {value!r}.")
     policy, table = model._policy, model._table(X, prices)
+    if not len(policy.classes):
+        raise ParameterError(
+            "an error is promised of classes; this model predicts numbers, whose errors "
+            "have a size."
+        )
     truth = right_answers(y, table.shape[0], policy)
     walk = send(policy, table)
     likely = walk.posterior()

@@ -233,7 +233,7 @@ class SubsetLosses:
     def _losses(self, posterior: Array) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""
         data = self.data
-        return data.loss.judge(data.y, data.task.judged(posterior, data))
+        return data.judge(data.task.judged(posterior, data))
 
 
 @dataclass(frozen=True, eq=False)
