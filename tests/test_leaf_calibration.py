@@ -150,6 +150,7 @@ def test_what_does_not_clearly_help_or_raises_the_risk_is_not_kept():
         {AS_SAID: 0.5, "worse": 0.6, "hardly": 0.49, "wrong": 0.4, "good": 0.45},
         {AS_SAID: 0.0, "worse": 0.01, "hardly": 0.02, "wrong": 0.01, "good": 0.01},
         {AS_SAID: 0.2, "worse": 0.2, "hardly": 0.1, "wrong": 0.21, "good": 0.2},
+        {},
     )
     assert report.why_not("worse") == "not lower"
     assert report.why_not("hardly") == "not clearly lower"
@@ -179,6 +180,17 @@ def test_the_report_tells_what_new_rows_will_lose(pair):
         assert log_loss(y, model.predict_proba(X)) == pytest.approx(
             said[kept], abs=0.03
         )
+
+
+def test_the_held_out_score_is_that_of_the_answers_that_are_given(pair):
+    calibrated, plain = pair
+    before, after = plain.about_.held_out, calibrated.about_.held_out
+    report = calibrated.calibration_report_
+    fewer = report.wrong[AS_SAID] - report.wrong[report.kept]
+    assert fewer > 0.05
+    assert before.error - after.error == pytest.approx(fewer)
+    assert before.risk - after.risk == pytest.approx(before.loss - after.loss)
+    assert after.cost == before.cost
 
 
 def test_ways_and_costs_stay_as_they_are(pair):

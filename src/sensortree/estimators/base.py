@@ -224,12 +224,16 @@ class BaseSensorTree(
         """What was learned, and what it is about."""
         fitted, data = self._learn(prepared), prepared.leaves.data
         compared = getattr(fitted.evidence.get("decision_report"), "compared", None)
+        calibration = fitted.evidence.get("calibration_report")
+        score = None if compared is None else compared.held_out
+        if score is not None and calibration is not None:
+            score = calibration.carried_over(score)
         about = About(
             self._settings().unit,
             data.target,
             fitted=now(),
             rows=len(data.y),
-            held_out=None if compared is None else compared.held_out,
+            held_out=score,
         )
         return replace(fitted, policy=replace(fitted.policy, about=about))
 

@@ -23,6 +23,7 @@ from sensortree.learning.learned import Learned
 from sensortree.learning.pose import Posed
 from sensortree.learning.validated import per_observation
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.policy.about import HeldOut
 from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities
 from sensortree.sensors.loss import Loss
@@ -99,6 +100,8 @@ class CalibrationReport:
         Standard error of its difference to what classifiers say.
     risk : dict of str to float
         Mean risk of each form, without costs, and without those who are handed over.
+    wrong : dict of str to float
+        Share of examples that each form answers wrongly.
 
     Examples
     --------
@@ -121,6 +124,7 @@ temperatures 0.5816 (not clearly lower), temperatures and biases 0.4954
     log_loss: dict[str, float]
     error: dict[str, float]
     risk: dict[str, float]
+    wrong: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain values for JSON."""
@@ -135,6 +139,21 @@ temperatures 0.5816 (not clearly lower), temperatures and biases 0.4954
         if lower <= CLEARLY * self.error[form]:
             return "not clearly lower"
         return "its risk is higher" if self.risk[form] > self.risk[AS_SAID] else ""
+
+    def carried_over(self, score: HeldOut) -> HeldOut:
+        """Score of leaves as said, changed by as much as what was kept changes it.
+
+        The score is of decisions that were learned without each fold, the change of those
+        that were learned from all.
+        """
+        more = self.risk[self.kept] - self.risk[AS_SAID]
+        wrong = self.wrong[self.kept] - self.wrong[AS_SAID]
+        return replace(
+            score,
+            risk=score.risk + more,
+            loss=max(score.loss + more, 0.0),
+            error=min(max(score.error + wrong, 0.0), 1.0),
+        )
 
     def __str__(self) -> str:
         said = []
@@ -228,7 +247,7 @@ def compare(
     def each(values: Array) -> Array:
         return per_observation(share * values[held], observations[held])
 
-    losses, risks = {}, {}
+    losses, risks, wrong = {}, {}, {}
     for name in (AS_SAID, *FORMS):
         likely = said
         if name != AS_SAID:
@@ -239,10 +258,11 @@ def compare(
         losses[name] = each(log_loss(visitors.y, likely))
         lost = visitors.answered * loss.judge(visitors.y, likely)
         risks[name] = float(each(lost).mean())
+        wrong[name] = float(each(loss.answer(likely) != visitors.y).mean())
     means = {name: float(values.mean()) for name, values in losses.items()}
     spread = {name: values - losses[AS_SAID] for name, values in losses.items()}
     error = {n: float(d.std() / np.sqrt(len(d))) for n, d in spread.items()}
-    report = CalibrationReport(AS_SAID, means, error, risks)
+    report = CalibrationReport(AS_SAID, means, error, risks, wrong)
     good = [name for name in FORMS if not report.why_not(name)]
     return replace(report, kept=min(good, key=means.__getitem__, default=AS_SAID))
 
