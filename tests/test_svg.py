@@ -536,7 +536,9 @@ def model_of(tree: SensorTree) -> SimpleNamespace:
         about=About(),
         tree=tree,
         sensors=SensorSet(names, columns, np.ones(len(names))),
-        flow=SimpleNamespace(leaf_rows=mix.sum(axis=1), leaf_classes=mix, answers=None, numbers=None),
+        flow=SimpleNamespace(
+            leaf_rows=mix.sum(axis=1), leaf_classes=mix, answers=None, numbers=None
+        ),
         classes=np.array(["no", "yes"]),
     )
     return SimpleNamespace(policy_=policy, tree_=tree)
