@@ -12,6 +12,7 @@ from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.leaves.folds import deal_numbers
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers, ForeignNumbers
+from sensortree.policy.classifiers import BoostedScorer, Polynomial
 from sensortree.sensors.number_loss import Pinball, loss_of_numbers
 
 SENSORS = {"cheap": Sensor([0], cost=0), "dear": Sensor([1], cost=1)}
@@ -178,6 +179,14 @@ def test_a_regressor_of_the_users_is_taken():
     model = SensorTreeRegressor(SENSORS, regressor=forest, structure="chain")
     assert model.fit(X, y).score(X, y) > 0.9
     assert not hasattr(model, "predict_proba")
+
+
+@pytest.mark.parametrize("regressor", ["auto", "linear", "quadratic", "boosted"])
+def test_leaves_that_are_named_or_chosen_are_plain_arrays(regressor):
+    X, y = toy(700)
+    model = SensorTreeRegressor(SENSORS, regressor=regressor).fit(X, y)
+    kinds = {type(leaf.regression) for leaf in model.policy_.classifiers.values()}
+    assert kinds <= {Polynomial, BoostedScorer}
 
 
 def test_a_function_may_say_what_is_lost():

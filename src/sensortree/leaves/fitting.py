@@ -153,6 +153,8 @@ def resolve_regressor(regressor: Any, quantile: float | None) -> LeafRegressor:
                 f"{', '.join(map(repr, REGRESSORS))}, got {regressor!r}."
             )
         return REGRESSORS[regressor](quantile)
+    if isinstance(regressor, LeafRegressor):  # a kind that was chosen
+        return regressor
     if isinstance(regressor, type):
         raise ParameterError(
             f"regressor must be an instance, got the class {regressor.__name__}; write "
