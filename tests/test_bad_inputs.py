@@ -206,8 +206,8 @@ CASES = {
     "dict tree with an unknown key": (
         fit(TWO, structure={"sensors": ["a"], "left": {}}),
         TreeError,
-        "the tree has the unknown key 'left'; a vertex has 'sensors', and a node also "
-        "'negative' and 'positive'.",
+        "the tree has the unknown key 'left'; a vertex has 'sensors', a node also "
+        "'negative' and 'positive', and a leaf may have 'refers'.",
     ),
     "dict tree without sensors": (
         fit(TWO, structure={"negative": {"sensors": []}, "positive": {"sensors": []}}),

@@ -120,7 +120,7 @@ class SensorUseDisplay:
         display : SensorUseDisplay
             Not drawn yet; call its `plot`.
         """
-        if model.policy_.loss.numbers:
+        if not len(getattr(model, "classes_", ())):  # numbers are predicted
             raise ParameterError(
                 "SensorUseDisplay shows what is bought for each class, and this model "
                 "answers with numbers; report(X, y).sensors says what is bought."

@@ -201,7 +201,7 @@ class TreeDisplay:
         rows = np.bincount(leaf[ends], minlength=n_leaves)
         share = rows / len(leaf)
         answer = np.asarray(model.predict(X, **given))
-        if model.policy_.loss.numbers:
+        if not len(getattr(model, "classes_", ())):  # numbers are predicted
             numbers = answer if y is None else np.asarray(y, dtype=np.float64)
             if numbers.shape != leaf.shape:
                 raise DataError(
