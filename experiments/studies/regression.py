@@ -3,7 +3,8 @@
 Columns of data that come with scikit-learn, or that it generates, each a sensor of cost 1.
 Of three, one column, or a sum of some, is predicted from others. A unit of cost is worth a
 hundredth of what one answer for all loses, as by default; leaves are chosen on training
-rows, the same for both. Half of the rows are held out, in each of ten splits.
+rows, the same for both. Half of the rows are held out, in each of ten splits. Absolute errors
+are measured on what is not generated.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from sensortree import SensorTreeRegressor, StaticSubsetRegressor
 
 N_GENERATED, N_SPLITS = 1000, 10
 RISKS = ("squared", "absolute")
+GENERATED = ("friedman 1", "friedman 2", "friedman 3")
 Rows = tuple[np.ndarray, np.ndarray]
 
 
@@ -86,8 +88,8 @@ DATA: dict[str, Callable[[], Rows]] = {
 
 
 def cells(name: str, quick: bool, lines: list[Line]) -> Iterator[Cell]:
-    """Every split, with each kind of risk."""
-    for risk in RISKS:
+    """Every split, with each kind of risk; of what is generated, squared."""
+    for risk in RISKS[:1] if name in GENERATED else RISKS:
         for split in range(2 if quick else N_SPLITS):
             yield Cell({"data": name, "risk": risk, "split": split})
 
