@@ -37,7 +37,10 @@ def samples(tmp_path_factory):
     first = session.step
     session.tell("cheap", X[0, :1])
     curve = sensortree.tradeoff_curve(model, X, y, [0.01, 0.1], cv=2)
+    log = {"acquired": np.tile([1, 2], (len(X), 1))}
     found = [
+        sensortree.evaluate_from_log(model, X, y, **log),
+        sensortree.compare_from_log(model, policy, X, y, **log),
         first,
         session,
         session.step,

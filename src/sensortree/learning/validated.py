@@ -343,5 +343,6 @@ def _cheapest_of_the_best(
     good = [n for n in risk if risk[n] - risk[best] <= CLEARLY * error[n]]
     kept = "nothing"
     if informative:
-        kept = min(good, key=lambda name: cost_weight * cost[name] + handed[name])
+        spent = {name: cost_weight * cost[name] + handed[name] for name in good}
+        kept = min(good, key=lambda name: (spent[name], cost[name]))
     return Compared(risk, cost, error, informative, kept)
