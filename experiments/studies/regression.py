@@ -3,8 +3,8 @@
 Columns of data that come with scikit-learn, or that it generates, each a sensor of cost 1.
 Of three, one column, or a sum of some, is predicted from others. A unit of cost is worth a
 hundredth of what one answer for all loses, as by default; leaves are chosen on training
-rows, the same for both. Half of the rows are held out, in each of ten splits. Absolute errors
-are measured on what is not generated.
+rows, the same for both. Half of the rows are held out, in each of ten splits. Absolute
+errors are measured on what is not generated.
 """
 
 from __future__ import annotations
