@@ -72,7 +72,7 @@ def test_what_a_kind_leaves_unexplained_is_seen_by_trees(monkeypatch, n_classes)
     chosen(y)
     _, training, fold, out, subsets = asked[0]
     for said, is_seen in ((prior, True), (truth, False)):
-        judged = {"linear": Judged(dict.fromkeys(subsets, said[training.rows]))}
+        judged = {"linear": Judged(said=dict.fromkeys(subsets, said[training.rows]))}
         # By chance, three standard errors are seen once in 700 times.
         assert (unexplained(judged, training, fold, out, subsets) > 3) == is_seen
 

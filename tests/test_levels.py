@@ -15,6 +15,7 @@ from sensortree import Sensor, SensorTreeClassifier
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import CodedTrees, coded, side_by_side
 from sensortree.leaves.compiling import compile_classifier, compile_transformer
+from sensortree.leaves.task import CLASSES
 from sensortree.sensors.by_type import fit_by_type
 from sensortree.sensors.levels import levels_of
 from sensortree.structure.elimination import loss_saved
@@ -168,7 +169,7 @@ def test_the_screen_says_what_its_boosters_say_of_blanked_codes(subset, monkeypa
 def test_what_splits_by_levels_save_counts_for_their_sensor():
     y = (TOWN % 3 == 0).astype(int)
     noise = RNG.normal(size=(N, 2))
-    saved = loss_saved([noise, *BLOCKS], y, np.ones(N))
+    saved = loss_saved([noise, *BLOCKS], y, np.ones(N), CLASSES.eliminator)
     assert saved.argmax() == 1
 
 

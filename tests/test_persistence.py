@@ -695,10 +695,10 @@ def violations(value, schema, where="file"):
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/$defs/")
         return violations(value, SCHEMA["$defs"][name], where)
+    found = []
     if "anyOf" in schema:
         tries = [violations(value, one, where) for one in schema["anyOf"]]
-        return [] if not all(tries) else min(tries, key=len)
-    found = []
+        found += [] if not all(tries) else min(tries, key=len)
     if "const" in schema and value != schema["const"]:
         found.append(f"{where} is not {schema['const']!r}")
     if "enum" in schema and value not in schema["enum"]:

@@ -114,6 +114,7 @@ def test_a_step_is_what_the_policy_says(client):
         "label": "yes",
         "proba": {"no": 0.2, "yes": 0.8},
         "spent": 4.0,
+        "referred": False,
     }
 
 
