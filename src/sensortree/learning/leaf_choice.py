@@ -37,8 +37,9 @@ WIDE = 32
 ENOUGH_TO_BOOST = 500
 # Weight of rows to judge boosted leaves on: whole folds, as many as that takes.
 JUDGED = 1_200
-# Standard errors by which what is left unexplained must be seen, for them to be compared.
-SEEN = 1.0
+# Standard errors by which what is left unexplained must be seen, for them to be compared;
+# levels of a category from which they are compared in any case.
+SEEN, MANY_LEVELS = 1.0, 10
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
@@ -198,7 +199,7 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     if "boosted" in kinds:
         # Of many levels others learn noise. Who then looks at what they leave unexplained
         # of a level sees the opposite of what its other rows say.
-        sure = has_categories(rows, subsets)
+        sure = has_many_levels(rows, subsets)
         seen = np.inf if sure else unexplained(judged, rows, fold, folds[0], subsets)
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
@@ -264,9 +265,9 @@ def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
     }
 
 
-def has_categories(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
-    """Whether trees would split by sets of levels somewhere."""
-    return any(rows.coded(subset).coding.levels for subset in subsets)
+def has_many_levels(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
+    """Whether trees would split a category of many levels somewhere."""
+    return any(rows.coded(each).coding.most_levels >= MANY_LEVELS for each in subsets)
 
 
 def unexplained(
