@@ -21,6 +21,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.cli.app import app
+from sensortree.leaves.observations import Observations
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 SENSORS = {"pulse": [0], "blood": [1], "x-ray": [2]}
@@ -321,3 +322,9 @@ def test_the_command_line_fits_from_a_log(tmp_path):
     model = load(tmp_path / "model.json")
     new, truth = rows_of_three(500, seed=3)
     assert (model.predict(new) == np.where(truth == 1, "yes", "no")).mean() > 0.75
+
+
+def test_rows_with_the_same_stand_in_are_one_observation_together():
+    # Rows 0 and 1 are looked at through row 7, row 2 through itself.
+    seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
+    assert seen.each(np.array([1.0, 2.0, 6.0])).tolist() == [6 * 2 / 3, 3 * 2 / 3]
