@@ -17,6 +17,7 @@ from sensortree import (
     SensorTreeClassifierCV,
     SensorTreeRegressor,
     TreeError,
+    evaluate_from_log,
     load,
     tradeoff_curve,
 )
@@ -322,6 +323,17 @@ def test_the_command_line_fits_from_a_log(tmp_path):
     model = load(tmp_path / "model.json")
     new, truth = rows_of_three(500, seed=3)
     assert (model.predict(new) == np.where(truth == 1, "yes", "no")).mean() > 0.75
+
+
+def test_a_policy_whose_last_sensor_is_hardly_ever_bought_is_refused():
+    X, y = rows_of_three(600)
+    acquired = bought_in_order(X)
+    acquired[:, 2] = np.where(np.arange(600) % 50 == 0, acquired[:, 2], 0)
+    whole = SensorTree(Leaf(frozenset(SENSORS)))
+    model = tree(structure=whole).fit(X[:300], y[:300])
+    seen = hidden(X, acquired)[300:]
+    found = evaluate_from_log(model, seen, y[300:], acquired=acquired[300:])
+    assert "of its 300 rows" in found.refused
 
 
 def test_rows_with_the_same_stand_in_are_one_observation_together():

@@ -66,7 +66,8 @@ def _ends(followed: Followed) -> Rows:
 def _stands(followed: Followed, end: Rows) -> tuple[Stand, ...]:
     """Where rows stand, as far as their logs go now."""
     cut = []
-    for after, (rows, ahead, belief) in enumerate(followed.stands):
+    last = int(end.max(initial=0))  # after which no log goes on
+    for after, (rows, ahead, belief) in enumerate(followed.stands[: last + 1]):
         left = end[rows] >= after
         cut.append(Stand(rows[left], ahead[left], belief[left]))
     return tuple(cut)
