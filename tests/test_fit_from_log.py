@@ -336,6 +336,20 @@ def test_a_policy_whose_last_sensor_is_hardly_ever_bought_is_refused():
     assert "of its 300 rows" in found.refused
 
 
+def test_logs_are_not_ended_where_readings_decide_who_needs_more():
+    # One in fifty has the x-ray, which the policy wants wherever blood is unclear.
+    X, y = rows_of_three(4000)
+    rng = np.random.default_rng(8)
+    blood = rng.random(4000) < 0.6
+    scan = blood & (rng.random(4000) < 0.02)
+    acquired = np.stack([np.ones(4000, int), 2 * blood, 3 * scan], axis=1)
+    model = tree(cost_weight=0.001).fit(X[:500], y[:500])
+    truth = model.acquisition_cost(X[500:]).mean()
+    seen = hidden(X, acquired)[500:]
+    found = evaluate_from_log(model, seen, y[500:], acquired=acquired[500:])
+    assert found.refused or found.cost.low < truth < found.cost.high
+
+
 def test_rows_with_the_same_stand_in_are_one_observation_together():
     # Rows 0 and 1 are looked at through row 7, row 2 through itself.
     seen = Observations(np.ones(3, int), np.array([7, 7, 2]))

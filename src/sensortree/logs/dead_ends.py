@@ -4,7 +4,8 @@ Who has bought "x-ray" without "blood" may never go back to blood. Rows that are
 no chance of what a policy asks, and yet went on once. Their log is ended before that step:
 they then stopped where others, who knew the same, went on to blood. Which sensors are known
 decides where a log is ended, and never what they read, so that stopping depends on no more
-than before.
+than before. A set with which the way of some rows is known at last is no dead end: what was
+read decides there who needs more.
 """
 
 from __future__ import annotations
@@ -54,13 +55,23 @@ def _ends(followed: Followed) -> Rows:
     known = followed.purchases.round[rows] <= after[:, None]
     sets, set_of = np.unique(known, axis=0, return_inverse=True)
     set_of = set_of.ravel()
+    arrived = _sets_of_arrival(followed)
     for one in np.argsort(-sets.sum(axis=1), kind="stable"):  # the largest first
+        if sets[one].tobytes() in arrived:  # who stands there depends on what was read
+            continue
         here = np.flatnonzero(set_of == one)
         here = here[end[rows[here]] >= after[here]]  # not cut off already
         goes_on = end[rows[here]] > after[here]
         if len(here) >= ENOUGH and goes_on.mean() < SELDOM:
             end[rows[here]] = after[here] - 1
     return end
+
+
+def _sets_of_arrival(followed: Followed) -> set[bytes]:
+    """Sets of sensors with which the way of some row was known at last."""
+    rows = np.flatnonzero(followed.n_needed > 0)
+    known = followed.purchases.round[rows] <= followed.n_needed[rows, None]
+    return {one.tobytes() for one in np.unique(known, axis=0)}
 
 
 def _stands(followed: Followed, end: Rows) -> tuple[Stand, ...]:
