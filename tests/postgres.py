@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 USER = "postgres"  # whom Debian's package adds; a server does not run as root
+INIT = ("--auth=trust", "--username=tests", "--no-sync", "--no-locale", "-E", "UTF8")
 SECONDS = 30.0  # to start
 LACKING = "PostgreSQL is not installed: `make cluster`, or apt-get install postgresql"
 
@@ -35,7 +37,7 @@ def postgres(programs: Path, *settings: str) -> Iterator[str]:
         if user is not None:
             shutil.chown(folder, user, user)
         data, port = f"{folder}/data", _free_port()
-        _run([programs / "initdb", "-D", data, "-A", "trust", "-U", "tests"], user)
+        _run([programs / "initdb", *INIT, "-D", data], user)
         server = subprocess.Popen(
             [
                 *(programs / "postgres", "-D", data, "-p", str(port), "-k", folder),
@@ -52,7 +54,7 @@ def postgres(programs: Path, *settings: str) -> Iterator[str]:
             _wait(programs, port, server)
             yield address
         finally:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # who is still there is sent away
             try:
                 server.wait(SECONDS)
             except subprocess.TimeoutExpired:

@@ -31,7 +31,6 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from sensortree.exceptions import DataError, StorageError
-from sensortree.sensors.market import on_paper
 
 Key = int | str
 State = Literal["ordered", "bought", "unusable", "unavailable", "lost"]
@@ -455,8 +454,8 @@ class Ledger(ABC):
 
 @lru_cache(maxsize=65536)
 def exact(price: float) -> Decimal:
-    """A price as it is on paper: to fifteen digits, in decimals."""
-    return Decimal(repr(on_paper(price)))
+    """A price as it is on paper: to fifteen digits (`on_paper`), in decimals."""
+    return Decimal(f"{price:.15g}")
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
