@@ -123,16 +123,27 @@ def leaves_of(
                 settings = replace(settings, classifier=sized)
         return _leaves(rows, settings, watch), None
     with watch.stage("leaf choice"):
-        judged, report = choose_leaf(rows, settings)
+        judged, report = choose_leaf(complete_rows(rows), settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(settings.leaf(report.choice))
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
     taken = judged.classifier or report.choice
     leaves = _leaves(rows, replace(settings, classifier=taken), watch)
-    if settings.calibration is None:
+    if settings.calibration is None and rows.continued is None:
         leaves.posteriors.update(judged.posteriors)
         leaves.starts.update(judged.starts)
     return leaves, report
+
+
+def complete_rows(rows: TrainingRows) -> TrainingRows:
+    """Rows that nobody stands in for; of a log, those for which most was bought."""
+    log = rows.continued
+    if log is None:
+        return rows
+    part = rows.take(np.flatnonzero(log.has(log.reach[0])))
+    assert part.continued is not None
+    most = replace(part.continued, reach=log.reach[:1], other=part.continued.other[:1])
+    return replace(part, continued=most)
 
 
 def _leaves(
