@@ -13,6 +13,7 @@
     estimate     φ: what each row contributes; means with intervals
     support      how much of the log speaks, and whether that is enough
     evaluation   `evaluate_from_log`, `compare_from_log`;  evaluation_text  as text
+    page         `report_page_from_log`: the same as a page
 
 The old rule's stopping is censoring: rows whose log went on speak, by weights, for rows
 like them whose log ended.
@@ -25,6 +26,7 @@ from sensortree.logs.evaluation import (
     evaluate_from_log,
 )
 from sensortree.logs.events import acquired_from_events
+from sensortree.logs.page import report_page_from_log
 
 __all__ = [
     "LogComparison",
@@ -32,4 +34,5 @@ __all__ = [
     "acquired_from_events",
     "compare_from_log",
     "evaluate_from_log",
+    "report_page_from_log",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
     UNTOLD,
     Estimate,
+    as_share,
     contributions,
     mean_estimate,
     ratio_estimate,
@@ -393,7 +394,7 @@ def _read(
     unbought: Unbought,
 ) -> _Log:
     """Check a log, and follow a policy through it."""
-    policy = _policy_of(model)
+    policy = policy_of(model)
     table = _table(policy, X, prices)
     n_rows, classes = table.shape[0], policy.labels
     truth = labels_of(y, classes, n_rows)
@@ -415,7 +416,7 @@ def _read(
     return _Log(policy, truth, followed, histories, logger)
 
 
-def _policy_of(model: Any) -> Policy:
+def policy_of(model: Any) -> Policy:
     """The policy of a model, or what is given as one."""
     policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
     if not isinstance(policy, Policy):
@@ -486,8 +487,15 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
             for by in (odds, 1 / odds)
         ]
         bands.append(_band(odds, np.stack([values, *tilted])))
+    measured = _measured(told)
+    if told is not None:
+        wrong = followed.outcomes[followed.complete, 0]
+        n_rare = int(min(wrong.sum(), (1 - wrong).sum()))
+        error = as_share(measured.error, n_rare, support.effective_size)
+        loss = error if policy.loss.plain else measured.loss
+        measured = replace(measured, error=error, loss=loss)
     evaluation = LogEvaluation(
-        **vars(_measured(told)),
+        **vars(measured),
         refused=refused,
         support=support,
         logger=_measured(logger),
