@@ -11,9 +11,18 @@ import matplotlib.pyplot as plt
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
+# Building the site runs all of them; these take long.
+LONG = ("plot_comparing_methods", "plot_ask_where_to_look", "plot_boosted_leaves")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [])
+        for path in EXAMPLES
+    ],
+    ids=[path.stem for path in EXAMPLES],
+)
 def test_an_example_runs_without_data_files_and_network(example, monkeypatch, capsys):
     def no_network(*_args, **_kwargs):
         raise AssertionError("an example wants the network")

@@ -57,7 +57,7 @@ class Posed:
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
     """Say what each node sees, on distinct rows, and what each leaf would cost."""
-    leaves.judge(believed_subsets(tree, settings))
+    leaves.judge(believed_subsets(tree, leaves, settings))
     risk, observed = leaf_risks(tree, leaves, settings)
     data, posteriors = leaves.data, leaves.posteriors
     rows, weight = data.distinct()
@@ -83,16 +83,19 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
     return Posed(bases, problem, problem.with_risk(observed[rows]))
 
 
-def believed_subsets(tree: SensorTree, settings: Settings) -> list[frozenset[str]]:
+def believed_subsets(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
+) -> list[frozenset[str]]:
     """Subsets whose classifiers say how likely an error is: of this tree only.
 
-    Of all that the tree may buy too, which knows most; what else was judged on the way
-    must not matter.
+    Of all that the tree may buy too, which knows most, if a log reaches as far; what else
+    was judged on the way must not matter.
     """
     vertices: list[Leaf | Node] = [*tree.leaves]
     vertices += tree.nodes if settings.decides_by_posterior else ()
     subsets = [vertex.sensors for vertex in vertices]
-    if settings.errors == "smoothed":
+    log = leaves.data.continued
+    if settings.errors == "smoothed" and (log is None or log.reaches(tree.sensors)):
         subsets.append(tree.sensors)
     return list(dict.fromkeys(subsets))
 
@@ -107,7 +110,8 @@ def leaf_risks(
     observed = leaf_risk(losses(tree.leaves, leaves), costs, cost_weight)
     risk = observed
     if settings.errors == "smoothed" and (data.fold >= 0).any():
-        believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
+        subsets = believed_subsets(tree, leaves, settings)
+        believed = {s: leaves.posteriors[s] for s in subsets}
         belief = data.task.trusted(believed, data)
         if belief is not None:
             each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]

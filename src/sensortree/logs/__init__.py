@@ -4,6 +4,7 @@
 
     purchases    `Purchases`: what was bought for each row, round by round
     events       `acquired_from_events`: the same from a long table
+    continuing   who stands in for rows whose log ended, where a tree is learned
     following    `Followed`: how far a policy can be followed through a log
     dead_ends    logs that are ended before what leads nowhere
     histories    what was known of each row after each round, as numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,9 @@ from sensortree.logs.histories import Histories, read_histories, views
 from sensortree.logs.outlook import learn_outlook
 from sensortree.logs.purchases import (
     Order,
+    Unbought,
     check_nothing_unbought,
+    check_unbought,
     check_values,
     labels_of,
     read_purchases,
@@ -40,8 +42,6 @@ from sensortree.sensors.sensor_set import default_names
 from sensortree.sensors.table import Table, typed_table
 from sensortree.text import listed, plain
 from sensortree.types import Array, Rows
-
-Unbought = Literal["ignore", "refuse"]
 
 
 @dataclass(frozen=True)
@@ -399,10 +399,7 @@ def _read(
     truth = labels_of(y, classes, n_rows)
     own = policy.reader.prices(table)
     purchases = read_purchases(acquired, order, policy.sensors, n_rows, own)
-    if unbought not in ("ignore", "refuse"):
-        raise ParameterError(
-            f"unbought must be 'ignore' or 'refuse', got {unbought!r}."
-        )
+    check_unbought(unbought)
     if unbought == "refuse":
         check_nothing_unbought(purchases, table)
     check_values(purchases, table, policy.reader)
