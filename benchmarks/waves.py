@@ -72,6 +72,7 @@ def main() -> int:
         f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     )
     for name in arguments.ledgers:
+        sys.stdout.flush()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             make(Path(folder), arguments.rows)
             with ledger_of(name, folder) as (ledger, address):
@@ -203,10 +204,7 @@ def run_client(folder: str, kind: str, address: str, killing: str) -> int:
     ledger = made[kind](address)
     policy = load(Path(folder) / "model.json").policy_
     n_rows = len(np.load(Path(folder) / "rows.npy", mmap_mode="r"))
-    whole = money_of(policy, np.load(Path(folder) / "rows.npy", mmap_mode="r"))
-    marks = [
-        Decimal(share) * whole for share in map(float, killing.split(",")) if killing
-    ]
+    marks = [Decimal(mark) for mark in killing.split(",") if mark]
     ended = threading.Event()
     with (
         distributed.LocalCluster(
