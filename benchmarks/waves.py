@@ -215,6 +215,7 @@ def run_client(folder: str, kind: str, address: str, killing: str) -> int:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        cluster.adapt(minimum=2, maximum=2)  # also where a restart took too long
         killer = threading.Thread(
             target=watch, args=(client, ledger, marks, Path(folder), ended)
         )

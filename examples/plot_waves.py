@@ -2,9 +2,9 @@
 Buying for many rows, each lookup once
 ======================================
 
-Thousands of applications, and a bureau that charges for every lookup. All rows go through the
-tree in waves, on two worker processes; a ledger sees to it that nothing is bought twice, and
-that the money lasts. Data and prices are made up.
+Thousands of applications, and a bureau that charges for every lookup. All rows go through
+the tree in waves, on two worker processes; a ledger sees to it that nothing is bought
+twice, and that the money lasts. Data and prices are made up.
 """
 
 # %%
@@ -48,7 +48,7 @@ def bureau(ask):
     column = ["register", "score", "visit"].index(ask.sensor)
     readings = X[list(ask.keys)][:, [column]]
     if ask.sensor == "visit":
-        return [None if key % 10 == 0 else r for key, r in zip(ask.keys, readings)]
+        return {k: r for k, r in zip(ask.keys, readings, strict=True) if k % 10}
     return readings
 
 
@@ -73,7 +73,7 @@ if __name__ != "__mp_main__":  # workers read a script too
         Client(cluster) as client,
     ):
         ledger = SqliteLedger(Path(folder) / "run.sqlite3")
-        for limit in (500, 5000):
+        for limit in (2500, 10_000):
             bill = acquire(
                 policy,
                 rows,

@@ -12,7 +12,12 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 # Building the site runs all of them; these take long.
-LONG = ("plot_comparing_methods", "plot_ask_where_to_look", "plot_boosted_leaves")
+LONG = (
+    "plot_comparing_methods",
+    "plot_ask_where_to_look",
+    "plot_boosted_leaves",
+    "plot_waves",
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ def test_an_example_runs_without_data_files_and_network(example, monkeypatch, ca
     monkeypatch.setattr(socket.socket, "connect", no_network)
     matplotlib.use("Agg")
     try:
-        run_path(str(example))
+        run_path(str(example), run_name="__main__")
         assert plt.get_fignums(), "the gallery shows a picture of each"
     finally:
         plt.close("all")
