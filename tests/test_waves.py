@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from bureau import Bureau, charges
-from postgres import LACKING, find_postgres, postgres
 
+from benchmarks.postgres import LACKING, find_postgres, postgres
 from sensortree import (
     DataError,
     OracleError,
