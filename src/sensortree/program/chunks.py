@@ -86,6 +86,35 @@ class InMemory:
         self.tell(task, *arguments)
 
 
+class Within:
+    """The part of each chunk that goes by some names, one inside the other."""
+
+    def __init__(self, rows: Chunks, *names: str):
+        self.rows, self.names = rows, names
+
+    def ask(self, task: Task, *arguments: Any) -> Iterator[Any]:
+        """What a task says of the part."""
+        return self.rows.ask(_within, self.names, task, *arguments)
+
+    def tell(self, task: Task, *arguments: Any) -> list[Any]:
+        """The same of a task that changes the part."""
+        return self.rows.tell(_within, self.names, task, *arguments)
+
+    def note(self, task: Task, *arguments: Any) -> None:
+        """Have the part changed."""
+        self.rows.note(_within, self.names, task, *arguments)
+
+    def working(self) -> AbstractContextManager[None]:
+        """As all chunks do."""
+        return self.rows.working()
+
+
+def _within(chunk: Any, names: Sequence[str], task: Task, *arguments: Any) -> Any:
+    for name in names:
+        chunk = getattr(chunk, name)
+    return task(chunk, *arguments)
+
+
 def _quietly(task: Task, arguments: tuple[Any, ...], chunk: Any) -> Any:
     """Do a task; where rounding is all that is left, numbers overflow, and callers see."""
     with np.errstate(all="ignore"):

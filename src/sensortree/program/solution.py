@@ -113,9 +113,7 @@ def solve(
     scaled = scaling.applied(problem)
     best: tuple[list[NDArray[np.float64]], DualPoint, Certificate] | None = None
     seconds, iterations = 0.0, 0
-    # The proof has to repair the dual point. Where that takes more than the tolerance, a
-    # solver is asked once more, for more; and for no less if the tolerance is loose.
-    for aim in (tol, min(CLOSER * tol, CLOSEST)):
+    for aim in aims_for(tol):
         started = time.perf_counter()
         try:
             options = scaling.options(aim, n_jobs or 1, callback)
@@ -128,7 +126,7 @@ def solve(
         iterations += raw.iterations
         for candidate in raw.candidates:
             coef, dual = scaling.back(candidate)
-            coef = without_noise(problem, coef)
+            coef = without_noise(coef, largest_margins(problem, coef))
             certificate = certify(problem, coef, dual, tol=tol, penalty=penalty)
             if best is None or certificate.gap < best[2].gap:
                 best = coef, dual, certificate
@@ -139,13 +137,7 @@ def solve(
     assert best is not None  # a solver returns at least one candidate
     coef, dual, certificate = best
     LOG.debug("%s, %d iterations, %.3f s: %s", solver, iterations, seconds, certificate)
-    if not certificate.converged:
-        warnings.warn(
-            f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
-            f"{_advice(certificate, penalty, raw.stopped)}",
-            CertificateWarning,
-            stacklevel=2,
-        )
+    warn_unless_certified(solver, iterations, certificate, penalty, raw.stopped)
     return Solution(coef, certificate, dual, solver, iterations, seconds)
 
 
@@ -190,23 +182,58 @@ def approximate(
     raw = back_end.run(
         scaling.applied(problem), scaling.options(tol, n_jobs or 1, None)
     )
-    return without_noise(problem, scaling.coef_back(raw.candidates[0].coef))
+    coef = scaling.coef_back(raw.candidates[0].coef)
+    return without_noise(coef, largest_margins(problem, coef))
+
+
+def aims_for(tol: float) -> tuple[float, float]:
+    """Gaps that a solver is asked for, one after the other.
+
+    The proof has to repair the dual point. Where that takes more than the tolerance, a
+    solver is asked once more, for more; and for no less if the tolerance is loose.
+    """
+    return tol, min(CLOSER * tol, CLOSEST)
+
+
+def largest_margins(
+    problem: SurrogateProblem, coef: list[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Largest absolute margin at each node, (n_nodes,)."""
+    margins = np.abs(to_numpy(problem.margins(coef)))
+    return np.asarray(margins.max(axis=0, initial=0.0))
 
 
 def without_noise(
-    problem: SurrogateProblem, coef: list[NDArray[np.float64]]
+    coef: list[NDArray[np.float64]], margins: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
     """Coefficients with those of a node at exactly 0 that decide nothing.
 
-    Margins count in units of 1, the hinge's. Where none of a node's is above rounding, its
-    optimum is 0, and what is left would send examples anywhere.
+    Margins, of which the largest of each node is given, count in units of 1, the hinge's.
+    Where none of a node's is above rounding, its optimum is 0, and what is left would send
+    examples anywhere.
     """
-    margins = np.abs(to_numpy(problem.margins(coef)))
-    decides = margins.max(axis=0, initial=0.0) > NOISE
     return [
-        theta if some else np.zeros_like(theta)
-        for theta, some in zip(coef, decides, strict=True)
+        theta if most > NOISE else np.zeros_like(theta)
+        for theta, most in zip(coef, margins, strict=True)
     ]
+
+
+def warn_unless_certified(
+    solver: str,
+    iterations: int,
+    certificate: Certificate,
+    penalty: Penalty,
+    stopped: bool,
+) -> None:
+    """Warn of a gap that is larger than was asked for."""
+    if certificate.converged:
+        return
+    warnings.warn(
+        f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
+        f"{_advice(certificate, penalty, stopped)}",
+        CertificateWarning,
+        stacklevel=3,
+    )
 
 
 def _advice(certificate: Certificate, penalty: Penalty, stopped: bool) -> str:

@@ -84,6 +84,7 @@ class Chunk:
             rows[slice(*each)] for each in pairwise(ends) if each[0] < each[1]
         ]
         self.blocks = [_block(problem, tree, part) for part in self.parts]
+        self.settled = False  # whether the point is all there is to know
         self.best: list[Array] = []
         self.turned_from: list[tuple[Array, ...]] = []
         self.n_pairs = (n_pairs(problem.n_nodes), n_pairs(problem.n_features[0]))
@@ -126,6 +127,7 @@ class Chunk:
 
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
+        self.settled = False
         return float(self._sum(lambda rows: rows.stand(theta), 0.0))
 
     def center(self, mu: float) -> Bounds:
@@ -135,10 +137,12 @@ class Chunk:
             rows.center(mu)
             return rows.bounds()
 
+        self.settled = True
         return self._bounds(center)
 
     def follow(self, d: Vector) -> Speeds:
         """Complete the predictor for dθ; what is needed to choose mu."""
+        self.settled = False
         return self._speeds(lambda rows: rows.follow(d), 2)
 
     def aim_at(self, mu: float) -> Vector:
@@ -160,6 +164,7 @@ class Chunk:
             rows.move(primal, dual)
             return rows.bounds()
 
+        self.settled = True
         return self._bounds(move)
 
     def hold_direction(self) -> None:
