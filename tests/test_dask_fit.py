@@ -1,4 +1,4 @@
-"""Claims about training over chunks of rows: on disk, on workers, also when these are lost."""
+"""Claims about training over chunks of rows: on disk, on workers, and workers that die."""
 
 from __future__ import annotations
 

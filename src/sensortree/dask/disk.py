@@ -42,6 +42,7 @@ class OnDisk(Logged):
     def __init__(self, folder: Path, sources: Sequence[Source], max_memory: float):
         super().__init__()
         self.folder, self.sources = Path(folder), list(sources)
+        self.folder.mkdir(exist_ok=True)
         self.max_memory = max_memory
         self.held: dict[int, Any] = {}
         self.sizes: dict[int, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 # Readings of a node up to which decisions that see the posterior see them too.
 READINGS = 150
@@ -58,19 +58,42 @@ class Posed:
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
     """Say what each node sees, on distinct rows, and what each leaf would cost."""
     leaves.judge(believed_subsets(tree, settings))
-    risk, observed = leaf_risks(tree, leaves, settings)
-    data, posteriors = leaves.data, leaves.posteriors
+    data = leaves.data
     rows, weight = data.distinct()
-    prices = data.varying_prices()[rows]
-    features, values = {}, {}
+    features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
-        readings = data.features(subset)[rows]
-        likely = posteriors[subset][rows] if subset in posteriors else None
+        readings, likely, prices = seen_at(subset, leaves)
         parts = decision_parts(settings, readings, data.y[rows])
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
-        values[subset] = features[subset](readings, likely, prices)
+    risks = leaf_risks(tree, leaves, settings, believed(tree, leaves, settings))
+    return pose_with(tree, leaves, settings, features, risks)
+
+
+def seen_at(
+    subset: frozenset[str], leaves: LeafClassifiers
+) -> tuple[Array, Array | None, Array]:
+    """Readings, posterior and prices of distinct rows where a subset is known."""
+    data = leaves.data
+    rows, _ = data.distinct()
+    judged = leaves.posteriors.get(subset)
+    likely = None if judged is None else judged[rows]
+    return data.features(subset)[rows], likely, data.varying_prices()[rows]
+
+
+def pose_with(
+    tree: SensorTree,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    features: Mapping[frozenset[str], DecisionFeatures],
+    risks: tuple[Array, Array],
+) -> Posed:
+    """The routing problem, once features of nodes and risks of leaves are known."""
+    data = leaves.data
+    rows, weight = data.distinct()
+    risk, observed = risks
+    values = {s: features[s](*seen_at(s, leaves)) for s in features}
     problem = RoutingProblem(
         tree,
         tuple(values[node.sensors] for node in tree.nodes),
@@ -97,22 +120,33 @@ def believed_subsets(tree: SensorTree, settings: Settings) -> list[frozenset[str
     return list(dict.fromkeys(subsets))
 
 
-def leaf_risks(
+def believed(
     tree: SensorTree, leaves: LeafClassifiers, settings: Settings
+) -> Array | None:
+    """What the leaves that know best say, if errors are to be smoothed by that."""
+    data = leaves.data
+    if settings.errors != "smoothed" or not (data.fold >= 0).any():
+        return None
+    said = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
+    return data.task.trusted(said, data)
+
+
+def leaf_risks(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, belief: Array | None
 ) -> tuple[Array, Array]:
-    """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
+    """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves).
+
+    The former are the mean of what was observed and of what a belief expects, if any.
+    """
     data, cost_weight = leaves.data, settings.cost_weight
     market = data.market(settings.max_cost)
     costs = leaf_costs(tree, data.sensors, data.prices)
     observed = leaf_risk(losses(tree.leaves, leaves), costs, cost_weight)
     risk = observed
-    if settings.errors == "smoothed" and (data.fold >= 0).any():
-        believed = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
-        belief = data.task.trusted(believed, data)
-        if belief is not None:
-            each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
-            expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
-            risk = 0.5 * (observed + expected)
+    if belief is not None:
+        each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
+        expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
+        risk = 0.5 * (observed + expected)
     # No decision may lead where an example cannot pay.
     ruled_out = ~market.affordable(costs)
     worst = worst_risk(data, settings)
@@ -210,7 +244,19 @@ def fit_decision_features(
     """
     columns = feature_columns(parts, readings, posterior, prices)
     missing = np.asarray(np.isnan(columns).any(axis=0))
-    center, scale = moments(columns, weight)
+    return features_of(parts, *moments(columns, weight), missing, readings, posterior)
+
+
+def features_of(
+    parts: tuple[Part, ...],
+    center: Array,
+    scale: Array,
+    missing: Mask,
+    readings: Array,
+    posterior: Array | None,
+) -> DecisionFeatures:
+    """The same, once moments are known; of readings and posterior one row is enough."""
+    scale = scale.copy()
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])

@@ -245,9 +245,14 @@ def by_pairs(problem: SurrogateProblem) -> bool:
 
 def rows_at_once(problem: SurrogateProblem) -> int:
     """Rows of a block of a problem."""
-    numpy = isinstance(problem.lost_if_negative, np.ndarray)
-    limit = BLOCK_VALUES if numpy else BLOCK_VALUES_FOREIGN
-    return max(BLOCK_ROWS, limit // problem.n_nodes)
+    if isinstance(problem.lost_if_negative, np.ndarray):
+        return block_rows(problem.n_nodes)
+    return max(BLOCK_ROWS, BLOCK_VALUES_FOREIGN // problem.n_nodes)
+
+
+def block_rows(n_nodes: int) -> int:
+    """Rows of a NumPy block of a tree of so many nodes."""
+    return max(BLOCK_ROWS, BLOCK_VALUES // n_nodes)
 
 
 def _block(problem: SurrogateProblem, tree: TreeShape, rows: NDArray[np.intp]) -> Rows:
