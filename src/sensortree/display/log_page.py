@@ -112,8 +112,11 @@ def _cards(page: LogPage) -> Iterable[tuple[str, str]]:
     sure = between(cost.low, cost.high, money)
     yield page.money(cost.value), f"to be spent on a row on average; {sure}"
     more = page.judged.difference.cost
-    sure = between(more.low, more.high, money)
-    yield page.money(more.value), f"more than the log's rule spent; {sure}"
+    sign = -1 if more.value < 0 else 1
+    words = "less" if sign < 0 else "more"
+    low, high = sorted((sign * more.low, sign * more.high))
+    sure = between(low, high, money)
+    yield page.money(sign * more.value), f"{words} than the log's rule spent; {sure}"
 
 
 def _beside(page: LogPage) -> Iterable[str]:

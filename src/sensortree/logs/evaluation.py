@@ -537,7 +537,9 @@ def _band(odds: float, values: Array) -> Band:
         name: (mean_estimate(least[:, i]).low, mean_estimate(most[:, i]).high)
         for i, name in enumerate(MEASURES)
     }
-    return Band(odds, **ends)
+    low, high = ends["error"]
+    share = (min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0))
+    return Band(odds, **{**ends, "error": share})
 
 
 def _sensors(
