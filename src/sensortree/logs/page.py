@@ -6,7 +6,8 @@ from typing import Any
 
 from sensortree.display.log_page import LogPage
 from sensortree.display.tree import TreeDisplay
-from sensortree.logs.evaluation import LogEvaluation, policy_of
+from sensortree.logs.evaluation import policy_of
+from sensortree.logs.judgement import LogEvaluation
 from sensortree.policy.about import now
 
 
