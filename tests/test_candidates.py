@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from states import shop_of, where_to_look
 
-from sensortree import Sensor, SensorTreeClassifier, tradeoff_curve
+from sensortree import Sensor, SensorTreeClassifier, cascade_tree, tradeoff_curve
 from sensortree.learning import candidates
 from sensortree.learning.candidates import least_validated, standard_errors
 from sensortree.learning.prepare import Winners
@@ -209,3 +209,30 @@ def test_boosted_trees_of_many_rows_are_compared_by_their_own_classifiers(
     assert len(model.structure_report_.validated) > 1
     compared = model.fit_report_.n_judged - model.fit_report_.n_kept
     assert (compared > 1) == many
+
+
+class Told(candidates.Glance):
+    """Risks of 100 rows by the number of leaves, as a test says."""
+
+    def __init__(self, risks, rivals):
+        super().__init__(
+            None, None, None, tuple(cascade_tree("abcd"[:k]) for k in rivals)
+        )
+        self.told = risks
+
+    def risks(self, tree):
+        return self.told[tree.n_leaves]
+
+
+@pytest.mark.parametrize("lead", [0.0, 0.02, 0.2])
+def test_a_tree_far_behind_a_rival_of_no_more_leaves_is_not_grown_on(lead):
+    risk = np.random.default_rng(0).random(100)
+    other = risk + lead + 0.4 * np.random.default_rng(1).normal(size=100)
+    glance = Told({2: risk, 3: other}, rivals=[2])
+    is_behind = standard_errors(other - risk) > candidates.FAR_BEHIND
+    assert is_behind == (lead == 0.2)
+    assert glance.far_behind(cascade_tree("abc"), other) == is_behind
+    # A rival of more leaves may yet be reached.
+    assert not Told({2: other, 3: risk}, rivals=[3]).far_behind(
+        cascade_tree("ab"), other
+    )

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from bureau import Bureau, charges
-from postgres import LACKING, find_postgres, postgres
 
+from benchmarks.postgres import LACKING, find_postgres, postgres
 from sensortree import (
     DataError,
     OracleError,
@@ -634,7 +634,7 @@ def client():
     )
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as made,
     ):
@@ -670,7 +670,7 @@ def test_workers_that_are_killed_buy_nothing_twice(model, ledger, tmp_path):
     }
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -267,7 +267,7 @@ def _by_client(
                     if kills == KILLS:
                         raise
                     send(number, part, kills + 1)
-            watch.say()
+            watch.say("" if client.nthreads() else "; no worker is there")
     except BaseException:
         client.cancel(list(running))
         raise
@@ -307,7 +307,7 @@ class _Watch:
         self._progress = TextProgress(verbose)
         self._before, self._said = ledger.totals().rows, monotonic()
 
-    def say(self) -> None:
+    def say(self, more: str = "") -> None:
         """Say a line, unless one was said a moment ago."""
         now = monotonic()
         if now - self._said < SECONDS and not self._progress.verbose:
@@ -315,7 +315,8 @@ class _Watch:
         self._said = now
         sums = self._ledger.totals()
         self._progress.say(
-            f"{sums.rows:,} rows stopped{self._left(sums.rows)}, {sums.spent:,} spent",
+            f"{sums.rows:,} rows stopped{self._left(sums.rows)}, {sums.spent:,} spent"
+            f"{more}",
             logging.INFO,
         )
 

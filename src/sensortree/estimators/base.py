@@ -41,6 +41,7 @@ from sensortree.leaves.sklearn_private import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import About, now
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS
 from sensortree.progress import TextProgress
@@ -111,13 +112,18 @@ class BaseSensorTree(
         y: Any,
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
+        *,
+        acquired: Any = None,
+        order: Order | None = None,
+        label_influenced_buying: bool = False,
+        unbought: Unbought = "ignore",
     ) -> Any:
         """Learn the decision functions, and what leaves answer.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            All sensors of all examples.
+            All sensors of all examples, or what a log holds of them: see `acquired`.
         y : array-like of shape (n_samples,)
             Classes, or numbers if it is a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -130,6 +136,18 @@ class BaseSensorTree(
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each example, where they are not columns of X; NaN stands for the
             sensor's own price. Predictions then need `prices` too.
+        acquired : array-like of shape (n_samples, n_sensors), default=None
+            What a log says was bought: the position of each purchase, 0 for never, or
+            truth, with `order`; as in `evaluate_from_log`. Other cells of X are not read.
+            Leaves learn from every row that bought their sensors; where a decision wants
+            more, a similar row whose log went on stands in. None: everything was bought.
+        order : sequence of str, default=None
+            The order in which sensors were always bought, if `acquired` holds truth.
+        label_influenced_buying : bool, default=False
+            Whether those who bought knew the right answer, or a sign of it that is in no
+            column.
+        unbought : {"ignore", "refuse"}, default="ignore"
+            What a value does that X holds of a sensor which was not bought.
 
         Returns
         -------
@@ -139,8 +157,9 @@ class BaseSensorTree(
         with all_or_nothing(self):
             self._check_parameters()
             settings = self._settings()
+            log = log_of(acquired, order, label_influenced_buying, unbought)
             with progress.watch.stage("reading"):
-                rows = read_rows(self, settings, X, y, sample_weight, prices)
+                rows = read_rows(self, settings, X, y, sample_weight, prices, log)
             progress.step("reading")
             settings = settings.priced_for(rows.loss)
             prepared = prepare(rows, settings, progress)
@@ -171,6 +190,11 @@ class BaseSensorTree(
         cost_weights: Iterable[float],
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
+        *,
+        acquired: Any = None,
+        order: Order | None = None,
+        label_influenced_buying: bool = False,
+        unbought: Unbought = "ignore",
     ) -> list[Any]:
         """Fit one model per cost weight; leaf classifiers are fitted only once.
 
@@ -186,6 +210,8 @@ class BaseSensorTree(
             left are fitted to trees that take no search.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
+        acquired, order, label_influenced_buying, unbought
+            As in `fit`.
 
         Returns
         -------
@@ -209,8 +235,9 @@ class BaseSensorTree(
         reader = clone(self)
         settings = reader._settings()
         progress = TextProgress(settings.verbose, max_time=settings.max_time)
+        log = log_of(acquired, order, label_influenced_buying, unbought)
         with progress.watch.stage("reading"):
-            rows = read_rows(reader, settings, X, y, sample_weight, prices)
+            rows = read_rows(reader, settings, X, y, sample_weight, prices, log)
         prepared = prepare(rows, settings.priced_for(rows.loss), progress)
         for model in models:
             model._fit_prepared(prepared, reader)

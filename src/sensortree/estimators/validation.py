@@ -28,9 +28,17 @@ from sensortree.leaves.folds import (
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
+from sensortree.logs.continuing import Logged, continue_rows
+from sensortree.logs.purchases import (
+    Log,
+    check_labels_there,
+    check_nothing_unbought,
+    check_values,
+    read_purchases,
+)
 from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.market import Market
 from sensortree.sensors.reader import (
-    Kinds,
     check_price_array,
     column_kinds,
     fit_reader,
@@ -41,7 +49,7 @@ from sensortree.sensors.referral import resolve_referral
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
-from sensortree.types import Rows
+from sensortree.types import Mask, Rows
 
 
 def read_rows(
@@ -51,13 +59,19 @@ def read_rows(
     y: Any,
     sample_weight: ArrayLike | None,
     prices: ArrayLike | None,
+    log: Log | None = None,
 ) -> TrainingRows:
     """Validate the data once and for all, and read every sensor.
 
     The estimator is told how many columns X has, and their names, as scikit-learn asks.
+    Of a log, what was bought is read, and nothing else.
     """
-    table, sensors, transformers, kinds = _resolve(estimator, settings, X)
-    target = _check_target(estimator, settings, y, table)
+    table, sensors, transformers = _resolve(estimator, settings, X)
+    bought = None if log is None else _bought(log, table, sensors, prices)
+    kinds = column_kinds(table, sensors, transformers, bought)
+    if not transformers and not any("text" in held for held in kinds):
+        table = float_table(table, sensors, bought)
+    target = _check_target(estimator, settings, y, table, log)
     weight = check_sample_weight(
         sample_weight, table.data, dtype=np.float64, ensure_non_negative=True
     )
@@ -81,6 +95,7 @@ def read_rows(
         kinds,
         takes_nan
         and settings.classifier != "auto",  # which compares all kinds of leaves
+        None if bought is None else bought[rows],
     )
     plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
     reader = replace(reader, transformers=plain)
@@ -93,6 +108,8 @@ def read_rows(
     own = np.empty((len(rows), 0)) if paid is None else paid[:, varying]
     if person is not None:
         own = np.hstack([own, person[:, :1]])
+    if bought is not None:
+        own = np.hstack([own, bought[rows][:, in_X]])
     columns = (column for block in [*read, own] for column in block.T)
     order = order_of_rows(chain(columns, [codes, fold, weight]), len(rows))
     blocks = [block[order] for block in blocks]
@@ -101,9 +118,17 @@ def read_rows(
     n_folds = int(settings.cv) if isinstance(settings.cv, Integral) else FOLDS
     if isinstance(settings.cv, Integral):
         fold = settings.task.folds(readings, codes, n_folds, classes)
+    continued = None
+    if log is not None and bought is not None:
+        level = settings.task.levels(codes, weight[order])
+        held = bought[rows][order]
+        known = log.label_influenced_buying
+        logged = Logged(sensors, blocks, held, level, fold, known)
+        own_paid = None if paid is None else paid[order]
+        continued = continue_rows(logged, Market(sensors, own_paid).free())
     return TrainingRows(
         reader,
-        blocks,
+        blocks if continued is None else continued.blocks(),
         codes,
         classes,
         weight[order],
@@ -118,7 +143,31 @@ def read_rows(
         None if person is None else person[order],
         person is not None and referral_may_pay(person, loss, len(classes)),
         settings.task,
+        continued,
     )
+
+
+def _bought(
+    log: Log, table: Table, sensors: SensorSet, prices: ArrayLike | None
+) -> Mask | None:
+    """What is known of each row, (n_rows, n_sensors); None if that is everything."""
+    n_rows = table.shape[0]
+    if prices is not None:
+        given = check_price_array(prices, n_rows, sensors)
+        table = Table(table.data, given)
+        sensors = sensors.with_varying(np.logical_not(np.isnan(given).all(axis=0)))
+    own = read_prices(table, sensors)
+    purchases = read_purchases(log.acquired, log.order, sensors, n_rows, own)
+    if log.unbought == "refuse":
+        check_nothing_unbought(purchases, table)
+    check_values(purchases, table)
+    never = np.flatnonzero(~purchases.bought.any(axis=0))
+    if never.size:
+        raise DataError(
+            f"sensor {sensors.names[never[0]]!r} was bought for no row of the log, so that "
+            f"nothing can be learned of it; leave it out."
+        )
+    return None if purchases.bought.all() else purchases.bought
 
 
 def _name_of(y: Any) -> str:
@@ -144,7 +193,7 @@ def _split(settings: Settings, table: Table, y: NDArray[Any], rows: Rows) -> Row
 
 
 def _check_target(
-    estimator: Any, settings: Settings, y: Any, table: Table
+    estimator: Any, settings: Settings, y: Any, table: Table, log: Log | None
 ) -> NDArray[Any]:
     """Give y as one class, or number, per row."""
     if y is None:
@@ -153,6 +202,8 @@ def _check_target(
             f"{type(estimator).__name__} learns from labelled data."
         )
     y = column_or_1d(y, warn=True)
+    if log is not None:
+        check_labels_there(y)
     assert_all_finite(y, input_name="y")
     check_consistent_length(table.data, y)
     return settings.task.check(np.asarray(y))
@@ -160,7 +211,7 @@ def _check_target(
 
 def _resolve(
     estimator: Any, settings: Settings, X: Any
-) -> tuple[Table, SensorSet, dict[str, Any], Kinds]:
+) -> tuple[Table, SensorSet, dict[str, Any]]:
     """Check X and the declaration of sensors against each other."""
     table = typed_table(X)
     if table is None or not (table.is_frame or _holds_objects(table)):
@@ -172,11 +223,7 @@ def _resolve(
             f"X has {table.shape[0]} rows and {table.shape[1]} columns; give at least one "
             f"of each."
         )
-    sensors, transformers = resolve_sensors(settings.sensors, settings.costs, table)
-    kinds = column_kinds(table, sensors, transformers)
-    if not transformers and not any("text" in held for held in kinds):
-        table = float_table(table, sensors)
-    return table, sensors, transformers, kinds
+    return table, *resolve_sensors(settings.sensors, settings.costs, table)
 
 
 def _holds_objects(table: Table) -> bool:

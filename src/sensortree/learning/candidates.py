@@ -7,9 +7,9 @@ leaves of few rows the screen's word is final.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.learning.trimming import trim
-from sensortree.learning.validated import Rehearsed, per_observation, rehearse
+from sensortree.learning.validated import Rehearsed, rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.sensors.market import Market
@@ -48,14 +48,14 @@ FEW_ROWS = 2_000
 EXHAUSTIVE = 16
 # Trees that are larger than most data can pay for.
 TRIMMED = ("branched", "exhaustive")
-# Standard errors by which a tree must be better, and by which the screen's word is taken;
-# those up to which a chain may yet win if it is searched for with its own classifiers.
-CLEARLY, VERY_CLEARLY, CLOSE = 1.0, 5.0, 2.0
+# Standard errors by which a tree must be better, and by which the screen's word is taken.
+CLEARLY, VERY_CLEARLY = 1.0, 5.0
 # Standard errors by which the screen must find a decision to lower the risk: what it finds
 # to do little harm is for the classifiers to judge.
 HARMFUL = -0.5
-# Folds that are held out to see whether a tree is worth growing.
-GLANCES = 2
+# Folds that are held out to see whether a tree is worth growing; standard errors by which
+# one that is behind a rival of no more leaves is not.
+GLANCES, FAR_BEHIND = 2, 3.0
 # What each branch must add in a narrow tree, and its leaves at most, where it is compared
 # with a wide one; the same in wider trees than that, each compared if the last was better.
 NARROW, SMALL = Breadth(4.0, share=0.05), 16
@@ -98,15 +98,15 @@ def best_of_searches(
         expected = frozenset()
         found = searched(first, prepared, settings, learn, root, expected)
     if glances and quick is not None and not prepared.progress.stopped:
-        found, behind = promising(found, quick, prepared, settings, learn)
-        if behind.get("chain", np.inf) <= CLOSE:
+        found = promising(found, quick, prepared, settings, learn)
+        if "chain" in found:  # with its own classifiers its order may be much better
             found["chain"] = run_search(search, "chain", settings.cost_weight, root)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
     if not subsets.screens and quick is not None and not prepared.progress.stopped:
         screened = {name: pair for name, pair in found.items() if name != "backward"}
         unscreened = {name: pair for name, pair in found.items() if name == "backward"}
-        left, _ = promising(screened, quick, prepared, settings, learn)
+        left = promising(screened, quick, prepared, settings, learn)
         found = unscreened | {
             name: (without_unreached(tree, quick, settings, learn), report)
             for name, (tree, report) in left.items()
@@ -182,7 +182,8 @@ def searched(
             continue
         if found and prepared.progress.stopped:
             return found
-        found[name] = grow(name, search, prepared, settings, learn, root)
+        rivals = [tree for tree, _ in found.values()]
+        found[name] = grow(name, search, prepared, settings, learn, root, rivals)
     if every is not None and wanted("exhaustive"):
         found["exhaustive"] = every, report_of_built("exhaustive", every, sensors)
     if wanted("cascade") and not many:
@@ -214,18 +215,21 @@ def grow(
     settings: Settings,
     learn: Learner,
     root: Subset | None,
+    rivals: Sequence[SensorTree] = (),
 ) -> tuple[SensorTree, StructureReport]:
     """Run a search; one that branches at a price that shows what pays in the end.
 
     If hardly anything is bought, trees are grown as if prices were lower: they are judged
-    at the prices there are.
+    at the prices there are. None is grown on that is far behind a smaller rival.
     """
     weight = settings.cost_weight
     if name != "branched":
         return run_search(search, name, weight, root)
 
+    glance = Glance(prepared, settings, learn, tuple(rivals))
+
     def at_price(part: float) -> tuple[float, tuple[SensorTree, StructureReport]]:
-        return as_wide_as_pays(search, part * weight, prepared, settings, learn, root)
+        return as_wide_as_pays(search, part * weight, glance, root)
 
     least, grown = at_price(1.0)
     # What pays only after many purchases is not seen two purchases ahead.
@@ -239,12 +243,7 @@ def grow(
 
 
 def as_wide_as_pays(
-    search: StructureSearch,
-    price: float,
-    prepared: Prepared,
-    settings: Settings,
-    learn: Learner,
-    root: Subset | None,
+    search: StructureSearch, price: float, glance: Glance, root: Subset | None
 ) -> tuple[float, tuple[SensorTree, StructureReport]]:
     """Grow a tree that branches while its risk on held-out rows falls; and that risk.
 
@@ -257,64 +256,100 @@ def as_wide_as_pays(
     def to_beat() -> float:
         small = replace(search, breadth=NARROW, n_leaves=few)
         tree, _ = run_search(small, "branched", price, root)
-        return Sized(prepared, settings, learn).risk(tree)
+        return float(glance.risks(tree).mean())
 
     def grown_by(
         breadth: Breadth, goes_on: Callable[[Sized, SensorTree], bool]
-    ) -> tuple[float, tuple[SensorTree, StructureReport]]:
-        sized = Sized(prepared, settings, learn)
-        asked = replace(search, breadth=breadth, goes_on=partial(goes_on, sized))
+    ) -> tuple[Array, tuple[SensorTree, StructureReport]]:
+        asked = replace(
+            search, breadth=breadth, goes_on=partial(goes_on, Sized(glance))
+        )
         found = run_search(asked, "branched", price, root)
-        return sized.risk(found[0]), found
+        return glance.risks(found[0]), found
 
     def beats_narrow(sized: Sized, tree: SensorTree) -> bool:
         too_wide = tree.n_leaves >= few and branches(tree)
         return sized.falls(tree) and not (too_wide and sized.last > to_beat())
 
-    least, grown = grown_by(search.breadth, beats_narrow)
-    if not branches(grown[0]) or prepared.progress.stopped:
+    risks, grown = grown_by(search.breadth, beats_narrow)
+    least = float(risks.mean())
+    if not branches(grown[0]) or glance.far_behind(grown[0], risks) or glance.stopped:
         return least, grown
     if least > to_beat():
-        return grown_by(NARROW, Sized.falls)
+        risks, grown = grown_by(NARROW, Sized.falls)
+        return float(risks.mean()), grown
     for breadth in WIDER:
-        risk, found = grown_by(breadth, Sized.falls)
-        if risk >= least or prepared.progress.stopped:
+        risks, found = grown_by(breadth, Sized.falls)
+        if risks.mean() >= least or glance.stopped:
             break
-        least, grown = risk, found
+        least, grown = float(risks.mean()), found
     return least, grown
 
 
 @dataclass(eq=False)
-class Sized:
-    """Risks on held-out rows of a tree that grows.
+class Glance:
+    """Trees judged on some held-out rows, by what stands in for their classifiers.
 
     Attributes
     ----------
     prepared : Prepared
     settings : Settings
     learn : Learner
-    last : float
-        That of the tree that was shown last.
+    rivals : tuple of SensorTree
+        Trees that were found otherwise.
     """
 
     prepared: Prepared
     settings: Settings
     learn: Learner
-    last: float = np.inf
+    rivals: tuple[SensorTree, ...] = ()
 
-    def risk(self, tree: SensorTree) -> float:
-        """Risk of a tree by what stands in for its classifiers, trimmed."""
+    @property
+    def stopped(self) -> bool:
+        """Whether time has run out."""
+        return bool(self.prepared.progress.stopped)
+
+    @cached_property
+    def of_rivals(self) -> list[tuple[int, Array]]:
+        """Leaves and risks of the rivals."""
+        return [(tree.n_leaves, self.risks(tree)) for tree in self.rivals]
+
+    def risks(self, tree: SensorTree) -> Array:
+        """Risks of a tree, trimmed."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
         with self.prepared.progress.watch.stage("comparing candidates"):
             rehearsed = rehearse(tree, leaves, self.settings, self.learn, GLANCES)
-            return float(judged_risks(trim(rehearsed), self.learn).mean())
+            return judged_risks(trim(rehearsed), self.learn)
+
+    def far_behind(self, tree: SensorTree, risks: Array) -> bool:
+        """Whether a rival of no more leaves is clearly better than a tree of such risks."""
+        return any(
+            leaves <= tree.n_leaves and standard_errors(risks - rival) > FAR_BEHIND
+            for leaves, rival in self.of_rivals
+        )
+
+
+@dataclass(eq=False)
+class Sized:
+    """Whether a tree that grows is worth growing.
+
+    Attributes
+    ----------
+    glance : Glance
+    last : float
+        Risk of the tree that was shown last.
+    """
+
+    glance: Glance
+    last: float = np.inf
 
     def falls(self, tree: SensorTree) -> bool:
         """Whether the risk is below that of the tree that was shown before."""
-        if self.prepared.progress.stopped:
+        if self.glance.stopped:
             return False
-        before, self.last = self.last, self.risk(tree)
-        return self.last < before
+        risks = self.glance.risks(tree)
+        before, self.last = self.last, float(risks.mean())
+        return self.last < before and not self.glance.far_behind(tree, risks)
 
 
 def branches(tree: SensorTree) -> bool:
@@ -331,11 +366,8 @@ def promising(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
-) -> tuple[Found, dict[str, float]]:
-    """Candidates that the screen does not find very clearly worse than the best.
-
-    Also by how many standard errors they are.
-    """
+) -> Found:
+    """Candidates that the screen does not find very clearly worse than the best."""
     rehearsed: dict[str, Rehearsed] = {}
     with prepared.progress.watch.stage("comparing candidates"):
         for name, (tree, _) in found.items():
@@ -344,12 +376,11 @@ def promising(
     risks = {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     best = min(risks, key=lambda name: float(risks[name].mean()))
     behind = {name: standard_errors(risks[name] - risks[best]) for name in found}
-    left = {
+    return {
         name: (rehearsed[name].posed.problem.tree, found[name][1])
         for name in found
         if behind[name] <= VERY_CLEARLY
     }
-    return left, behind
 
 
 def standard_errors(lead: Array) -> float:
@@ -408,7 +439,7 @@ def judged_risks(rehearsed: Rehearsed, learn: Learner) -> Array:
         return rehearsed.risks()
     posed = rehearsed.posed
     risks = posed.observed.risks(learn(posed.problem, posed.observed).coef)
-    return per_observation(risks, rehearsed.observations)
+    return rehearsed.observations.each(risks)
 
 
 def without_unreached(

@@ -237,7 +237,7 @@ def learn_detours(
             continue
         tree = tree_without(held[sensor], glanced, prepared, settings, learn)
         tree = within_work(tree, left, known, leaves, settings)
-        more = judged_for(tree, settings) - known
+        more = judged_for(tree, leaves, settings) - known
         left, known = left - work_on(more, leaves), known | more
         tried = try_tree(tree, held[sensor], settings, learn)
         if tried is not None:
@@ -307,9 +307,11 @@ def work_on(subsets: Iterable[frozenset[str]], leaves: LeafClassifiers) -> float
     return float(total * n_outputs * len(data.y))
 
 
-def judged_for(tree: SensorTree, settings: Settings) -> frozenset[frozenset[str]]:
+def judged_for(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
+) -> frozenset[frozenset[str]]:
     """Subsets that a tree needs a classifier of."""
-    needed = believed_subsets(tree, settings)
+    needed = believed_subsets(tree, settings, leaves.data.continued)
     return frozenset(needed) | {vertex.sensors for vertex in vertices(tree)}
 
 
@@ -322,7 +324,7 @@ def within_work(
 ) -> SensorTree:
     """What is left of a tree if leaves that take most work are cut until it is little."""
     while tree.n_leaves > 1:
-        new = judged_for(tree, settings) - known
+        new = judged_for(tree, leaves, settings) - known
         if work_on(new, leaves) <= most:
             break
         own = [work_on({leaf.sensors} - known, leaves) for leaf in tree.leaves]

@@ -122,7 +122,8 @@ def fit_policy(
             calibrated = calibrate_leaves(leaves, posed, learned)
         policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
-        report = replace(report, never_pay=list(too_dear))
+        beyond = [] if leaves.data.continued is None else leaves.data.continued.beyond()
+        report = replace(report, never_pay=list(too_dear), out_of_reach=beyond)
     outages = None
     if settings.outages and prepared.neighbours is None:
         with watch.stage("detours"):

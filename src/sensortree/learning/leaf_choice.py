@@ -37,13 +37,16 @@ WIDE = 32
 ENOUGH_TO_BOOST = 500
 # Weight of rows to judge boosted leaves on: whole folds, as many as that takes.
 JUDGED = 1_200
-# Standard errors by which what is left unexplained must be seen, for them to be compared.
-SEEN = 1.0
+# Standard errors by which what is left unexplained must be seen, for them to be compared;
+# levels of a category from which they are compared in any case.
+SEEN, MANY_LEVELS = 1.0, 10
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
 # Terms of all rows and classes that one quadratic leaf may take.
 QUADRATIC_WORK = 5e8
+# Rows of each class from which huge trees are tried.
+HUGE_ROWS = 5_000
 # Bins of a column where the information in it is measured.
 BINS = 16
 # Standard errors by which the more complex must be better.
@@ -120,16 +123,27 @@ def leaves_of(
                 settings = replace(settings, classifier=sized)
         return _leaves(rows, settings, watch), None
     with watch.stage("leaf choice"):
-        judged, report = choose_leaf(rows, settings)
+        judged, report = choose_leaf(complete_rows(rows), settings)
     # What the leaf does not take, the policy refuses.
     takes_nan = accepts_nan(settings.leaf(report.choice))
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
     taken = judged.classifier or report.choice
     leaves = _leaves(rows, replace(settings, classifier=taken), watch)
-    if settings.calibration is None:
+    if settings.calibration is None and rows.continued is None:
         leaves.posteriors.update(judged.posteriors)
         leaves.starts.update(judged.starts)
     return leaves, report
+
+
+def complete_rows(rows: TrainingRows) -> TrainingRows:
+    """Rows that nobody stands in for; of a log, those for which most was bought."""
+    log = rows.continued
+    if log is None:
+        return rows
+    part = rows.take(np.flatnonzero(log.has(log.reach[0])))
+    assert part.continued is not None
+    most = replace(part.continued, reach=log.reach[:1], other=part.continued.other[:1])
+    return replace(part, continued=most)
 
 
 def _leaves(
@@ -187,7 +201,7 @@ def choose_leaf(rows: TrainingRows, settings: Settings) -> tuple[Judged, LeafRep
     if "boosted" in kinds:
         # Of many levels others learn noise. Who then looks at what they leave unexplained
         # of a level sees the opposite of what its other rows say.
-        sure = has_categories(rows, subsets)
+        sure = has_many_levels(rows, subsets)
         seen = np.inf if sure else unexplained(judged, rows, fold, folds[0], subsets)
         if seen > SEEN:
             folds = boosted_folds(rows, fold, folds)
@@ -220,19 +234,25 @@ def sized_trees(trees: Any, rows: TrainingRows, subsets: Sequence[Subset]) -> An
     """Boosted trees of the size that suits the rows: of few, the usual; of many, by loss.
 
     Large trees are right where much can be told; where little can, they learn noise. A
-    part of the rows is held out to see.
+    part of the rows is held out to see. Huge ones are for many rows of each class, where
+    large ones are better than small.
     """
     usual = usual_size(len(rows.y))
     held_out = bool(subsets) and bool((rows.fold >= 0).any())
     if usual != "large" or not held_out or not isinstance(trees, BoostedTrees):
         return trees
     weight = rows.weight if rows.weighted else None
-    lost = {}
-    for size in (usual, "small"):
+
+    def lost(size: str) -> float:
         engine = BoostedEngine(rows.y, len(rows.classes), weight, rows.fold, size)
         each = [engine.loss_of_some(rows.coded(subset)).mean() for subset in subsets]
-        lost[size] = float(np.mean(each))
-    return BoostedTrees(min(lost, key=lost.__getitem__))
+        return float(np.mean(each))
+
+    large, small = lost("large"), lost("small")
+    if small < large:
+        return BoostedTrees("small")
+    enough = len(rows.y) >= HUGE_ROWS * len(rows.classes)
+    return BoostedTrees("huge" if enough and lost("huge") < large else "large")
 
 
 def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
@@ -253,9 +273,9 @@ def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:
     }
 
 
-def has_categories(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
-    """Whether trees would split by sets of levels somewhere."""
-    return any(rows.coded(subset).coding.levels for subset in subsets)
+def has_many_levels(rows: TrainingRows, subsets: Iterable[Subset]) -> bool:
+    """Whether trees would split a category of many levels somewhere."""
+    return any(rows.coded(each).coding.most_levels >= MANY_LEVELS for each in subsets)
 
 
 def unexplained(

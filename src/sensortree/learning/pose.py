@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
+from sensortree.leaves.continued import Continued
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import (
@@ -57,7 +58,7 @@ class Posed:
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
     """Say what each node sees, on distinct rows, and what each leaf would cost."""
-    leaves.judge(believed_subsets(tree, settings))
+    leaves.judge(believed_subsets(tree, settings, leaves.data.continued))
     data = leaves.data
     rows, weight = data.distinct()
     features = {}
@@ -106,16 +107,18 @@ def pose_with(
     return Posed(bases, problem, problem.with_risk(observed[rows]))
 
 
-def believed_subsets(tree: SensorTree, settings: Settings) -> list[frozenset[str]]:
+def believed_subsets(
+    tree: SensorTree, settings: Settings, log: Continued | None = None
+) -> list[frozenset[str]]:
     """Subsets whose classifiers say how likely an error is: of this tree only.
 
-    Of all that the tree may buy too, which knows most; what else was judged on the way
-    must not matter.
+    Of all that the tree may buy too, which knows most, if a log reaches as far; what else
+    was judged on the way must not matter.
     """
     vertices: list[Leaf | Node] = [*tree.leaves]
     vertices += tree.nodes if settings.decides_by_posterior else ()
     subsets = [vertex.sensors for vertex in vertices]
-    if settings.errors == "smoothed":
+    if settings.errors == "smoothed" and (log is None or log.reaches(tree.sensors)):
         subsets.append(tree.sensors)
     return list(dict.fromkeys(subsets))
 
@@ -127,7 +130,8 @@ def believed(
     data = leaves.data
     if settings.errors != "smoothed" or not (data.fold >= 0).any():
         return None
-    said = {s: leaves.posteriors[s] for s in believed_subsets(tree, settings)}
+    subsets = believed_subsets(tree, settings, data.continued)
+    said = {s: leaves.posteriors[s] for s in subsets}
     return data.task.trusted(said, data)
 
 

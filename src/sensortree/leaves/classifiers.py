@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import Coded
 from sensortree.leaves.fitting import (
@@ -18,6 +20,7 @@ from sensortree.leaves.fitting import (
     screen_leaf_classifiers,
 )
 from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.classifiers import posterior
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
 
@@ -76,55 +79,93 @@ class LeafClassifiers:
     @timed
     def judge(self, subsets: Iterable[frozenset[str]]) -> None:
         """Find the posteriors of those subsets that have none yet."""
-        data = self.data
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
-        engine = self._engine(data.fold)
-        if engine is not None:
-            read = self._read(engine, new)
-            for subset, judged in judge_by_engine(engine, read, self.n_jobs).items():
-                self.posteriors[subset], self.starts[subset] = judged
+        if self.data.continued is None:
+            self.posteriors.update(self._judge(new, self.data))
             return
-        features = {subset: data.features(subset) for subset in new}
-        self.posteriors.update(
-            judge_leaf_classifiers(
-                self.classifier,
-                features,
-                data.y,
-                data.n_outputs,
-                data.weight if data.weighted else None,
-                data.fold,
-                self.n_jobs,
-            )
+        for subset in new:
+            rows = self.data.learned_from(subset)
+            said = self._judge([subset], rows)[subset]
+            self.posteriors[subset] = self._of_all_rows(subset, rows, said)
+
+    def _judge(
+        self, subsets: Subsets, rows: TrainingRows
+    ) -> dict[frozenset[str], Array]:
+        """Posteriors of subsets on the rows that their leaves learn from, out of fold."""
+        engine = self._engine(rows, rows.fold)
+        if engine is not None:
+            read = self._read(engine, rows, subsets)
+            judged = judge_by_engine(engine, read, self.n_jobs)
+            self.starts.update({subset: start for subset, (_, start) in judged.items()})
+            return {subset: said for subset, (said, _) in judged.items()}
+        return judge_leaf_classifiers(
+            self.classifier,
+            {subset: rows.features(subset) for subset in subsets},
+            rows.y,
+            rows.n_outputs,
+            rows.weight if rows.weighted else None,
+            rows.fold,
+            self.n_jobs,
         )
+
+    def _of_all_rows(
+        self, subset: frozenset[str], learned: TrainingRows, said: Array
+    ) -> Array:
+        """Posteriors of all rows, each as of the row that it is looked at through.
+
+        Where that is not among the rows, nothing was learned from it: the classifier of
+        all that bought the subset speaks.
+        """
+        log = self.data.continued
+        assert log is not None
+        assert learned.continued is not None
+        place = np.full(len(log.log[0]), -1)
+        place[learned.continued.own] = np.arange(len(said))
+        at = place[log.source(subset)]
+        whole = np.asarray(said[at])
+        away = np.flatnonzero(at < 0)
+        if away.size:
+            fitted = self.fit([subset])[subset]
+            X = self.data.features(subset)[away]
+            whole[away] = posterior(fitted, X, self.data.n_outputs)
+        return whole
 
     @timed
     def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
-        data, wanted = self.data, list(subsets)
+        wanted = list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
-        engine = self._engine(None)
-        if engine is not None:
-            read = self._read(engine, new)
-            made = fit_by_engine(engine, read, self.starts, self.n_jobs)
+        if self.data.continued is None:
+            self.classifiers.update(self._fit(new, self.data))
         else:
-            features = {subset: data.features(subset) for subset in new}
-            weight = data.weight if data.weighted else None
-            made = fit_leaf_classifiers(
-                self.classifier, features, data.y, weight, self.n_jobs
-            )
-        self.classifiers.update(made)
+            for subset in new:
+                rows = self.data.learned_from(subset)
+                self.classifiers.update(self._fit([subset], rows))
         return {subset: self.classifiers[subset] for subset in wanted}
 
-    def _engine(self, fold: Rows | None) -> Any:
-        data = self.data
-        weight = data.weight if data.weighted else None
-        return engine_of(self.classifier, data.y, data.n_outputs, weight, fold)
+    def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[frozenset[str], Any]:
+        """Fit the classifiers of some subsets to rows."""
+        engine = self._engine(rows, None)
+        if engine is not None:
+            read = self._read(engine, rows, subsets)
+            return fit_by_engine(engine, read, self.starts, self.n_jobs)
+        features = {subset: rows.features(subset) for subset in subsets}
+        weight = rows.weight if rows.weighted else None
+        return fit_leaf_classifiers(
+            self.classifier, features, rows.y, weight, self.n_jobs
+        )
 
-    def _read(self, engine: Any, subsets: Subsets) -> dict[frozenset[str], Any]:
+    def _engine(self, rows: TrainingRows, fold: Rows | None) -> Any:
+        weight = rows.weight if rows.weighted else None
+        return engine_of(self.classifier, rows.y, rows.n_outputs, weight, fold)
+
+    def _read(
+        self, engine: Any, rows: TrainingRows, subsets: Subsets
+    ) -> dict[frozenset[str], Any]:
         """What an engine is given of each subset: trees get categories as codes."""
-        read: Callable[[frozenset[str]], Array | Coded] = self.data.features
+        read: Callable[[frozenset[str]], Array | Coded] = rows.features
         if isinstance(engine, BoostedEngine):
-            read = self.data.coded
+            read = rows.coded
         return {subset: read(subset) for subset in subsets}
 
     @timed

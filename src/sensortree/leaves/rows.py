@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.leaves.coding import Coded, coded, side_by_side
+from sensortree.leaves.continued import Continued
 from sensortree.leaves.folds import first_of_runs
+from sensortree.leaves.observations import Observations
 from sensortree.leaves.task import CLASSES, Task
 from sensortree.sensors.levels import levels_of
 from sensortree.sensors.loss import Loss
@@ -62,6 +64,9 @@ class TrainingRows:
         Whether handing over may ever cost less than an answer.
     task : Task
         What else there is to know of classes, or of numbers.
+    continued : Continued or None
+        Who stands in where a log holds nothing of a row; None where everything was bought.
+        `blocks` are then as searches look at them.
     """
 
     reader: SensorReader
@@ -80,6 +85,7 @@ class TrainingRows:
     refer_costs: Array | None = None
     may_refer: bool = False
     task: Task = CLASSES
+    continued: Continued | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -103,6 +109,7 @@ class TrainingRows:
             rows=self.rows[rows],
             frequent=self.frequent[rows],
             refer_costs=None if self.refer_costs is None else self.refer_costs[rows],
+            continued=None if self.continued is None else self.continued.take(rows),
         )
 
     def judge(self, posterior: Array) -> Array:
@@ -137,7 +144,8 @@ class TrainingRows:
 
     def market(self, max_cost: float | None) -> Market:
         """What may be bought at what price."""
-        return Market(self.sensors, self.prices, max_cost, self.weight)
+        reach = None if self.continued is None else self.continued.reach
+        return Market(self.sensors, self.prices, max_cost, self.weight, reach)
 
     def varying_prices(self) -> Array:
         """Prices that differ between examples, (n_samples, n_varying)."""
@@ -147,22 +155,42 @@ class TrainingRows:
 
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_samples, width)."""
+        if self.continued is not None:
+            return self.continued.features(subset)
         return together(self.blocks, self.sensors, subset, np.arange(len(self.y)))
 
     @cached_property
     def coded_blocks(self) -> list[Coded]:
         """Readings of each sensor, a category as one column."""
-        transforms = map(self.reader.transformers.get, self.sensors.names)
-        return [
-            coded(block, levels_of(transform))
-            for block, transform in zip(self.blocks, transforms, strict=True)
-        ]
+        return [self._coded(j, block) for j, block in enumerate(self.blocks)]
+
+    def _coded(self, sensor: int, block: Array) -> Coded:
+        transform = self.reader.transformers.get(self.sensors.names[sensor])
+        return coded(block, levels_of(transform))
 
     def coded(self, subset: frozenset[str]) -> Coded:
         """Readings of a subset side by side, a category as one column."""
-        chosen = map(self.sensors.index, self.sensors.in_order(subset))
+        chosen = list(map(self.sensors.index, self.sensors.in_order(subset)))
         nothing = np.empty((len(self.y), 0))
-        return side_by_side([nothing, *(self.coded_blocks[j] for j in chosen)])[0]
+        if self.continued is None:
+            read = [self.coded_blocks[j] for j in chosen]
+        else:
+            rows = self.continued.source(subset)
+            read = [self._coded(j, self.continued.log[j][rows]) for j in chosen]
+        return side_by_side([nothing, *read])[0]
+
+    def learned_from(self, subset: frozenset[str]) -> TrainingRows:
+        """The rows that the leaf of a subset learns from: of a log, all that bought it."""
+        if self.continued is None:
+            return self
+        log = self.continued
+        part = self.take(np.flatnonzero(log.has(subset)))
+        if not log.counts_others:
+            return part
+        assert part.continued is not None
+        total = np.bincount(log.source(subset), self.weight, len(log.log[0]))
+        weight = np.asarray(total[part.continued.own], dtype=np.float64)
+        return replace(part, weight=weight, weighted=True)
 
     def distinct(self) -> tuple[Rows, Array]:
         """First row of each run of equal rows (class and fold too), and its weight."""
@@ -171,16 +199,21 @@ class TrainingRows:
     @cached_property
     def _distinct(self) -> tuple[Rows, Array]:
         own = [self.varying_prices(), self.own_refer_costs()]
+        if self.continued is not None:  # rows with the same stand-in are not equal
+            own.append(self.continued.own[:, None].astype(np.float64))
         ends = [*own, self.y[:, None], self.fold[:, None]]
         columns = (column for block in [*self.blocks, *ends] for column in block.T)
         first = first_of_runs(columns, len(self.y))
         return first, np.add.reduceat(self.weight, first)
 
-    def observations(self) -> Rows:
+    def observations(self) -> Observations:
         """How many observations each distinct row stands for.
 
-        Rows of frequent readings are one each; others only repeat each other.
+        Rows of frequent readings are one each; others only repeat each other. So do rows
+        of a log for which the same row stands in.
         """
         first, _ = self.distinct()
         lengths = np.diff(np.r_[first, len(self.y)])
-        return np.where(self.frequent[first], lengths, 1)
+        counts = np.where(self.frequent[first], lengths, 1)
+        log = self.continued
+        return Observations(counts, None if log is None else log.other[0][first])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.sensors.columns import columns_of, is_missing
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader
@@ -25,6 +25,56 @@ NEVER = np.iinfo(np.int32).max  # round of a sensor that was not bought
 
 # Sensors one after another; those in brackets are bought together.
 Order: TypeAlias = Sequence[str | Sequence[str]]
+# What a value does that X holds of a sensor which was not bought.
+Unbought: TypeAlias = Literal["ignore", "refuse"]
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """What a user says of a log, not looked at yet; see `SensorTreeClassifier.fit`."""
+
+    acquired: Any
+    order: Order | None = None
+    label_influenced_buying: bool = False
+    unbought: Unbought = "ignore"
+
+    def __post_init__(self) -> None:
+        check_unbought(self.unbought)
+
+    def take(self, rows: Rows) -> Log:
+        """The same of some of the rows."""
+        return replace(self, acquired=taken(self.acquired, rows))
+
+
+def log_of(
+    acquired: Any,
+    order: Order | None,
+    label_influenced_buying: bool,
+    unbought: Unbought,
+) -> Log | None:
+    """What a user says of a log; None if there is none, and everything was bought."""
+    if acquired is not None:
+        return Log(acquired, order, label_influenced_buying, unbought)
+    if order is not None or label_influenced_buying:
+        raise ParameterError(
+            "order and label_influenced_buying say how a log came about, but there is "
+            "none; give acquired, or leave them out."
+        )
+    return None
+
+
+def check_unbought(given: Any) -> None:
+    """Refuse what does not say what to do with values that were not bought."""
+    if given not in ("ignore", "refuse"):
+        raise ParameterError(f"unbought must be 'ignore' or 'refuse', got {given!r}.")
+
+
+def taken(acquired: Any, rows: Rows) -> Any:
+    """Some rows of an array or a frame."""
+    if nw.dependencies.is_into_dataframe(acquired):
+        table = Table(acquired)
+        return table.take(rows, range(table.shape[1]))
+    return np.asarray(acquired)[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +234,16 @@ def _positions(given: NDArray[Any], sensors: SensorSet) -> NDArray[np.int64]:
 
 
 def _no_position(value: Any, row: int, sensor: int, sensors: SensorSet) -> DataError:
-    shown = value.item() if isinstance(value, np.generic) else value
     return DataError(
-        f"acquired is {shown!r} in row {row} for sensor {sensors.names[sensor]!r}; it must "
-        f"be the position of the purchase, 1 for the first, or 0 for never."
+        f"acquired is {_shown(value)} in row {row} for sensor "
+        f"{sensors.names[sensor]!r}; it must be the position of the purchase, 1 for the "
+        f"first, or 0 for never."
     )
+
+
+def _shown(value: Any) -> str:
+    """A value as a user would write it."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _check_not_a_mask(position: NDArray[np.int64], sensors: SensorSet) -> None:
@@ -248,14 +303,16 @@ def _check_terms(purchases: Purchases) -> None:
 # what X holds of it -----------------------------------------------------------------------
 
 
-def check_values(purchases: Purchases, table: Table, reader: SensorReader) -> None:
+def check_values(
+    purchases: Purchases, table: Table, reader: SensorReader | None = None
+) -> None:
     """Refuse a sensor that was bought, of which X holds nothing.
 
-    Where training met such gaps, they are readings as any other.
+    Where training met such gaps, as a reader knows, they are readings as any other.
     """
     paid = (purchases.round != NEVER) & (purchases.round > 0)
     for sensor, name in enumerate(purchases.sensors.names):
-        seen = () if reader.seen is None else reader.seen[sensor]
+        seen = () if reader is None or reader.seen is None else reader.seen[sensor]
         if seen and all(column.missing > 0 for column in seen):
             continue
         rows = np.flatnonzero(paid[:, sensor])
@@ -279,7 +336,7 @@ def check_nothing_unbought(purchases: Purchases, table: Table) -> None:
             if there.any():
                 row = rows[np.flatnonzero(there)[0]]
                 raise DataError(
-                    f"row {row} holds {table.value(int(row), column)!r} of sensor "
+                    f"row {row} holds {_shown(table.value(int(row), column))} of sensor "
                     f"{name!r}, column {purchases.sensors.column_names[column]!r}, which "
                     f"was not bought ({there.sum():,} such rows); correct acquired, or "
                     f"have such values passed over: unbought='ignore'."
@@ -301,6 +358,16 @@ def _empty(table: Table, columns: Sequence[int], rows: Rows) -> Mask:
     return empty
 
 
+def check_labels_there(y: NDArray[Any], name: str = "y") -> None:
+    """Refuse a label that is missing; an error names the row."""
+    for row, label in enumerate(y.tolist()):
+        if is_missing(label):
+            raise DataError(
+                f"{name} has no label in row {row}, and nothing can be judged by it; leave "
+                f"such rows out, if nothing but chance decided who has a label."
+            )
+
+
 def labels_of(
     y: ArrayLike, classes: Sequence[Any], n_rows: int, name: str = "y"
 ) -> Rows:
@@ -310,14 +377,10 @@ def labels_of(
         raise DataError(
             f"{name} has shape {labels.shape}, but X has {n_rows} rows; give one for each."
         )
+    check_labels_there(labels, name)
     position = {label: i for i, label in enumerate(classes)}
     found = np.empty(n_rows, dtype=np.intp)
     for row, label in enumerate(labels.tolist()):
-        if is_missing(label):
-            raise DataError(
-                f"{name} has no label in row {row}, and nothing can be judged by it; leave "
-                f"such rows out, if nothing but chance decided who has a label."
-            )
         if label not in position:
             raise DataError(
                 f"{name} holds class {label!r} in row {row}, which the policy does not "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,19 +213,10 @@ def _answers(
     right = np.zeros(tree.n_leaves)
     np.add.at(right, leaf, weight * (answer == y))
     changed, would_change = np.zeros((2, tree.n_nodes, 2))
-    stops = stop_leaves(tree)
-    # Answers in the end, of all examples, from each vertex on; children come after parents.
-    onward = {~k: leaf_answers[:, k] for k in range(tree.n_leaves)}
-    for node in reversed(range(tree.n_nodes)):
-        ends = [onward.pop(int(side[node])) for side in tree.children]
-        upward = decisions[:, node] > 0
-        onward[node] = np.where(upward, ends[1], ends[0])
-        came = weight * (tree.path_signs[leaf, node] != 0)
-        stopped = weight * np.isin(leaf, stops[node])
-        for side, end in enumerate(ends):
-            differs = end != node_answers[:, node]
-            changed[node, side] = (came * (upward == bool(side)))[differs].sum()
-            would_change[node, side] = stopped[differs].sum()
+    for way in _ways(tree, decisions, leaf_answers, weight):
+        differs = way.answers != node_answers[:, way.node]
+        changed[way.node, way.side] = way.took[differs].sum()
+        would_change[way.node, way.side] = way.stopped[differs].sum()
     return Answers(given, right, changed, would_change)
 
 
@@ -244,7 +237,38 @@ def _number_answers(
     off = np.bincount(leaf, weight * (y - mean[leaf]) ** 2, tree.n_leaves) / total
     error = np.bincount(leaf, weight * np.abs(y - answer), tree.n_leaves) / total
     moved, would_move = np.zeros((2, tree.n_nodes, 2))
-    stops = stop_leaves(tree)
+    for way in _ways(tree, decisions, leaf_answers, weight):
+        distance = np.abs(way.answers - node_answers[:, way.node])
+        moved[way.node, way.side] = _mean(distance, way.took)
+        would_move[way.node, way.side] = _mean(distance, way.stopped)
+    return NumberAnswers(mean, np.sqrt(off), error, moved, would_move)
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A side of a node.
+
+    Attributes
+    ----------
+    node, side : int
+    answers : ndarray of shape (n_samples,)
+        What each example would be answered in the end if it went there.
+    took, stopped : ndarray of shape (n_samples,)
+        Weights of those who came to the node and went there; who stopped at its fork.
+    """
+
+    node: int
+    side: int
+    answers: NDArray[Any]
+    took: Array
+    stopped: Array
+
+
+def _ways(
+    tree: SensorTree, decisions: Array, leaf_answers: NDArray[Any], weight: Array
+) -> Iterator[_Way]:
+    """Both sides of every node."""
+    leaf, stops = tree.route(decisions), stop_leaves(tree)
     # Answers in the end, of all examples, from each vertex on; children come after parents.
     onward = {~k: leaf_answers[:, k] for k in range(tree.n_leaves)}
     for node in reversed(range(tree.n_nodes)):
@@ -253,11 +277,8 @@ def _number_answers(
         onward[node] = np.where(upward, ends[1], ends[0])
         came = weight * (tree.path_signs[leaf, node] != 0)
         stopped = weight * np.isin(leaf, stops[node])
-        for side, end in enumerate(ends):
-            distance = np.abs(end - node_answers[:, node])
-            moved[node, side] = _mean(distance, came * (upward == bool(side)))
-            would_move[node, side] = _mean(distance, stopped)
-    return NumberAnswers(mean, np.sqrt(off), error, moved, would_move)
+        for side, answers in enumerate(ends):
+            yield _Way(node, side, answers, came * (upward == bool(side)), stopped)
 
 
 def _mean(values: Array, weight: Array) -> float:

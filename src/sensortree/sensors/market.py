@@ -43,18 +43,21 @@ class Market:
         No example may spend more.
     weight : ndarray of shape (n_rows,) or None
         How often each example counts where prices are averaged.
+    reach : tuple of sets of sensors, or None
+        Only what lies within one of them may be known together; None for anything.
     """
 
     sensors: SensorSet
     prices: Array | None = None
     max_cost: float | None = None
     weight: Array | None = None
+    reach: tuple[frozenset[str], ...] | None = None
 
     @cached_property
     def unbound(self) -> bool:
         """Whether any sensors may be bought, one after another and all together."""
         bound = any(terms.after or terms.one_of for terms in self.sensors.terms)
-        return self.max_cost is None and not bound
+        return self.max_cost is None and self.reach is None and not bound
 
     def cost(self, subset: Iterable[str], known: Iterable[str] = ()) -> Any:
         """Price of a subset: a number, or one for each example."""
@@ -73,9 +76,13 @@ class Market:
 
     def allows(self, subset: frozenset[str]) -> bool:
         """Whether some example may know this and can afford it."""
-        if not self.sensors.admissible(subset):
+        if not self.sensors.admissible(subset) or not self.reaches(subset):
             return False
         return bool(np.any(self.affordable(self.cost(subset))))
+
+    def reaches(self, subset: frozenset[str]) -> bool:
+        """Whether anything can be learned about a subset."""
+        return self.reach is None or any(subset <= within for within in self.reach)
 
     def free(self) -> frozenset[str]:
         """Sensors that cost nothing, with all that must come before them."""

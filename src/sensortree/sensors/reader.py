@@ -26,7 +26,7 @@ from sensortree.sensors.seen import Seen, Unseen, look, see
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, one_row
 from sensortree.sensors.transforms import PLAIN
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 # A larger reading is as good as an infinity, and a column of smaller ones as good as
 # zeros: the square of their ratio might be no number that a computer can write down.
@@ -212,34 +212,43 @@ def fit_reader(
     allow_nan: bool,
     kinds: Sequence[Sequence[Kind | None]],
     keeps_nan: bool,
+    bought: Mask | None = None,
 ) -> tuple[SensorReader, list[Array]]:
     """Fit the transformers, and read every sensor for the training rows.
 
     A sensor without a transformer is given one by the kinds of its columns, if need be.
+    With `bought`, (n_rows, n_sensors), a sensor is read for the rows that bought it, and
+    its block is NaN for others.
 
     Returns
     -------
     reader : SensorReader
     blocks : list of n_sensors arrays of shape (n_rows, width)
     """
+    every = np.ones((len(rows), len(sensors)), dtype=bool) if bought is None else bought
+    own = [np.flatnonzero(held) for held in every.T]
+    weights = [None if sample_weight is None else sample_weight[at] for at in own]
     for name, transformer in transformers.items():
-        columns = table.take(rows, sensors.columns[sensors.index(name)])
+        sensor = sensors.index(name)
+        columns = table.take(rows[own[sensor]], sensors.columns[sensor])
         accepts_weights = (
             "sample_weight" in inspect.signature(transformer.fit).parameters
         )
         if sample_weight is not None and accepts_weights:
-            transformer.fit(columns, y, sample_weight=sample_weight)
+            transformer.fit(columns, y[own[sensor]], sample_weight=weights[sensor])
         else:
-            transformer.fit(columns, y)
+            transformer.fit(columns, y[own[sensor]])
     fitted, seen = dict(transformers), []
-    for name, at, held in zip(sensors.names, sensors.columns, kinds, strict=True):
-        columns = table.take(rows, at)
+    for sensor, (name, at, held) in enumerate(
+        zip(sensors.names, sensors.columns, kinds, strict=True)
+    ):
+        columns = table.take(rows[own[sensor]], at)
         if name not in fitted:
-            plain = fit_by_type(columns, held, sample_weight, keeps_nan)
+            plain = fit_by_type(columns, held, weights[sensor], keeps_nan)
             fitted |= {} if plain is None else {name: plain}
         seen.append(
             tuple(
-                Seen() if kind is None else see(column, kind, sample_weight)
+                Seen() if kind is None else see(column, kind, weights[sensor])
                 for column, kind in zip(columns_of(columns), held, strict=True)
             )
         )
@@ -250,9 +259,14 @@ def fit_reader(
     reader = SensorReader(sensors, fitted, (0,) * len(sensors), allow_nan, frame)
     blocks = []
     for sensor, at in enumerate(sensors.columns):
-        block = reader.transform(table.take(rows, at), sensor, rows)
-        reader.check(block, sensor, rows)
+        there = rows[own[sensor]]
+        block = reader.transform(table.take(there, at), sensor, there)
+        reader.check(block, sensor, there)
         _check_unit(block, sensors, sensor)
+        if bought is not None:
+            whole = np.full((len(rows), block.shape[1]), np.nan)
+            whole[own[sensor]] = block
+            block = whole
         blocks.append(block)
     widths = tuple(block.shape[1] for block in blocks)
     return replace(reader, widths=widths, seen=tuple(seen)), blocks
@@ -263,13 +277,22 @@ Kinds = tuple[tuple[Kind | None, ...], ...]
 
 
 def column_kinds(
-    table: Table, sensors: SensorSet, transformers: Mapping[str, Any]
+    table: Table,
+    sensors: SensorSet,
+    transformers: Mapping[str, Any],
+    bought: Mask | None = None,
 ) -> Kinds:
-    """What the columns of each sensor hold; an error names one that is of no use."""
+    """What the columns of each sensor hold; an error names one that is of no use.
+
+    With `bought`, (n_rows, n_sensors), in the rows that bought it.
+    """
     types = table.types
     kinds = []
-    for name, at in zip(sensors.names, sensors.columns, strict=True):
-        columns = columns_of(table.take(slice(None), at))
+    for sensor, (name, at) in enumerate(
+        zip(sensors.names, sensors.columns, strict=True)
+    ):
+        rows = slice(None) if bought is None else np.flatnonzero(bought[:, sensor])
+        columns = columns_of(table.take(rows, at))
         held: list[Kind | None] = []
         for column, position in zip(columns, at, strict=True):
             what = f"column {sensors.column_names[position]!r} of sensor {name!r}"
@@ -287,10 +310,11 @@ def column_kinds(
     return tuple(kinds)
 
 
-def float_table(table: Table, sensors: SensorSet) -> Table:
+def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) -> Table:
     """All columns as float64; those that nobody reads, if they are something else, NaN.
 
     If one that is read is something else, the table as it is: who reads it will say so.
+    With `bought`, (n_rows, n_sensors), cells of rows that did not buy them are NaN too.
     """
     data = table.data
     if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
@@ -298,9 +322,13 @@ def float_table(table: Table, sensors: SensorSet) -> Table:
     read = {at for columns in sensors.columns for at in columns}
     read |= {t.price_column for t in sensors.terms if t.price_column is not None}
     values = np.full(table.shape, np.nan)
+    owner = {at: s for s, columns in enumerate(sensors.columns) for at in columns}
     for i, column in enumerate(columns_of(data)):
+        rows: Any = slice(None)
+        if bought is not None and i in owner:
+            rows = np.flatnonzero(bought[:, owner[i]])
         try:
-            values[:, i] = as_numbers(column, i)
+            values[rows, i] = as_numbers(column[rows], i)
         except NotNumberError:
             if i in read:
                 return table

@@ -56,8 +56,26 @@ class Transform(Protocol):
         ...
 
 
+class ColumnForColumn:
+    """One column comes out of each that goes in, and means the same."""
+
+    @property
+    def width(self: Transform) -> int:
+        """As many columns as go in."""
+        return self.n_columns
+
+    @property
+    def sources(self: Transform) -> tuple[int, ...]:
+        """Each column that goes in."""
+        return tuple(range(self.n_columns))
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns that go in."""
+        return tuple(columns)
+
+
 @dataclass(frozen=True, eq=False)
-class Passthrough:
+class Passthrough(ColumnForColumn):
     """Columns as they are.
 
     Attributes
@@ -66,20 +84,6 @@ class Passthrough:
     """
 
     n_columns: int
-
-    @property
-    def width(self) -> int:
-        """As many columns as go in."""
-        return self.n_columns
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Each column that goes in."""
-        return tuple(range(self.n_columns))
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names of the columns that go in."""
-        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns as they are, (n_rows, width)."""
@@ -90,7 +94,7 @@ class Passthrough:
 
 
 @dataclass(frozen=True, eq=False)
-class Typed:
+class Typed(ColumnForColumn):
     """Numbers as floats and text as objects, whatever they came in; missing is NaN.
 
     Attributes
@@ -105,20 +109,6 @@ class Typed:
     def n_columns(self) -> int:
         """Number of columns that go in."""
         return len(self.text)
-
-    @property
-    def width(self) -> int:
-        """As many columns as go in."""
-        return len(self.text)
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Each column that goes in."""
-        return tuple(range(self.n_columns))
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names of the columns that go in."""
-        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of floats, or of objects if some are text, (n_rows, width)."""
@@ -180,7 +170,7 @@ class Imputer:
 
 
 @dataclass(frozen=True, eq=False)
-class Standardiser:
+class Standardiser(ColumnForColumn):
     """Subtracts the mean, then divides by the scale; `StandardScaler`.
 
     Attributes
@@ -196,20 +186,6 @@ class Standardiser:
         """Number of columns that go in."""
         return len(self.center)
 
-    @property
-    def width(self) -> int:
-        """As many columns as go in."""
-        return len(self.center)
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Each column that goes in."""
-        return tuple(range(self.n_columns))
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names of the columns that go in."""
-        return tuple(columns)
-
     def transform(self, X: Any) -> NDArray[Any]:
         """Standardised columns, (n_rows, width)."""
         values = _floats(X, self.n_columns)
@@ -219,7 +195,7 @@ class Standardiser:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranger:
+class Ranger(ColumnForColumn):
     """Multiplies by a factor, then adds an offset; `MinMaxScaler`.
 
     Attributes
@@ -237,20 +213,6 @@ class Ranger:
     def n_columns(self) -> int:
         """Number of columns that go in."""
         return len(self.factor)
-
-    @property
-    def width(self) -> int:
-        """As many columns as go in."""
-        return len(self.factor)
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Each column that goes in."""
-        return tuple(range(self.n_columns))
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names of the columns that go in."""
-        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns in their range, (n_rows, width)."""

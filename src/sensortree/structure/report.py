@@ -40,6 +40,9 @@ class StructureReport:
         after each.
     never_pay : list of str
         Sensors that cost no less, at this cost weight, than any reading can be worth.
+    out_of_reach : list of list of str
+        Sensors, and sets of two or three, that a log holds of too few rows for a tree to
+        buy them (together).
     """
 
     structure: str
@@ -53,6 +56,7 @@ class StructureReport:
     pruned: int = 0
     moves: list[dict[str, Any]] = field(default_factory=list)
     never_pay: list[str] = field(default_factory=list)
+    out_of_reach: list[list[str]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain values for JSON."""
@@ -84,6 +88,9 @@ class StructureReport:
             )
         if self.never_pay:
             lines.append(f"too dear to ever pay: {', '.join(self.never_pay)}")
+        if self.out_of_reach:
+            sets = "; ".join(" with ".join(names) for names in self.out_of_reach)
+            lines.append(f"bought for too few rows of the log: {sets}")
         return "\n".join(lines)
 
 

@@ -103,6 +103,13 @@ def check_tree_is_allowed(tree: SensorTree, market: Market) -> None:
                 f"a vertex of the tree knows {known}, which the sensors' 'after' or "
                 f"'one_of' forbid; change the tree or the declaration."
             )
+        if not market.reaches(vertex.sensors):
+            known = ", ".join(map(repr, market.sensors.in_order(vertex.sensors)))
+            raise TreeError(
+                f"a vertex of the tree knows {known}, which the log holds of too few rows "
+                f"to learn from; give more rows for which it was bought, or leave the "
+                f"sensor that is rare out of the tree and of sensors."
+            )
     costs = leaf_costs(tree, market.sensors, market.prices)
     if not market.affordable(costs).reshape(-1, tree.n_leaves).any(axis=1).all():
         raise TreeError(
