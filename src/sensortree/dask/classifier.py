@@ -360,14 +360,14 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         check_is_fitted(self)
         if not hasattr(X, "to_delayed"):
             return answer(X)
-        import dask
         import dask.array as da
+        from dask.delayed import delayed
 
         if hasattr(X, "rechunk"):
             X = X.rechunk({1: -1})
         lengths = getattr(X, "chunks", [[np.nan] * X.npartitions])[0]
-        task = dask.delayed(_answered, pure=True)
-        policy = dask.delayed(answer, pure=True)
+        task = delayed(_answered, pure=True)
+        policy = delayed(answer, pure=True)
         parts = [
             da.from_delayed(task(policy, part), shape=(length, *shape), dtype=dtype)
             for part, length in zip(np.ravel(X.to_delayed()), lengths, strict=True)

@@ -155,7 +155,8 @@ class FitRows:
         missing = np.isnan(columns)
         shared = np.where(missing, 0.0, weight[:, None])
         known = np.where(missing, 0.0, columns)
-        return shared.sum(axis=0), (shared * known).sum(axis=0), missing.any(axis=0)
+        some = np.asarray(missing.any(axis=0))
+        return shared.sum(axis=0), (shared * known).sum(axis=0), some
 
     def column_squares(
         self, subset: Subset, parts: tuple[Part, ...], center: Array

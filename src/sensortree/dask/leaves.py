@@ -89,8 +89,11 @@ class EngineInChunks(LogisticEngine):
         degree = 1 if self.degree == 1 or wide else 2
         return RidgeInChunks(self.rows, X, degree, self.labels, compared)
 
-    def judge_in_place(self, X: Columns) -> Solution:
-        """Have posteriors found as `judge` does; the fit to all rows, kept."""
+    def judge_in_place(self, X: Any) -> Solution:
+        """Have posteriors found as `judge` does; the fit to all rows, kept.
+
+        X is Columns.
+        """
         problem = self._problem(X, compared=True) if X.shape[1] else None
         if problem is None:
             solution = self._prior()

@@ -70,14 +70,18 @@ class Partitions:
             )
         name = getattr(y, "name", "")
         is_array = hasattr(y, "chunks")
-        parts = list(np.ravel(X.to_delayed())), list(np.ravel(y.to_delayed()))
-        if len(parts[0]) != len(parts[1]):
+        # Optimised apart, columns of one file may come in other partitions than the rest.
+        of_X, of_y = (
+            list(np.ravel(each.to_delayed(optimize_graph=hasattr(each, "chunks"))))
+            for each in (X, y)
+        )
+        if len(of_X) != len(of_y):
             raise DataError(
-                f"X has {len(parts[0])} partitions and y {len(parts[1])}; take both from "
+                f"X has {len(of_X)} partitions and y {len(of_y)}; take both from "
                 f"one collection."
             )
         target = name if isinstance(name, str) and not is_array else ""
-        return cls(*parts, target)
+        return cls(of_X, of_y, target)
 
 
 class OnThisMachine:
@@ -87,10 +91,10 @@ class OnThisMachine:
         self, function: Callable[..., Any], *arguments: Sequence[Any]
     ) -> Iterator[Any]:
         """What a function says of each partition."""
-        import dask
+        from dask.base import compute
 
         for each in zip(*arguments, strict=True):
-            yield function(*dask.compute(*each, scheduler="synchronous"))
+            yield function(*compute(*each, scheduler="synchronous"))
 
 
 class OnCluster:
@@ -103,9 +107,9 @@ class OnCluster:
         self, function: Callable[..., Any], *arguments: Sequence[Any]
     ) -> list[Any]:
         """Futures of what a function makes of each partition."""
-        import dask
+        from dask.delayed import delayed
 
-        task = dask.delayed(function, pure=False)
+        task = delayed(function, pure=False)
         made = [task(*each) for each in zip(*arguments, strict=True)]
         return list(self.client.compute(made))
 

@@ -55,9 +55,9 @@ class OnWorkersReadings:
             split = submit(pieces_of, part, wanted, pure=False)
             for k in range(len(chunks)):
                 pieces[k].append(submit(_item, split, k, pure=False))
-        places = []
+        places: list[Rows] = []
         for home in homes:
-            place = np.empty(len(home), dtype=np.int32)
+            place: Rows = np.empty(len(home), dtype=np.intp)
             place[np.argsort(home, kind="stable")] = np.arange(len(home))
             places.append(place)
         return list(zip(pieces, places, strict=True))
@@ -87,10 +87,7 @@ class OnDiskReadings:
 
     def gathered(self, chunks: Sequence[Rows]) -> list[tuple[list[Any], Rows]]:
         """For each chunk the pieces that its rows are in, and where they stand there."""
-        return [
-            ([FilePiece(self.path, rows)], np.arange(len(rows), dtype=np.int32))
-            for rows in chunks
-        ]
+        return [([FilePiece(self.path, rows)], np.arange(len(rows))) for rows in chunks]
 
 
 class FilePiece:

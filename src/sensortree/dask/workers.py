@@ -148,7 +148,7 @@ class OnWorkers(Logged):
         waiting = {k: self._submit(each, asked) for k, each in enumerate(self.places)}
         while waiting:
             with suppress(TimeoutError):
-                distributed.wait(  # type: ignore[no-untyped-call]
+                distributed.wait(
                     list(waiting.values()), PATIENCE, return_when="FIRST_COMPLETED"
                 )
             ready = [k for k, future in waiting.items() if future.done()]
