@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage slow browser check format docs links reproduce serve wheel constraints clean
+.PHONY: help demo test coverage slow browser cluster check format docs links reproduce serve wheel constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ slow: $(VENV)/all.stamp  ## the long tests
 browser: $(VENV)/all.stamp  ## the page in Chromium, its script under Node; installs them as root
 	.ci/browser
 	$(BIN)/python -m pytest tests/test_javascript.py tests/test_page.py tests/test_browser.py
+
+cluster: $(VENV)/all.stamp  ## Dask and PostgreSQL, long tests too; installs the server as root
+	.ci/cluster
+	$(BIN)/python -m pytest -m "slow or not slow" $(wildcard tests/test_waves.py tests/test_dask*.py)
 
 check: $(VENV)/all.stamp  ## formatting, lint, types, import contracts
 	$(BIN)/ruff format --check .

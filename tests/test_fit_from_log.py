@@ -336,7 +336,7 @@ def test_a_policy_whose_last_sensor_is_hardly_ever_bought_is_refused():
     assert "of its 300 rows" in found.refused
 
 
-def test_logs_are_not_ended_where_readings_decide_who_needs_more():
+def test_readings_do_not_decide_where_a_log_is_ended():
     # One in fifty has the x-ray, which the policy wants wherever blood is unclear.
     X, y = rows_of_three(4000)
     rng = np.random.default_rng(8)

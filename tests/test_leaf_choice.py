@@ -247,3 +247,32 @@ def test_a_small_clinical_table_loses_nothing_to_quadratic_leaves():
     risks = risk(model.fit(table.X, table.y), table)
     half = 0.5 * risks.std() / np.sqrt(len(risks))
     assert risks.mean() <= risk(paper, table).mean() + half
+
+
+@pytest.mark.parametrize(
+    ("n_fields", "noise", "size"),
+    [(1, 1.0, "small"), (12, 0.02, "large"), (40, 0.0, "huge")],
+)
+def test_boosted_trees_are_as_large_as_there_is_to_tell(
+    monkeypatch, n_fields, noise, size
+):
+    """Fields of a board, each of a class of its own, some rows of the other."""
+    monkeypatch.setattr("sensortree.leaves.boosting.MANY_ROWS", 1_000)
+    monkeypatch.setattr(leaf_choice, "HUGE_ROWS", 1_000)
+    found, sized = [], leaf_choice.sized_trees
+
+    def spy(*what):
+        found.append(sized(*what))
+        return found[-1]
+
+    monkeypatch.setattr(leaf_choice, "sized_trees", spy)
+    rng = np.random.default_rng(0)
+    places = rng.random((5_000, 2))
+    board = rng.random((n_fields, n_fields)) < 0.5
+    y = board[tuple((n_fields * places).astype(int).T)] ^ (
+        rng.random(5_000) < noise / 2
+    )
+    SensorTreeClassifier(classifier="boosted", structure="cascade", outages=False).fit(
+        places, y
+    )
+    assert [trees.size for trees in found] == [size]

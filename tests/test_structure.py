@@ -499,7 +499,7 @@ def test_a_cluster_of_two_processes_finds_the_same_tree_even_if_one_dies():
     serial = SensorTreeClassifier(cost_weight=0.005).fit(X, y)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
         parallel_config("dask"),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         FewRowsWarning,
         MissingDependencyError,
         ModelFileError,
+        OracleError,
         ParameterError,
         PriceWarning,
         ProblemError,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         acquired_from_events,
         compare_from_log,
         evaluate_from_log,
+        report_page_from_log,
     )
     from sensortree.page import to_page
     from sensortree.persistence import load, save
@@ -124,6 +126,7 @@ __all__ = [
     "ModelFileError",
     "MyopicClassifier",
     "Node",
+    "OracleError",
     "ParameterError",
     "PathDisplay",
     "Policy",
@@ -168,6 +171,7 @@ __all__ = [
     "exhaustive_tree",
     "guarantee_error",
     "load",
+    "report_page_from_log",
     "save",
     "to_page",
     "tradeoff_curve",
@@ -226,6 +230,7 @@ _HOME = {
     "exhaustive_tree": "structure",
     "guarantee_error": "policy.guarantee",
     "load": "persistence",
+    "report_page_from_log": "logs",
     "save": "persistence",
     "to_page": "page",
     "tradeoff_curve": "curves.curve",

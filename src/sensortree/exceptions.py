@@ -11,6 +11,7 @@
      ├── SessionError            (ValueError)    a session that cannot go on like that
      ├── ModelFileError          (ValueError)    a model file that cannot be read or written
      ├── SolverError             (RuntimeError)  a solver gave no answer
+     ├── OracleError             (RuntimeError)  an oracle that cannot be asked on
      ├── StorageError            (RuntimeError)  a database that cannot be used
      └── MissingDependencyError  (ImportError)   an optional package is not installed
 
@@ -60,8 +61,12 @@ class SolverError(SensorTreeError, RuntimeError):
     """A solver ended without an answer."""
 
 
+class OracleError(SensorTreeError, RuntimeError):
+    """An oracle that fails again and again, or answers what it was not asked."""
+
+
 class StorageError(SensorTreeError, RuntimeError):
-    """A database of the service that cannot be read or written.
+    """A database, of the service or of a run, that cannot be read or written.
 
     Attributes
     ----------

@@ -41,8 +41,8 @@ def init(
     """Write a first sensors.toml from the columns of a table."""
     from sensortree.cli.data_file import columns_note, read_data
     from sensortree.cli.layout import Layout
-    from sensortree.cli.problem import levels_of_target, read_target
     from sensortree.cli.starter import doubts_of, grouped, starter, used_columns
+    from sensortree.cli.target import levels_of_target, read_target
 
     check_free(output, force)
     layout = Layout(delimiter, encoding, decimal, thousands)

@@ -48,9 +48,8 @@ FEW_ROWS = 2_000
 EXHAUSTIVE = 16
 # Trees that are larger than most data can pay for.
 TRIMMED = ("branched", "exhaustive")
-# Standard errors by which a tree must be better, and by which the screen's word is taken;
-# those up to which a chain may yet win if it is searched for with its own classifiers.
-CLEARLY, VERY_CLEARLY, CLOSE = 1.0, 5.0, 2.0
+# Standard errors by which a tree must be better, and by which the screen's word is taken.
+CLEARLY, VERY_CLEARLY = 1.0, 5.0
 # Standard errors by which the screen must find a decision to lower the risk: what it finds
 # to do little harm is for the classifiers to judge.
 HARMFUL = -0.5
@@ -99,15 +98,15 @@ def best_of_searches(
         expected = frozenset()
         found = searched(first, prepared, settings, learn, root, expected)
     if glances and quick is not None and not prepared.progress.stopped:
-        found, behind = promising(found, quick, prepared, settings, learn)
-        if behind.get("chain", np.inf) <= CLOSE:
+        found = promising(found, quick, prepared, settings, learn)
+        if "chain" in found:  # with its own classifiers its order may be much better
             found["chain"] = run_search(search, "chain", settings.cost_weight, root)
     if expected and len(found) == 1:
         return Chosen(*found.popitem()[1])
     if not subsets.screens and quick is not None and not prepared.progress.stopped:
         screened = {name: pair for name, pair in found.items() if name != "backward"}
         unscreened = {name: pair for name, pair in found.items() if name == "backward"}
-        left, _ = promising(screened, quick, prepared, settings, learn)
+        left = promising(screened, quick, prepared, settings, learn)
         found = unscreened | {
             name: (without_unreached(tree, quick, settings, learn), report)
             for name, (tree, report) in left.items()
@@ -367,11 +366,8 @@ def promising(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
-) -> tuple[Found, dict[str, float]]:
-    """Candidates that the screen does not find very clearly worse than the best.
-
-    Also by how many standard errors they are.
-    """
+) -> Found:
+    """Candidates that the screen does not find very clearly worse than the best."""
     rehearsed: dict[str, Rehearsed] = {}
     with prepared.progress.watch.stage("comparing candidates"):
         for name, (tree, _) in found.items():
@@ -380,12 +376,11 @@ def promising(
     risks = {name: judged_risks(each, learn) for name, each in rehearsed.items()}
     best = min(risks, key=lambda name: float(risks[name].mean()))
     behind = {name: standard_errors(risks[name] - risks[best]) for name in found}
-    left = {
+    return {
         name: (rehearsed[name].posed.problem.tree, found[name][1])
         for name in found
         if behind[name] <= VERY_CLEARLY
     }
-    return left, behind
 
 
 def standard_errors(lead: Array) -> float:

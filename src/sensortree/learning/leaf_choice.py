@@ -45,6 +45,8 @@ SEEN, MANY_LEVELS = 1.0, 10
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
 # Terms of all rows and classes that one quadratic leaf may take.
 QUADRATIC_WORK = 5e8
+# Rows of each class from which huge trees are tried.
+HUGE_ROWS = 5_000
 # Bins of a column where the information in it is measured.
 BINS = 16
 # Standard errors by which the more complex must be better.
@@ -232,19 +234,25 @@ def sized_trees(trees: Any, rows: TrainingRows, subsets: Sequence[Subset]) -> An
     """Boosted trees of the size that suits the rows: of few, the usual; of many, by loss.
 
     Large trees are right where much can be told; where little can, they learn noise. A
-    part of the rows is held out to see.
+    part of the rows is held out to see. Huge ones are for many rows of each class, where
+    large ones are better than small.
     """
     usual = usual_size(len(rows.y))
     held_out = bool(subsets) and bool((rows.fold >= 0).any())
     if usual != "large" or not held_out or not isinstance(trees, BoostedTrees):
         return trees
     weight = rows.weight if rows.weighted else None
-    lost = {}
-    for size in (usual, "small"):
+
+    def lost(size: str) -> float:
         engine = BoostedEngine(rows.y, len(rows.classes), weight, rows.fold, size)
         each = [engine.loss_of_some(rows.coded(subset)).mean() for subset in subsets]
-        lost[size] = float(np.mean(each))
-    return BoostedTrees(min(lost, key=lost.__getitem__))
+        return float(np.mean(each))
+
+    large, small = lost("large"), lost("small")
+    if small < large:
+        return BoostedTrees("small")
+    enough = len(rows.y) >= HUGE_ROWS * len(rows.classes)
+    return BoostedTrees("huge" if enough and lost("huge") < large else "large")
 
 
 def the_other_degree(rows: TrainingRows, settings: Settings) -> dict[str, str]:

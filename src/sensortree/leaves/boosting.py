@@ -73,11 +73,12 @@ class TreeSize:
     saved: float
 
 
-# Of few rows "medium"; of many, "large" where there is much to tell, else "small".
+# Of few rows "medium"; of many "large" or "huge" where there is much to tell, else "small".
 SIZES = {
     "small": TreeSize(0.1, 8, 40, 2e-3),
     "medium": TreeSize(0.2, 15, 20, 1e-2),
     "large": TreeSize(0.3, 63, 10, 5e-3),
+    "huge": TreeSize(0.3, 255, 10, 5e-3),
 }
 
 
@@ -89,7 +90,7 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    size : {"small", "medium", "large"}, default=None
+    size : {"small", "medium", "large", "huge"}, default=None
         Of the trees; None is "medium", and "large" of many rows.
     """
 
@@ -135,7 +136,7 @@ class BoostedEngine:
     fold : ndarray of shape (n_samples,), default=None
         The fold that a row is held out with; -1 for a row that never is. None stands for
         -1 throughout.
-    size : {"small", "medium", "large"}, default=None
+    size : {"small", "medium", "large", "huge"}, default=None
         Of the trees, also where some folds are left out; None as in `BoostedTrees`.
 
     Examples

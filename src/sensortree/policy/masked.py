@@ -76,7 +76,7 @@ class MaskedPolicy:
             counted from 1.
         """
         table, known = self._rows(X, mask, prices)
-        return _actions(send(self.policy, table, known), known)
+        return next_sensors(send(self.policy, table, known), known)
 
     def predict(
         self, X: Any, mask: ArrayLike, prices: ArrayLike | None = None
@@ -130,7 +130,7 @@ class MaskedPolicy:
         )
 
 
-def _actions(walk: Walk, known: Mask) -> Rows:
+def next_sensors(walk: Walk, known: Mask) -> Rows:
     """What rows acquire next where they stand, counted from 1; 0 for nothing."""
     policy, action = walk.policy, np.zeros(len(known), dtype=np.intp)
     for place in np.unique(walk.ahead[walk.ahead != walk.place]):

@@ -129,7 +129,7 @@ class SubsetLosses:
         """
         trees = self.leaves.classifier
         boosted = isinstance(trees, BoostedTrees)
-        return not (boosted and trees.size_for(len(self.data.y)) == "large")
+        return not (boosted and trees.size_for(len(self.data.y)) in ("large", "huge"))
 
     @property
     def fair(self) -> bool:
