@@ -42,7 +42,8 @@ from sensortree.dask import (
     answers,
     bill_of,
 )
-from sensortree.dask.ledger import Ledger, exact, total
+from sensortree.dask.entries import exact, total
+from sensortree.dask.ledger import Ledger
 from sensortree.sensors.table import Table
 
 SENSORS = {
