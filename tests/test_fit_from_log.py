@@ -7,14 +7,21 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from sensortree import (
     DataError,
     MyopicClassifier,
     ParameterError,
     SensorTreeClassifier,
+    SensorTreeClassifierCV,
+    SensorTreeRegressor,
     TreeError,
+    load,
+    tradeoff_curve,
 )
+from sensortree.cli.app import app
+from sensortree.leaves.observations import Observations
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 SENSORS = {"pulse": [0], "blood": [1], "x-ray": [2]}
@@ -240,3 +247,84 @@ def test_other_methods_learn_from_logs_too():
     model = MyopicClassifier(SENSORS, costs=COSTS)
     model.fit(hidden(X, acquired), y, acquired=acquired)
     assert (model.predict(X) == y).mean() > 0.6
+
+
+def test_held_out_rows_of_a_curve_are_looked_at_as_in_a_fit():
+    X, y = rows_of_three(600)
+    acquired = bought_in_order(X)
+    trapped = X.astype(object)
+    trapped[acquired == 0] = Trap()
+    weights = [1.0, 0.02, 0.001]
+    model = tree(structure="cascade")
+    curve = tradeoff_curve(model, trapped, y, weights, acquired=acquired)
+    truth = tradeoff_curve(model, X, y, weights)
+    assert np.allclose(curve.mean_cost, truth.mean_cost, atol=0.6)
+    assert np.allclose(curve.error, truth.error, atol=0.06)
+
+
+def test_a_budget_is_kept_by_a_tree_from_a_log():
+    X, y = rows_of_three(600)
+    acquired = bought_in_order(X)
+    model = SensorTreeClassifierCV(
+        SENSORS,
+        costs=COSTS,
+        classifier="linear",
+        structure="cascade",
+        budget=3,
+        cost_weights=[1, 0.1, 0.06, 0.03],
+    )
+    model.fit(hidden(X, acquired), y, acquired=acquired)
+    assert 0 < model.acquisition_cost(rows_of_three(2000, seed=9)[0]).mean() < 3.5
+
+
+def test_numbers_are_learned_from_logs_too():
+    X, _ = rows_of_three(500)
+    y = X @ [1.0, 1.0, 0.7]
+    acquired = bought_in_order(X)
+    model = SensorTreeRegressor(
+        SENSORS, costs=COSTS, cost_weight=0.01, regressor="linear"
+    )
+    model.fit(hidden(X, acquired), y, acquired=acquired)
+    assert model.score(X, y) > 0.8
+
+
+def test_the_command_line_fits_from_a_log(tmp_path):
+    X, y = rows_of_three(300)
+    acquired = bought_in_order(X)
+    cells = np.where(acquired > 0, X.astype(str), "not done")
+    frame = pd.DataFrame(cells, columns=list(SENSORS))
+    frame.insert(0, "stay", np.arange(300))
+    frame["ill"] = np.where(y == 1, "yes", "no")
+    frame.loc[7, "ill"] = ""  # nobody knows
+    frame.to_csv(tmp_path / "patients.csv", index=False)
+    rows, sensors = np.nonzero(acquired)
+    orders = {
+        "stay": rows,
+        "sensor": np.array(list(SENSORS))[sensors],
+        "time": acquired[rows, sensors],
+    }
+    pd.DataFrame(orders).to_csv(tmp_path / "orders.csv", index=False)
+    declared = [
+        f'[sensors.{name}]\ncolumns = ["{name}"]\ncost = {COSTS[name]}\n'
+        for name in SENSORS
+    ]
+    (tmp_path / "sensors.toml").write_text('target = "ill"\n' + "".join(declared))
+    answer = CliRunner().invoke(
+        app,
+        [
+            *("fit", str(tmp_path / "patients.csv")),
+            *("--sensors", str(tmp_path / "sensors.toml")),
+            *("--log", str(tmp_path / "orders.csv"), "--id", "stay"),
+            *("--output", str(tmp_path / "model.json"), "--cost-weight", "0.01"),
+        ],
+    )
+    assert answer.exit_code == 0, answer.output
+    model = load(tmp_path / "model.json")
+    new, truth = rows_of_three(500, seed=3)
+    assert (model.predict(new) == np.where(truth == 1, "yes", "no")).mean() > 0.75
+
+
+def test_rows_with_the_same_stand_in_are_one_observation_together():
+    # Rows 0 and 1 are looked at through row 7, row 2 through itself.
+    seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
+    assert seen.each(np.array([1.0, 2.0, 6.0])).tolist() == [6 * 2 / 3, 3 * 2 / 3]

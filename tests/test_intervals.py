@@ -13,7 +13,9 @@ from strategies import random_problem
 
 from sensortree import CertificateWarning
 from sensortree.program import SurrogateProblem, solve
-from sensortree.program.directions import directions, exact_product
+from sensortree.program.chunks import InMemory
+from sensortree.program.column_rows import ColumnRows, find_turns
+from sensortree.program.directions import exact_parts, exact_total
 
 
 def quietly(case, **options):
@@ -207,11 +209,22 @@ def test_who_stops_a_solver_is_not_told_about_columns():
 # directions -------------------------------------------------------------------------------
 
 
-def test_directions_are_orthogonal_and_span_the_columns():
+def directions(*parts):
+    """Combinations of columns whose rows are in several parts."""
+    rows = []
+    for X in parts:
+        nothing = np.zeros((len(X), 1))
+        rows.append(ColumnRows(SurrogateProblem([-1], [-1], [X], nothing, nothing)))
+        rows[-1].set_scale([np.ones(X.shape[1])])
+    return find_turns(InMemory(rows), 1)[0]
+
+
+@pytest.mark.parametrize("ends", [[], [20], [2, 30, 47]])
+def test_directions_are_orthogonal_and_span_the_columns(ends):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     X = np.c_[X, X[:, 0] + 1e-7 * rng.normal(size=50), X[:, 1], np.zeros(50)]
-    turned = X @ directions(X)
+    turned = X @ directions(*np.split(X, ends))
     assert turned.shape == (50, 4)
     np.testing.assert_allclose(np.abs(turned).max(axis=0), 1.0)
     assert np.linalg.cond(turned / np.linalg.norm(turned, axis=0)) < 1 + 1e-6
@@ -229,5 +242,7 @@ def test_exact_products_have_all_their_digits(n_rows):
     X, w = rng.normal(size=(2, n_rows, 2)), rng.normal(size=n_rows)
     # What is added is taken away again, but for a part in 1e12.
     X = np.r_[X[0], -X[0], 1e-12 * X[1]]
-    product = exact_product(X, np.r_[w, w, w])
+    w3 = np.r_[w, w, w]
+    parts = zip(np.array_split(X, 3), np.array_split(w3, 3), strict=True)
+    product = exact_total([exact_parts(*each) for each in parts])
     np.testing.assert_allclose(product, X[2 * n_rows :].T @ w, rtol=1e-12)

@@ -22,9 +22,12 @@ from sensortree import (
     acquired_from_events,
     compare_from_log,
     evaluate_from_log,
+    report_page_from_log,
     save,
 )
 from sensortree.cli.app import app
+from sensortree.display.figures import money
+from sensortree.display.svg import escaped
 from sensortree.logs.estimate import contributions, weights
 from sensortree.logs.purchases import NEVER, read_purchases
 from sensortree.logs.support import Support, reason_to_refuse
@@ -618,6 +621,68 @@ def test_the_command_judges_from_a_long_and_a_wide_log_alike(files, model, clini
     assert document["support"]["n_complete"] == wanted.support.n_complete
     assert document["schema"] == "sensortree/evaluate-log"
     assert "policy less logger" in evaluated(files, files.long).stdout
+
+
+@pytest.mark.parametrize("n_rows", [40, 100, 1000])
+@pytest.mark.parametrize("never", [1, 2])
+def test_what_was_never_bought_is_not_judged_by_those_who_need_it_not(
+    model, clinic_log, n_rows, never
+):
+    """Who stops before has all that the policy asks; who goes on has not."""
+    acquired = clinic_log.acquired[:n_rows].copy()
+    acquired[:, never:] = 0
+    judged = evaluate_from_log(
+        model, clinic_log.X[:n_rows], clinic_log.y[:n_rows], acquired=acquired
+    )
+    assert judged.refused
+    assert np.isnan(judged.cost.value)
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_no_error_among_few_rows_is_no_error_for_sure(model, clinic_log, wrong):
+    X = clinic_log.X[:30]
+    y = model.predict(X)
+    y[:wrong] = 1 - y[:wrong]
+    judged = evaluate_from_log(model, X, y, acquired=np.tile([1, 2, 3], (30, 1)))
+    assert judged.error.value == pytest.approx(wrong / 30)
+    assert judged.error.low == 0
+    assert judged.error.high == pytest.approx([0.135, 0.182][wrong], abs=0.01)
+
+
+def test_a_page_says_what_the_log_says(model, clinic_log):
+    log = {"acquired": clinic_log.acquired}
+    judged = evaluate_from_log(model, clinic_log.X, clinic_log.y, **log)
+    page = report_page_from_log(model, judged, data="orders <of> 2025.csv")
+    assert "orders &lt;of&gt; 2025.csv" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    for measure in (judged.cost, judged.logger.cost, judged.difference.cost):
+        assert money(measure.value) in page
+    for use in judged.sensors:
+        assert money(use.spend.value) in page
+    assert "hidden reasons" in page
+    assert "What is assumed" in page
+
+
+def test_a_page_gives_no_figures_where_the_log_cannot_tell(model, clinic_log):
+    acquired = clinic_log.acquired.copy()
+    acquired[:, 1:] = 0
+    judged = evaluate_from_log(model, clinic_log.X, clinic_log.y, acquired=acquired)
+    assert judged.refused
+    page = report_page_from_log(model, judged)
+    assert "cannot tell" in page
+    assert escaped(judged.refused) in page
+    assert "right answers" not in page
+    assert "nan" not in page.lower().split("<svg")[0]
+
+
+def test_the_command_writes_that_page(files):
+    output = files.folder / "page.html"
+    asked = ["report", str(files.model), str(files.data), "--target", "sick"]
+    log = ["--log", str(files.long), "--id", "stay", "-o", str(output)]
+    result = CliRunner().invoke(app, [*asked, *log])
+    assert result.exit_code == 0, result.output
+    assert files.long.name in output.read_text(encoding="utf-8")
 
 
 def test_a_cell_that_cannot_be_read_leaves_out_a_row_only_if_it_was_bought(

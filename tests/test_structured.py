@@ -10,9 +10,9 @@ import pytest
 from strategies import random_problem
 
 from sensortree import CertificateWarning, ProblemError
-from sensortree.program import SurrogateProblem, solve
+from sensortree.program import SurrogateProblem, chunks, solve
 from sensortree.program.solvers.base import Options
-from sensortree.program.solvers.structured import blocks, interior_point, rows
+from sensortree.program.solvers.structured import blocks, chunk, interior_point, rows
 from sensortree.program.solvers.structured.shape import TreeShape
 
 
@@ -29,8 +29,8 @@ def changed(problem, **parts):
 
 def in_blocks(monkeypatch, n_rows):
     """Let the solver take so many rows at a time."""
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", 1)
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", n_rows)
+    monkeypatch.setattr(chunk, "BLOCK_VALUES", 1)
+    monkeypatch.setattr(chunk, "BLOCK_ROWS", n_rows)
 
 
 def cascade_problem(n_leaves, n_samples=100, seed=0):
@@ -272,9 +272,9 @@ def test_the_size_of_blocks_changes_no_optimum(monkeypatch, n_rows):
 def test_matrices_that_are_large_are_summed_in_fewer_parts(monkeypatch):
     in_blocks(monkeypatch, 10)  # 12 blocks of 120 rows; 25 coefficients
     apart = solve(BASE)
-    monkeypatch.setattr(blocks, "ROOM_FOR_MATRICES", 2 * 25**2)
-    together = blocks.Blocks(BASE, 1)
-    assert [len(chunk) for chunk in together._chunks] == [6, 6]
+    monkeypatch.setattr(chunks, "ROOM_FOR_MATRICES", 2 * 25**2)
+    together = blocks.Blocks.of_problem(BASE, 1).rows.chunks
+    assert [len(some.blocks) for some in together] == [6, 6]
     assert solve(BASE).certificate.upper == pytest.approx(
         apart.certificate.upper, rel=1e-9
     )
@@ -319,7 +319,7 @@ def test_a_corrector_that_shortens_the_step_is_not_followed(monkeypatch):
 
 def first_point(problem):
     options = Options(*[np.zeros(sum(problem.n_features))] * 2, tol=1e-6)
-    path = interior_point.InteriorPoint(problem, options)
+    path = interior_point.InteriorPoint(blocks.Blocks.of_problem(problem, 1), options)
     path.start(1.0)
     return path
 
@@ -373,7 +373,7 @@ def test_asked_closely_all_products_are_double(monkeypatch, l2):
     def refused(self, S):
         raise AssertionError("a product in single precision")
 
-    monkeypatch.setattr(blocks.Rows, "add_rough_matrix", refused)
+    monkeypatch.setattr(rows.Rows, "add_rough_matrix", refused)
     assert solve(BASE, tol=1e-9, l2=l2).certificate.converged
 
 

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         acquired_from_events,
         compare_from_log,
         evaluate_from_log,
+        report_page_from_log,
     )
     from sensortree.page import to_page
     from sensortree.persistence import load, save
@@ -170,6 +171,7 @@ __all__ = [
     "exhaustive_tree",
     "guarantee_error",
     "load",
+    "report_page_from_log",
     "save",
     "to_page",
     "tradeoff_curve",
@@ -228,6 +230,7 @@ _HOME = {
     "exhaustive_tree": "structure",
     "guarantee_error": "policy.guarantee",
     "load": "persistence",
+    "report_page_from_log": "logs",
     "save": "persistence",
     "to_page": "page",
     "tradeoff_curve": "curves.curve",

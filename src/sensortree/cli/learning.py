@@ -20,8 +20,10 @@ from sensortree.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from sensortree.cli.data_file import DataFile
     from sensortree.cli.layout import Layout
     from sensortree.cli.problem import Problem
+    from sensortree.cli.sensors_file import SensorsFile
 
 # What is compared: the name, and the class of sensortree if it has it.
 METHODS = {
@@ -56,6 +58,9 @@ def fit(
     classifier: options.LeafClassifier = options.Classifier.auto,
     structure: options.Tree = options.Structure.auto,
     max_time: options.MaxTime = None,
+    log: options.Log = None,
+    id_column: options.Id = "id",
+    label_influenced_buying: options.LabelInfluencedBuying = False,
     jobs: options.Jobs = 1,
     output: Annotated[
         Path,
@@ -70,8 +75,11 @@ def fit(
 ) -> None:
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
+    from sensortree.cli.data_file import read_data
     from sensortree.cli.layout import Layout
+    from sensortree.cli.logs import only_bought, read_log, rows_left
     from sensortree.cli.problem import name_parts
+    from sensortree.cli.sensors_file import read_sensors_file
 
     if budget is not None and cost_weight is not None:
         raise typer.BadParameter(
@@ -79,7 +87,16 @@ def fit(
         )
     check_free(output, force)
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, task.value)
+    file, table = read_sensors_file(sensors), read_data(data, layout)
+    bought: dict[str, Any] = {}
+    if log is None:
+        problem = _posed(table, file, target, task.value)
+    else:
+        acquired = read_log(log, table.whole(), list(file.sensors), id_column)
+        kept = only_bought(table, file, acquired)
+        problem = _posed(kept, file, target, task.value)
+        bought["acquired"] = acquired[rows_left(table, problem.data)]
+        bought["label_influenced_buying"] = label_influenced_buying
     chosen = {
         **problem.settings(cost_weight, max_cost, mistake_cost, risk, refer_cost),
         **_leaf(problem, classifier),
@@ -89,7 +106,7 @@ def fit(
     }
     estimator = _estimator(chosen, budget, problem.numbers)
     with working("fit") as work:
-        estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y)
+        estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y, **bought)
     model = name_parts(estimator, problem)
     save(model, output)
     emit(
@@ -237,11 +254,18 @@ def _pose(
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.data_file import read_data
-    from sensortree.cli.problem import pose, summarise
     from sensortree.cli.sensors_file import read_sensors_file
 
     file = read_sensors_file(sensors)
-    table = read_data(data, layout)
+    return _posed(read_data(data, layout), file, target, task)
+
+
+def _posed(
+    table: DataFile, file: SensorsFile, target: str | None, task: str
+) -> Problem:
+    """Check a table against the sensors, and say what is not plain."""
+    from sensortree.cli.problem import pose, summarise
+
     problem = pose(table, file, target, task)
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from sensortree.text import listed
 
 if TYPE_CHECKING:
     from sensortree.cli.models import ModelTable
+    from sensortree.cli.sensors_file import SensorsFile
     from sensortree.persistence.saved import SavedModel
 
 # Columns of a long log; the times may as well be positions.
@@ -113,6 +115,28 @@ def _id(file: DataFile, column: str) -> str:
     """The column that says which row is which."""
     file.require(column, "--id")
     return column
+
+
+def only_bought(
+    table: DataFile, file: SensorsFile, acquired: NDArray[np.int64]
+) -> DataFile:
+    """The table with nothing in the cells of sensors that were not bought."""
+    columns = dict(table.columns)
+    for sensor, declared in enumerate(file.sensors.values()):
+        if declared.cost == 0:  # and so known, whatever the log says
+            continue
+        gone = (acquired[:, sensor] == 0).tolist()
+        for column in declared.columns:
+            if column in columns:
+                pairs = zip(columns[column], gone, strict=True)
+                columns[column] = ["" if out else cell for cell, out in pairs]
+    return replace(table, columns=columns, _read={})
+
+
+def rows_left(table: DataFile, left: DataFile) -> NDArray[np.intp]:
+    """Where the rows that are left stand in the table that they were taken from."""
+    place = {line: row for row, line in enumerate(table.lines)}
+    return np.array([place[line] for line in left.lines], dtype=np.intp)
 
 
 def unreadable_and_bought(

@@ -17,6 +17,7 @@ from sensortree.exceptions import DataError
 if TYPE_CHECKING:
     from sensortree.cli.data_file import DataFile
     from sensortree.cli.models import Labels
+    from sensortree.logs import LogEvaluation
     from sensortree.persistence.saved import SavedModel
 
 INCOMPLETE = 3  # exit code: done, but for rows that cannot be used
@@ -52,14 +53,15 @@ def evaluate(
             "warning",
         )
     if log is not None:
-        _evaluate_log(
-            policy,
-            table,
-            target,
-            read_log(log, table, policy.sensors_.names, id_column),
-            label_influenced_buying,
-            as_json,
+        acquired = read_log(log, table, policy.sensors_.names, id_column)
+        judged, problems = _judged_by_log(
+            policy, table, target, acquired, label_influenced_buying
         )
+        left_out = len(table) - judged.support.n_rows
+        document = {**judged.to_dict(), "rows_left_out": left_out}
+        emit("evaluate-log", document, str(judged), as_json)
+        if problems:
+            raise typer.Exit(INCOMPLETE)
         return
     rows, X, y, problems = _answered(policy, table, target)
     with working("evaluate"), rows_as_lines(table, rows):
@@ -70,15 +72,14 @@ def evaluate(
         raise typer.Exit(INCOMPLETE)
 
 
-def _evaluate_log(
+def _judged_by_log(
     model: SavedModel,
     table: DataFile,
     target: str | None,
     acquired: Any,
     label_influenced_buying: bool,
-    as_json: bool,
-) -> None:
-    """Report what a model would have spent on rows for which another rule bought."""
+) -> tuple[LogEvaluation, dict[int, str]]:
+    """What a model would have spent on rows for which another rule bought."""
     from sensortree.cli.logs import unreadable_and_bought
     from sensortree.cli.models import bad_prices, labels_for, rows_as_lines, table_for
     from sensortree.logs import evaluate_from_log
@@ -99,10 +100,7 @@ def _evaluate_log(
             acquired=acquired[rows],
             label_influenced_buying=label_influenced_buying,
         )
-    document = {**judged.to_dict(), "rows_left_out": len(table) - len(rows)}
-    emit("evaluate-log", document, str(judged), as_json)
-    if problems:
-        raise typer.Exit(INCOMPLETE)
+    return judged, problems
 
 
 def report(
@@ -119,6 +117,9 @@ def report(
             "--title", metavar="TEXT", show_default=False, help="Heading of the page."
         ),
     ] = "",
+    log: options.Log = None,
+    id_column: options.Id = "id",
+    label_influenced_buying: options.LabelInfluencedBuying = False,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = None,
     decimal: options.Decimal = None,
@@ -129,16 +130,27 @@ def report(
     """Write one page: what a model asks whom, and what that saves."""
     from sensortree.cli.data_file import read_data
     from sensortree.cli.layout import Layout
+    from sensortree.cli.logs import read_log
     from sensortree.cli.models import open_model, rows_as_lines
+    from sensortree.logs import report_page_from_log
 
     check_free(output, force)
     policy = open_model(model)
     table = read_data(data, Layout(delimiter, encoding, decimal, thousands))
-    rows, X, y, problems = _answered(policy, table, target)
-    with working("report"), rows_as_lines(table, rows):
-        page = policy.report_page(X, y, data=data.name, title=title)
+    if log is not None:
+        acquired = read_log(log, table, policy.sensors_.names, id_column)
+        judged, problems = _judged_by_log(
+            policy, table, target, acquired, label_influenced_buying
+        )
+        page = report_page_from_log(policy, judged, data=log.name, title=title)
+        n_rows = judged.support.n_rows
+    else:
+        rows, X, y, problems = _answered(policy, table, target)
+        with working("report"), rows_as_lines(table, rows):
+            page = policy.report_page(X, y, data=data.name, title=title)
+        n_rows = len(y)
     write(output, page)
-    document = {"output": str(output), "rows_left_out": len(table) - len(y)}
+    document = {"output": str(output), "rows_left_out": len(table) - n_rows}
     emit("report", document, f"{output} written.", as_json)
     if problems:
         raise typer.Exit(INCOMPLETE)

@@ -13,6 +13,7 @@ from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.base import BaseSensorTree
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
+from sensortree.logs.purchases import Log, Order, Unbought, log_of
 from sensortree.policy.baselines import EVERYTHING, NOTHING
 from sensortree.policy.tradeoff import TradeoffCurve, standard_error
 from sensortree.sensors.scores import METRICS
@@ -35,6 +36,11 @@ def tradeoff_curve(
     sample_weight: ArrayLike | None = None,
     prices: ArrayLike | None = None,
     n_jobs: int | None = None,
+    *,
+    acquired: Any = None,
+    order: Order | None = None,
+    label_influenced_buying: bool = False,
+    unbought: Unbought = "ignore",
 ) -> TradeoffCurve:
     """Error against mean cost over cost weights, measured on held-out folds only.
 
@@ -65,6 +71,9 @@ def tradeoff_curve(
     prices : array-like of shape (n_samples, n_sensors), default=None
     n_jobs : int, default=None
         Leaf classifiers fitted at a time; None for what the estimator says.
+    acquired, order, label_influenced_buying, unbought
+        What a log says was bought, as in `SensorTreeClassifier.fit`; held-out rows are
+        then judged as fits look at them.
 
     Returns
     -------
@@ -99,7 +108,10 @@ def tradeoff_curve(
         model.set_params(n_jobs=n_jobs)
     weights = None if cost_weights is None else list(cost_weights)
     cv = 5 if cv is None else cv
-    curve: TradeoffCurve = _told_curve(model, weights, X, y, cv, sample_weight, prices)
+    log = log_of(acquired, order, label_influenced_buying, unbought)
+    curve: TradeoffCurve = _told_curve(
+        model, weights, X, y, cv, sample_weight, prices, log
+    )
     return curve
 
 
@@ -112,6 +124,7 @@ def _told_curve(
     cv: Any,
     sample_weight: Any,
     prices: Any,
+    log: Log | None,
 ) -> TradeoffCurve:
     """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
     most = POINTS if weights is None else len(weights)
@@ -119,7 +132,7 @@ def _told_curve(
     max_time = model._settings().max_time
     # Buying nothing, and buying everything.
     progress = Progress(model, verbose, most + 2, max_time)
-    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress)
+    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress, log)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
     if progress.stopped:
         progress.say(f"{progress.stopped}: the curve has {len(curve)} points")

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sensortree.curves.through_log import walk_through_log
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, UnseenWarning
 from sensortree.learning.baselines import both_ends
@@ -40,6 +41,7 @@ from sensortree.leaves.fitting import (
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
+from sensortree.logs.purchases import Log
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
@@ -47,7 +49,7 @@ from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.report import report_of_built
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 Subset = frozenset[str]
 Folds = frozenset[int]
@@ -257,6 +259,9 @@ class HeldOutFolds:
     cv : int, splitter or iterable of (train, test)
     progress : TextProgress
         Is told of each cost weight that was measured, and may say stop.
+    log : Log or None, default=None
+        What was bought, if not everything. Sensors are then read once for all folds, and
+        held-out rows are measured as fits look at them.
     """
 
     def __init__(
@@ -268,6 +273,7 @@ class HeldOutFolds:
         sample_weight: ArrayLike | None,
         prices: ArrayLike | None,
         progress: TextProgress,
+        log: Log | None = None,
     ):
         self.progress = progress
         self.estimator = clone(estimator)
@@ -281,7 +287,7 @@ class HeldOutFolds:
         reader = clone(self.estimator)
         self.cv = self.estimator._settings().cv
         self.settings = replace(self.estimator._settings(), cv=cv)
-        self.data = read_rows(reader, self.settings, X, y, sample_weight, prices)
+        self.data = read_rows(reader, self.settings, X, y, sample_weight, prices, log)
         self.settings = self.settings.priced_for(self.data.loss)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
@@ -309,6 +315,8 @@ class HeldOutFolds:
     def _shares(self) -> bool:
         """Whether a leaf classifier fitted for one fold is the one another would fit."""
         data, cv = self.data, self.cv
+        if data.continued is not None:  # who stands in for whom is known of all rows
+            return True
         if data.loss.numbers:  # regressions take no longer than to share them
             return False
         complete = all(
@@ -347,7 +355,7 @@ class HeldOutFolds:
             return
         settings = self._without_a_fold(self.settings)
         together: dict[type, SharedLogistic] = {}
-        if settings.classifier != "auto":
+        if settings.classifier != "auto" and self.data.continued is None:
             own = resolve_classifier(settings.classifier, settings.calibration)
             if not isinstance(own, (RidgeLogisticRegression, BoostedTrees)):
                 self._shared = SharedClassifiers(self.data, own, settings.n_jobs)
@@ -361,7 +369,7 @@ class HeldOutFolds:
             kind = type(chosen.classifier)
             if self._shared is not None:
                 leaves = FittedForFolds(*task, out=out, shared=self._shared)
-            elif self.cv is None or kind is BoostedTrees:
+            elif self.cv is None or kind is BoostedTrees or data.continued is not None:
                 leaves = chosen
             else:
                 shared = together.setdefault(kind, SharedLogistic(self.data, *task[1:]))
@@ -511,18 +519,26 @@ def _judged(
     model: Any, X: Any, prices: Any, part: TrainingRows
 ) -> tuple[Array, Array, Array]:
     """Means of error, loss and cost on some rows, and of their squares; probabilities."""
-    with warnings.catch_warnings():
-        # These are rows of training; that others lack a level of theirs is no news.
-        warnings.simplefilter("ignore", UnseenWarning)
-        likely = model.policy_.said(model._table(X, prices))
-        cost = model.acquisition_cost(X, prices)
-        referred = model.referred(X, prices)
+    if part.continued is not None:
+        likely, cost, referred = walk_through_log(model.policy_, part)
+    else:
+        likely, cost, referred = _walk(model, X, prices)
     answer, lost = part.loss.answer(likely), part.judge(likely)
     if part.refer_costs is not None:
         lost = np.where(referred, part.handed_over(), lost)
     values = np.stack([part.loss.error(part.y, answer), lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
     return means, np.average(values**2, axis=1, weights=part.weight), likely
+
+
+def _walk(model: Any, X: Any, prices: Any) -> tuple[Array, Array, Mask]:
+    """What a model says of rows, what they spend, and whether they are handed over."""
+    with warnings.catch_warnings():
+        # These are rows of training; that others lack a level of theirs is no news.
+        warnings.simplefilter("ignore", UnseenWarning)
+        likely = model.policy_.said(model._table(X, prices))
+        cost = model.acquisition_cost(X, prices)
+        return likely, cost, model.referred(X, prices)
 
 
 def _taken(values: Any, rows: Rows) -> Any:

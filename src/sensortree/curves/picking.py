@@ -30,6 +30,7 @@ from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.timing import FitReport
+from sensortree.logs.purchases import Log, Order, Unbought, log_of
 from sensortree.policy.choice import Choice, check_targets, choose
 from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
@@ -65,6 +66,11 @@ class PicksCostWeight(
         y: Any,
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
+        *,
+        acquired: Any = None,
+        order: Order | None = None,
+        label_influenced_buying: bool = False,
+        unbought: Unbought = "ignore",
     ) -> Any:
         """Measure the curve on held-out folds, pick a point, and fit on all rows.
 
@@ -74,6 +80,8 @@ class PicksCostWeight(
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
+        acquired, order, label_influenced_buying, unbought
+            What a log says was bought, as in `SensorTreeClassifier.fit`.
 
         Returns
         -------
@@ -82,7 +90,8 @@ class PicksCostWeight(
         progress = Progress(self, self.verbose, self._most_steps(), self.max_time)
         with all_or_nothing(self):
             check_targets(self.budget, self.max_error)
-            folds = self._folds(X, y, sample_weight, prices, progress)
+            log = log_of(acquired, order, label_influenced_buying, unbought)
+            folds = self._folds(X, y, sample_weight, prices, progress, log)
             self._fit(folds)
         progress.end()
         return self
@@ -95,6 +104,11 @@ class PicksCostWeight(
         budgets: Iterable[float],
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
+        *,
+        acquired: Any = None,
+        order: Order | None = None,
+        label_influenced_buying: bool = False,
+        unbought: Unbought = "ignore",
     ) -> list[Any]:
         """Fit one model per budget, each as `fit` would; the curve is measured only once.
 
@@ -106,6 +120,8 @@ class PicksCostWeight(
             `max_time` is for the curves of all of them together.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
+        acquired, order, label_influenced_buying, unbought
+            What a log says was bought, as in `SensorTreeClassifier.fit`.
 
         Returns
         -------
@@ -128,7 +144,8 @@ class PicksCostWeight(
             check_targets(model.budget, model.max_error)
         most = self._most_steps(len(models))
         progress = Progress(self, self.verbose, most, self.max_time)
-        folds = self._folds(X, y, sample_weight, prices, progress)
+        log = log_of(acquired, order, label_influenced_buying, unbought)
+        folds = self._folds(X, y, sample_weight, prices, progress, log)
         for model in models:
             model._fit(folds)
         progress.end()
@@ -141,9 +158,12 @@ class PicksCostWeight(
         sample_weight: ArrayLike | None,
         prices: ArrayLike | None,
         progress: Progress,
+        log: Log | None,
     ) -> HeldOutFolds:
         cv = 5 if self.cv is None else self.cv
-        return HeldOutFolds(self._plain(), X, y, cv, sample_weight, prices, progress)
+        return HeldOutFolds(
+            self._plain(), X, y, cv, sample_weight, prices, progress, log
+        )
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
@@ -287,8 +307,10 @@ def training_cost(model: Any, folds: HeldOutFolds) -> float:
     """Mean cost of the training rows, each at its own prices.
 
     On the ways they took when they were judged out of fold, or on those that the fitted
-    model sends them, whichever is dearer.
+    model sends them, whichever is dearer; of a log, on the former.
     """
+    if folds.data.continued is not None:
+        return float(model.training_cost_)
     X, _, sample_weight, prices = folds.given
     weight = None if sample_weight is None else np.asarray(sample_weight)
     own = np.average(model.acquisition_cost(X, prices), weights=weight)

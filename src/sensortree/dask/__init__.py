@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sensortree.dask.bill import Answers, Bill, SensorBill, answers, bill_of
+    from sensortree.dask.classifier import DaskSensorTreeClassifier
     from sensortree.dask.ledger_postgres import PostgresLedger
     from sensortree.dask.ledger_sqlite import SqliteLedger
     from sensortree.dask.lookups import Ask, Lookup
@@ -25,6 +26,7 @@ _HOME = {
     "Answers": "bill",
     "Ask": "lookups",
     "Bill": "bill",
+    "DaskSensorTreeClassifier": "classifier",
     "Lookup": "lookups",
     "PostgresLedger": "ledger_postgres",
     "SensorBill": "bill",
@@ -38,6 +40,7 @@ __all__ = [
     "Answers",
     "Ask",
     "Bill",
+    "DaskSensorTreeClassifier",
     "Lookup",
     "PostgresLedger",
     "SensorBill",

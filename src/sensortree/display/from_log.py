@@ -14,7 +14,7 @@ def evaluation_in_notebook(found: Any) -> str:
     sides = (found, found.logger, found.difference)
     measures = [
         [name, *(_between(getattr(side, name)) for side in sides)]
-        for name in _measures(found)
+        for name in measures_of(found)
     ]
     sensors = [
         [use.sensor, _between(use.share), _between(use.spend)] for use in found.sensors
@@ -30,7 +30,7 @@ def evaluation_in_notebook(found: Any) -> str:
         for use in found.leaves
     ]
     bands = [
-        [f"× {band.odds:g}", *(_ends(getattr(band, n)) for n in _measures(found))]
+        [f"× {band.odds:g}", *(_ends(getattr(band, n)) for n in measures_of(found))]
         for band in found.bands
     ]
     head = ("per row", "policy", "logger", "policy less logger")
@@ -53,7 +53,7 @@ def evaluation_in_notebook(found: Any) -> str:
                     ),
                     table_in_notebook(
                         "if hidden reasons had changed the odds of stopping",
-                        ("odds", *_measures(found)),
+                        ("odds", *measures_of(found)),
                         bands,
                     ),
                     "</details>",
@@ -68,7 +68,7 @@ def comparison_in_notebook(found: Any) -> str:
     sides = (found.first, found.second, found.difference)
     lines = [
         [name, *(_between(getattr(side, name)) for side in sides)]
-        for name in _measures(found.first)
+        for name in measures_of(found.first)
     ]
     head = ("per row", "first", "second", "first less second")
     return f"{_refused(found)}{table_in_notebook('', head, lines)}"
@@ -96,7 +96,8 @@ def _refused(found: Any) -> str:
     return f"<p><b>refused</b>: {escaped(found.refused)}</p>"
 
 
-def _measures(found: Any) -> tuple[str, ...]:
+def measures_of(found: Any) -> tuple[str, ...]:
+    """What is told of a row: the loss only if there is one beside errors."""
     return ("error", *(("loss",) if found.has_loss else ()), "cost", "total")
 
 

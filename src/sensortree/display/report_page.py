@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sensortree.display.colours import DARK, LIGHT
 from sensortree.display.figures import between, money, says_nothing, share
 from sensortree.display.markup import paragraph, section, table
+from sensortree.display.page_parts import figures, named, tree_section, whole_page
 from sensortree.display.report_answers import answers
 from sensortree.display.report_asks import asks
 from sensortree.display.report_outages import outages
@@ -17,76 +16,6 @@ from sensortree.display.report_saves import saves
 from sensortree.display.report_spending import spends
 from sensortree.display.svg import escaped
 from sensortree.display.tree import TreeDisplay
-
-UPRIGHT = 1000  # pixels of a picture that can be read on upright paper
-
-STYLE = f"""
-:root{{color-scheme:light dark;--ink:{LIGHT.ink};--paper:{LIGHT.paper};--faint:#595959;
---line:#d5d8dc;--panel:#f4f6f8;--ours:{LIGHT.buy}}}
-@media (prefers-color-scheme:dark){{:root{{--ink:{DARK.ink};--paper:{DARK.paper};
---faint:#adb3ba;--line:#3a4048;--panel:#20252b;--ours:{DARK.buy}}}}}
-*{{box-sizing:border-box}}
-html{{-webkit-text-size-adjust:100%}}
-body{{margin:0 auto;padding:1rem;max-width:68rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 Helvetica,Arial,'Liberation Sans',sans-serif;overflow-wrap:anywhere}}
-h1{{font-size:1.6rem;line-height:1.2;margin:.5rem 0}}
-h2{{font-size:1.2rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--line)}}
-p{{margin:.5rem 0;max-width:44rem}}
-.faint{{color:var(--faint);font-size:.9rem}}
-.cards{{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.75rem;
-margin:1rem 0}}
-.cards div{{background:var(--panel);border-radius:6px;padding:.75rem}}
-.cards b{{display:block;font-size:1.5rem;line-height:1.2}}
-.cards span{{display:block;font-size:.85rem;color:var(--faint)}}
-.wide{{overflow-x:auto;margin:.75rem 0}}
-table{{border-collapse:collapse;font-variant-numeric:tabular-nums;overflow-wrap:normal}}
-th,td{{padding:.25rem .75rem .25rem 0;text-align:left;vertical-align:top;
-border-bottom:1px solid var(--line)}}
-thead th{{font-weight:600;vertical-align:bottom}}
-tbody th{{font-weight:400;min-width:6rem}}
-.number{{text-align:right;white-space:nowrap}}
-@media (max-width:40rem){{
-table{{font-size:.85rem}}
-th,td{{padding-right:.5rem}}
-tbody th{{min-width:4.5rem}}
-.number{{white-space:normal}}
-}}
-.between{{display:block;font-size:.8rem;color:var(--faint)}}
-ul{{padding-left:1.25rem;margin:.25rem 0}}
-li{{margin:.25rem 0}}
-.rule{{color:var(--faint);font-size:.9rem}}
-.beside{{width:100%;max-width:36rem;height:auto;display:block}}
-.beside text{{fill:var(--ink)}}
-.axis{{stroke:var(--faint);stroke-width:1}}
-.limited,.learned{{fill:none;stroke:var(--ours);stroke-width:1.5}}
-.learned{{stroke-dasharray:5 3}}
-circle.limited,circle.learned{{fill:var(--ours);stroke:none}}
-.dot{{stroke:var(--faint);stroke-width:1.5}}
-circle.dot{{fill:var(--faint);stroke:none}}
-.chosen{{stroke:var(--ours);stroke-width:2}}
-circle.chosen{{fill:var(--ours);stroke:none}}
-.beside text.words{{stroke:none}}
-.beside text.chosen{{fill:var(--ours);font-weight:bold}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:.5rem 0}}
-dt{{color:var(--faint)}}
-dd{{margin:0}}
-@page{{margin:15mm}}
-@page landscape{{size:landscape}}
-@media print{{
-:root{{color-scheme:light;--ink:#000;--paper:#fff;--faint:#444;--line:#bbb;--panel:#fff;
---ours:{LIGHT.buy}}}
-body{{max-width:none;padding:0;font-size:10.5pt}}
-.cards div{{border:1px solid var(--line)}}
-.wide{{overflow:visible}}
-.wide svg{{max-width:100%;height:auto}}
-.beside{{max-width:11cm}}
-.landscape{{page:landscape}}
-table{{font-size:9pt}}
-h2{{break-after:avoid}}
-.caption{{break-after:avoid}}
-tr,li,.cards,svg,dl,.short{{break-inside:avoid}}
-}}
-"""
 
 # What may be new about a value.
 NEVER = {
@@ -159,13 +88,7 @@ class ReportPage:
             _tree(self),
             section("Where this comes from", _source(self)),
         ]
-        body = "\n".join(part for part in parts if part)
-        return (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-            f"<title>{escaped(self.title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-            f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-        )
+        return whole_page(self.title, parts)
 
     def money(self, amount: float) -> str:
         """An amount of money with its unit."""
@@ -223,11 +146,7 @@ def _cards(page: ReportPage) -> str:
         cards.append(
             (f"{report.auroc:.3f}", f"AUROC; {between(low, high, '{:.3f}'.format)}")
         )
-    inside = "".join(
-        f"<div><b>{escaped(figure)}</b><span>{escaped(words)}</span></div>"
-        for figure, words in cards
-    )
-    return f'<div class="cards">{inside}</div>'
+    return figures(cards)
 
 
 # how sure ---------------------------------------------------------------------------------
@@ -294,22 +213,9 @@ def _tree(page: ReportPage) -> str:
         known = ", ".join(page.report.leaves[0].sensors) or "nothing"
         same = paragraph(f"There are no decisions: everyone gets {known}.")
         return section("The tree", [same])
-    picture = page.tree.to_svg(zoom=False)
-    note = paragraph(
-        "From left to right: what is known, what is bought next, and where examples stop. "
-        "A line is as wide as the share of examples that takes it; a dashed one is taken "
-        "by none. On a phone the picture scrolls; the sentences above say the same.",
-        kind="faint",
+    return tree_section(
+        page.tree, "On a phone the picture scrolls; the sentences above say the same."
     )
-    boxed = f'<div class="wide" tabindex="0">{picture}</div>'
-    kind = "landscape" if _width(picture) > UPRIGHT else ""
-    return section("The tree", [boxed, note], kind)
-
-
-def _width(picture: str) -> float:
-    """Width of a picture in pixels, as its first tag says."""
-    said = re.search(r' width="([\d.]+)"', picture)
-    return float(said[1]) if said else 0.0
 
 
 def _source(page: ReportPage) -> Iterable[str]:
@@ -328,9 +234,4 @@ def _source(page: ReportPage) -> Iterable[str]:
         "report written": page.written,
         "model's digest": page.digest,
     }
-    inside = "".join(
-        f"<dt>{escaped(name)}</dt><dd>{escaped(fact)}</dd>"
-        for name, fact in facts.items()
-        if fact
-    )
-    yield f"<dl>{inside}</dl>"
+    yield named(facts)

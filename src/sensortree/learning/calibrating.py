@@ -21,8 +21,8 @@ import numpy as np
 
 from sensortree.learning.learned import Learned
 from sensortree.learning.pose import Posed
-from sensortree.learning.validated import per_observation
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.observations import Observations
 from sensortree.policy.about import HeldOut
 from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities
@@ -238,14 +238,14 @@ def compare(
     fitted: dict[int, dict[str, Calibrations]],
     visitors: Visitors,
     loss: Loss,
-    observations: Rows,
+    observations: Observations,
 ) -> CalibrationReport:
     """Judge forms on the folds that they were fitted without."""
     held = visitors.fold >= 0
     share = visitors.weight[held] / visitors.weight[held].mean()
 
     def each(values: Array) -> Array:
-        return per_observation(share * values[held], observations[held])
+        return observations.take(held).each(share * values[held])
 
     losses, risks, wrong = {}, {}, {}
     for name in (AS_SAID, *FORMS):

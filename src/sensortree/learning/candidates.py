@@ -18,7 +18,7 @@ from sensortree.learning.pose import pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.learning.trimming import trim
-from sensortree.learning.validated import Rehearsed, per_observation, rehearse
+from sensortree.learning.validated import Rehearsed, rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.sensors.market import Market
@@ -439,7 +439,7 @@ def judged_risks(rehearsed: Rehearsed, learn: Learner) -> Array:
         return rehearsed.risks()
     posed = rehearsed.posed
     risks = posed.observed.risks(learn(posed.problem, posed.observed).coef)
-    return per_observation(risks, rehearsed.observations)
+    return rehearsed.observations.each(risks)
 
 
 def without_unreached(

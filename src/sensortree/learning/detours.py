@@ -311,7 +311,7 @@ def judged_for(
     tree: SensorTree, leaves: LeafClassifiers, settings: Settings
 ) -> frozenset[frozenset[str]]:
     """Subsets that a tree needs a classifier of."""
-    needed = believed_subsets(tree, leaves, settings)
+    needed = believed_subsets(tree, settings, leaves.data.continued)
     return frozenset(needed) | {vertex.sensors for vertex in vertices(tree)}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
+from sensortree.leaves.continued import Continued
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import (
@@ -28,7 +29,7 @@ from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 # Readings of a node up to which decisions that see the posterior see them too.
 READINGS = 150
@@ -57,20 +58,43 @@ class Posed:
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
     """Say what each node sees, on distinct rows, and what each leaf would cost."""
-    leaves.judge(believed_subsets(tree, leaves, settings))
-    risk, observed = leaf_risks(tree, leaves, settings)
-    data, posteriors = leaves.data, leaves.posteriors
+    leaves.judge(believed_subsets(tree, settings, leaves.data.continued))
+    data = leaves.data
     rows, weight = data.distinct()
-    prices = data.varying_prices()[rows]
-    features, values = {}, {}
+    features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
-        readings = data.features(subset)[rows]
-        likely = posteriors[subset][rows] if subset in posteriors else None
+        readings, likely, prices = seen_at(subset, leaves)
         parts = decision_parts(settings, readings, data.y[rows])
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
-        values[subset] = features[subset](readings, likely, prices)
+    risks = leaf_risks(tree, leaves, settings, believed(tree, leaves, settings))
+    return pose_with(tree, leaves, settings, features, risks)
+
+
+def seen_at(
+    subset: frozenset[str], leaves: LeafClassifiers
+) -> tuple[Array, Array | None, Array]:
+    """Readings, posterior and prices of distinct rows where a subset is known."""
+    data = leaves.data
+    rows, _ = data.distinct()
+    judged = leaves.posteriors.get(subset)
+    likely = None if judged is None else judged[rows]
+    return data.features(subset)[rows], likely, data.varying_prices()[rows]
+
+
+def pose_with(
+    tree: SensorTree,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    features: Mapping[frozenset[str], DecisionFeatures],
+    risks: tuple[Array, Array],
+) -> Posed:
+    """The routing problem, once features of nodes and risks of leaves are known."""
+    data = leaves.data
+    rows, weight = data.distinct()
+    risk, observed = risks
+    values = {s: features[s](*seen_at(s, leaves)) for s in features}
     problem = RoutingProblem(
         tree,
         tuple(values[node.sensors] for node in tree.nodes),
@@ -84,7 +108,7 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
 
 
 def believed_subsets(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
+    tree: SensorTree, settings: Settings, log: Continued | None = None
 ) -> list[frozenset[str]]:
     """Subsets whose classifiers say how likely an error is: of this tree only.
 
@@ -94,29 +118,39 @@ def believed_subsets(
     vertices: list[Leaf | Node] = [*tree.leaves]
     vertices += tree.nodes if settings.decides_by_posterior else ()
     subsets = [vertex.sensors for vertex in vertices]
-    log = leaves.data.continued
     if settings.errors == "smoothed" and (log is None or log.reaches(tree.sensors)):
         subsets.append(tree.sensors)
     return list(dict.fromkeys(subsets))
 
 
-def leaf_risks(
+def believed(
     tree: SensorTree, leaves: LeafClassifiers, settings: Settings
+) -> Array | None:
+    """What the leaves that know best say, if errors are to be smoothed by that."""
+    data = leaves.data
+    if settings.errors != "smoothed" or not (data.fold >= 0).any():
+        return None
+    subsets = believed_subsets(tree, settings, data.continued)
+    said = {s: leaves.posteriors[s] for s in subsets}
+    return data.task.trusted(said, data)
+
+
+def leaf_risks(
+    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, belief: Array | None
 ) -> tuple[Array, Array]:
-    """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves)."""
+    """Leaf risks (R_k) to learn from, and as observed, (n_samples, n_leaves).
+
+    The former are the mean of what was observed and of what a belief expects, if any.
+    """
     data, cost_weight = leaves.data, settings.cost_weight
     market = data.market(settings.max_cost)
     costs = leaf_costs(tree, data.sensors, data.prices)
     observed = leaf_risk(losses(tree.leaves, leaves), costs, cost_weight)
     risk = observed
-    if settings.errors == "smoothed" and (data.fold >= 0).any():
-        subsets = believed_subsets(tree, leaves, settings)
-        believed = {s: leaves.posteriors[s] for s in subsets}
-        belief = data.task.trusted(believed, data)
-        if belief is not None:
-            each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
-            expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
-            risk = 0.5 * (observed + expected)
+    if belief is not None:
+        each = [expected_loss(leaf, belief, leaves) for leaf in tree.leaves]
+        expected = leaf_risk(np.stack(each, axis=1), costs, cost_weight)
+        risk = 0.5 * (observed + expected)
     # No decision may lead where an example cannot pay.
     ruled_out = ~market.affordable(costs)
     worst = worst_risk(data, settings)
@@ -214,7 +248,19 @@ def fit_decision_features(
     """
     columns = feature_columns(parts, readings, posterior, prices)
     missing = np.asarray(np.isnan(columns).any(axis=0))
-    center, scale = moments(columns, weight)
+    return features_of(parts, *moments(columns, weight), missing, readings, posterior)
+
+
+def features_of(
+    parts: tuple[Part, ...],
+    center: Array,
+    scale: Array,
+    missing: Mask,
+    readings: Array,
+    posterior: Array | None,
+) -> DecisionFeatures:
+    """The same, once moments are known; of readings and posterior one row is enough."""
+    scale = scale.copy()
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])

@@ -19,6 +19,7 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.observations import Observations
 from sensortree.leaves.task import Measure
 from sensortree.policy.about import HeldOut
 from sensortree.structure import prune, with_exits
@@ -40,13 +41,13 @@ class Rehearsed:
     posed : Posed
     parts : list of (rows, coef)
         The distinct rows that were held out, and the coefficients learned without them.
-    observations : ndarray of shape (n_rows,)
-        How many observations each distinct row stands for.
+    observations : Observations
+        How many each distinct row stands for.
     """
 
     posed: Posed
     parts: list[tuple[Rows, list[Array]]]
-    observations: Rows
+    observations: Observations
 
     def risks(self) -> Array:
         """Observed risks, times weight, of all that was held out, one per observation."""
@@ -68,13 +69,7 @@ class Rehearsed:
     def per_observation(self, values: Array) -> Array:
         """Values of held-out rows, times weight, as one for each observation."""
         tests = np.concatenate([test for test, _ in self.parts])
-        return per_observation(values, self.observations[tests])
-
-
-def per_observation(values: Array, observations: Rows) -> Array:
-    """Values of distinct rows as one for each observation, of the same mean."""
-    share = observations.mean() / observations
-    return np.repeat(values * share, observations)
+        return self.observations.take(tests).each(values)
 
 
 def rehearse(
@@ -316,7 +311,7 @@ def tells_more(
     def leads(loss: Measure) -> float:
         """Mean lead in standard errors."""
         lead = share * (loss(less) - loss(more))
-        lead = per_observation(lead, data.observations())
+        lead = data.observations().each(lead)
         error = float(lead.std() / np.sqrt(len(lead)))
         return float(lead.mean()) / error if error else 0.0
 

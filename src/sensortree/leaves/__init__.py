@@ -4,6 +4,7 @@
 
     rows         `TrainingRows`: what is learned from
     folds        what is held out together
+    observations    how many independent observations rows are
     continued    rows whose log ended, and who stands in for them
     task         what differs between classes and numbers
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for

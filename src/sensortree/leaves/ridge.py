@@ -47,6 +47,8 @@ MAX_ROUNDS = 3_000
 # Rows of a block, and numbers of a basis that is kept rather than computed anew.
 BLOCK = 4_096
 CACHED = 2**27
+# The same of a part of the rows.
+CACHED_PART = 2**23
 # Rows times coefficients that are much to compute: comparing is then done in single
 # precision.
 MUCH = 2_000_000
@@ -260,6 +262,14 @@ class RidgeProblem:
         """One matrix for all classes: x x' weighted by how unsure the row is."""
         ridge = np.full(self.n_terms + 1, 1 / C)
         ridge[-1] = 0.0
+        matrix = self.unsure_products(coef)
+        if matrix.ndim == 1:
+            return Diagonal(matrix + ridge + 10 * self.eps * matrix.mean())
+        matrix.flat[:: len(matrix) + 1] += ridge + 10 * self.eps * np.diag(matrix)
+        return Factored(matrix)
+
+    def unsure_products(self, coef: Array) -> Array:
+        """Sum of x x' weighted by how unsure the row is; of many terms, its diagonal."""
         width = self.n_terms + 1
         large = width > FACTORED
         matrix = np.zeros(width if large else (width, width))
@@ -272,10 +282,7 @@ class RidgeProblem:
             else:
                 part = terms * np.sqrt(unsure)
                 matrix += part @ part.T
-        if large:
-            return Diagonal(matrix + ridge + 10 * self.eps * matrix.mean())
-        matrix.flat[:: width + 1] += ridge + 10 * self.eps * np.diag(matrix)
-        return Factored(matrix)
+        return matrix
 
     def full_curvature(self, coef: Array, C: float) -> Curvature:
         """All second derivatives; what softmax leaves open is closed."""
@@ -333,6 +340,41 @@ class RidgeProblem:
         return LogisticScorer(
             self.center, self.scale, self.degree, coef[:, :-1].T, coef[:, -1].copy()
         )
+
+
+class RidgePart(RidgeProblem):
+    """Some of the rows of a problem; what all rows decide is given.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, width)
+    degree : int
+    labels : FoldedLabels
+        Of these rows.
+    moments : tuple of center and scale, each of shape (width,)
+        Of the columns of all rows.
+    single : bool
+        Whether single precision will do.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        degree: int,
+        labels: FoldedLabels,
+        moments: tuple[Array, Array],
+        single: bool,
+    ):
+        self.degree, self.labels = degree, labels
+        self.center, self.scale = moments
+        self.linear = np.ascontiguousarray(((X - self.center) / self.scale).T)
+        width = len(self.linear)
+        self.n_terms = width if degree == 1 else width * (width + 3) // 2
+        self.n_outputs = 1 if labels.n_classes == 2 else labels.n_classes
+        self.dtype = np.float32 if single else np.float64
+        self.cached = None
+        if len(labels.y) * (self.n_terms + 1) <= CACHED_PART:
+            self.cached = list(self._blocks())
 
 
 def _errors(scores: Array, y: Rows, weight: Array) -> tuple[Array, Array]:

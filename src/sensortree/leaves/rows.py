@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sensortree.leaves.coding import Coded, coded, side_by_side
 from sensortree.leaves.continued import Continued
 from sensortree.leaves.folds import first_of_runs
+from sensortree.leaves.observations import Observations
 from sensortree.leaves.task import CLASSES, Task
 from sensortree.sensors.levels import levels_of
 from sensortree.sensors.loss import Loss
@@ -205,11 +206,14 @@ class TrainingRows:
         first = first_of_runs(columns, len(self.y))
         return first, np.add.reduceat(self.weight, first)
 
-    def observations(self) -> Rows:
+    def observations(self) -> Observations:
         """How many observations each distinct row stands for.
 
-        Rows of frequent readings are one each; others only repeat each other.
+        Rows of frequent readings are one each; others only repeat each other. So do rows
+        of a log for which the same row stands in.
         """
         first, _ = self.distinct()
         lengths = np.diff(np.r_[first, len(self.y)])
-        return np.where(self.frequent[first], lengths, 1)
+        counts = np.where(self.frequent[first], lengths, 1)
+        log = self.continued
+        return Observations(counts, None if log is None else log.other[0][first])

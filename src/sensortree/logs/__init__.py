@@ -12,19 +12,18 @@
     outlook      q: what the policy may be expected to lose and spend
     estimate     φ: what each row contributes; means with intervals
     support      how much of the log speaks, and whether that is enough
-    evaluation   `evaluate_from_log`, `compare_from_log`;  evaluation_text  as text
+    judgement    `LogEvaluation`: what a log says;  evaluation_text  the same as text
+    evaluation   `evaluate_from_log`, `compare_from_log`
+    page         `report_page_from_log`: the same as a page
 
 The old rule's stopping is censoring: rows whose log went on speak, by weights, for rows
 like them whose log ended.
 """
 
-from sensortree.logs.evaluation import (
-    LogComparison,
-    LogEvaluation,
-    compare_from_log,
-    evaluate_from_log,
-)
+from sensortree.logs.evaluation import compare_from_log, evaluate_from_log
 from sensortree.logs.events import acquired_from_events
+from sensortree.logs.judgement import LogComparison, LogEvaluation
+from sensortree.logs.page import report_page_from_log
 
 __all__ = [
     "LogComparison",
@@ -32,4 +31,5 @@ __all__ = [
     "acquired_from_events",
     "compare_from_log",
     "evaluate_from_log",
+    "report_page_from_log",
 ]

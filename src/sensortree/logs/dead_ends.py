@@ -19,6 +19,7 @@ from sensortree.types import Rows
 
 SELDOM = 0.05  # share of rows that go on, below which sensors are a dead end
 ENOUGH = 20  # rows that are there, of which that can be said
+SOME = 5  # rows that are there, of which it can be said if none at all goes on
 
 
 def without_dead_ends(followed: Followed) -> Followed:
@@ -41,24 +42,28 @@ def without_dead_ends(followed: Followed) -> Followed:
 
 
 def _ends(followed: Followed) -> Rows:
-    """Round after which each log ends without dead ends, (n_rows,)."""
-    end = followed.purchases.n_rounds.copy()
-    rows = np.concatenate([stand.rows for stand in followed.stands[1:]] or [end[:0]])
-    after = np.concatenate(
-        [
-            np.full(len(stand.rows), number, dtype=np.intp)
-            for number, stand in enumerate(followed.stands[1:], start=1)
-        ]
-        or [end[:0]]
-    )
-    known = followed.purchases.round[rows] <= after[:, None]
+    """Round after which each log ends without dead ends, (n_rows,).
+
+    Whether sensors are a dead end is said by rows that are asked for more; then all rows
+    end before them, also those that they are enough for: else who is left would be told
+    apart by what was read.
+    """
+    purchases = followed.purchases
+    end = purchases.n_rounds.copy()
+    rows, after = np.nonzero(np.arange(1, end.max(initial=0) + 1) <= end[:, None])
+    after += 1
+    asked = np.zeros((len(end), end.max(initial=0) + 1), dtype=bool)
+    for number, stand in enumerate(followed.stands):
+        asked[stand.rows, number] = True
+    known = purchases.round[rows] <= after[:, None]
     sets, set_of = np.unique(known, axis=0, return_inverse=True)
     set_of = set_of.ravel()
     for one in np.argsort(-sets.sum(axis=1), kind="stable"):  # the largest first
         here = np.flatnonzero(set_of == one)
         here = here[end[rows[here]] >= after[here]]  # not cut off already
-        goes_on = end[rows[here]] > after[here]
-        if len(here) >= ENOUGH and goes_on.mean() < SELDOM:
+        more = here[asked[rows[here], after[here]]]
+        n_on = int((end[rows[more]] > after[more]).sum())
+        if len(more) >= (ENOUGH if n_on else SOME) and n_on < SELDOM * len(more):
             end[rows[here]] = after[here] - 1
     return end
 
@@ -66,7 +71,8 @@ def _ends(followed: Followed) -> Rows:
 def _stands(followed: Followed, end: Rows) -> tuple[Stand, ...]:
     """Where rows stand, as far as their logs go now."""
     cut = []
-    for after, (rows, ahead, belief) in enumerate(followed.stands):
+    reached = followed.stands[: int(end.max(initial=0)) + 1]
+    for after, (rows, ahead, belief) in enumerate(reached):
         left = end[rows] >= after
         cut.append(Stand(rows[left], ahead[left], belief[left]))
     return tuple(cut)

@@ -29,6 +29,7 @@ class Estimate:
     high: float
 
 
+FEW = 5  # rows of a kind that is too rare for the normal interval of its share
 UNTOLD = Estimate(float("nan"), float("nan"), float("nan"))
 
 
@@ -74,6 +75,28 @@ def mean_estimate(contribution: Array) -> Estimate:
         return Estimate(mean, float("nan"), float("nan"))
     spread = DEVIATIONS * float(contribution.std(ddof=1)) / n_rows**0.5
     return Estimate(mean, mean - spread, mean + spread)
+
+
+def as_share(estimate: Estimate, n_rare: int, size: float) -> Estimate:
+    """A share, whose interval ends at 0 and 1, and is wide enough where rows are few.
+
+    Of 30 right answers and no wrong one the normal interval has no width. Where hardly a
+    row is of the rarer kind it has at least that of Agresti and Coull.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    n_rare : int
+        Rows that speak and are of the rarer kind.
+    size : float
+        Number of equal rows that those are worth that speak.
+    """
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if n_rare < FEW:
+        middle = (size * min(max(value, 0.0), 1.0) + 2) / (size + 4)
+        spread = DEVIATIONS * (middle * (1 - middle) / (size + 4)) ** 0.5
+        low, high = min(low, middle - spread), max(high, middle + spread)
+    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value))
 
 
 def ratio_estimate(part: Array, whole: Array) -> Estimate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,22 @@ from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
     UNTOLD,
     Estimate,
+    as_share,
     contributions,
     mean_estimate,
     ratio_estimate,
     weights,
 )
-from sensortree.logs.evaluation_text import comparison_text, evaluation_text
 from sensortree.logs.following import Followed, follow
 from sensortree.logs.histories import Histories, read_histories, views
+from sensortree.logs.judgement import (
+    Band,
+    LogComparison,
+    LogEvaluation,
+    Measured,
+    PlaceFromLog,
+    SensorFromLog,
+)
 from sensortree.logs.outlook import learn_outlook
 from sensortree.logs.purchases import (
     Order,
@@ -40,154 +48,8 @@ from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import check_price_array
 from sensortree.sensors.sensor_set import default_names
 from sensortree.sensors.table import Table, typed_table
-from sensortree.text import listed, plain
+from sensortree.text import listed
 from sensortree.types import Array, Rows
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Error, loss, cost and total per row, each with its interval."""
-
-    error: Estimate
-    loss: Estimate
-    cost: Estimate
-    total: Estimate
-
-
-@dataclass(frozen=True)
-class SensorFromLog:
-    """Share of rows that would acquire a sensor, and what would be spent on it per row."""
-
-    sensor: str
-    share: Estimate
-    spend: Estimate
-
-
-@dataclass(frozen=True)
-class PlaceFromLog:
-    """Share of rows that would stop at a place, and share of wrong answers there.
-
-    `rows` is the number of rows in the log that are known to stop there.
-    """
-
-    place: str
-    leaf: int
-    sensors: tuple[str, ...]
-    rows: int
-    share: Estimate
-    error: Estimate
-
-
-@dataclass(frozen=True)
-class Band:
-    """Between what error and cost may be if the odds of stopping were otherwise.
-
-    If what nobody recorded made the logger's odds of stopping up to `odds` times larger
-    or smaller for some rows than for others that look the same (Γ). The ends have 95 %
-    intervals in them.
-    """
-
-    odds: float
-    error: tuple[float, float]
-    loss: tuple[float, float]
-    cost: tuple[float, float]
-    total: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class LogEvaluation:
-    """What a policy would have cost and answered on the rows of a log.
-
-    Attributes
-    ----------
-    error : Estimate
-        Share of wrong answers: ``value``, ``low``, ``high`` of the 95 % interval.
-    loss : Estimate
-        Mean loss of the answers; without a loss matrix, the error.
-    cost : Estimate
-        Mean price of what a row acquires.
-    total : Estimate
-        ``loss + cost_weight * cost``.
-    refused : str or None
-        Why the log cannot tell, with the figures; all estimates are then NaN.
-    support : Support
-        What this rests on: complete rows, effective size, weights.
-    logger : Measured
-        What was bought in the log, and how wrong the answers are: those that were given,
-        or the policy's with what was bought.
-    difference : Measured
-        The policy less the logger, row by row.
-    sensors : tuple of SensorFromLog
-    leaves : tuple of PlaceFromLog
-    bands : tuple of Band
-        The same if hidden reasons had changed the odds of stopping.
-    notes : tuple of str
-        What should be known beside the figures.
-    has_loss : bool
-    cost_weight : float
-    unit : str
-    """
-
-    error: Estimate
-    loss: Estimate
-    cost: Estimate
-    total: Estimate
-    refused: str | None
-    support: Support
-    logger: Measured
-    difference: Measured
-    sensors: tuple[SensorFromLog, ...]
-    leaves: tuple[PlaceFromLog, ...]
-    bands: tuple[Band, ...]
-    notes: tuple[str, ...]
-    has_loss: bool
-    cost_weight: float
-    unit: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
-    def _repr_html_(self) -> str:
-        from sensortree.display.from_log import evaluation_in_notebook
-
-        return evaluation_in_notebook(self)
-
-    def __str__(self) -> str:
-        return evaluation_text(self)
-
-
-@dataclass(frozen=True)
-class LogComparison:
-    """Two policies judged on the same log.
-
-    Attributes
-    ----------
-    first, second : LogEvaluation
-    difference : Measured
-        The first less the second, row by row: below 0, the first has less.
-    refused : str or None
-        Why the log cannot tell about one of them.
-    """
-
-    first: LogEvaluation
-    second: LogEvaluation
-    difference: Measured
-    refused: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
-    def _repr_html_(self) -> str:
-        from sensortree.display.from_log import comparison_in_notebook
-
-        return comparison_in_notebook(self)
-
-    def __str__(self) -> str:
-        return comparison_text(self)
 
 
 def evaluate_from_log(
@@ -393,7 +255,7 @@ def _read(
     unbought: Unbought,
 ) -> _Log:
     """Check a log, and follow a policy through it."""
-    policy = _policy_of(model)
+    policy = policy_of(model)
     table = _table(policy, X, prices)
     n_rows, classes = table.shape[0], policy.labels
     truth = labels_of(y, classes, n_rows)
@@ -415,7 +277,7 @@ def _read(
     return _Log(policy, truth, followed, histories, logger)
 
 
-def _policy_of(model: Any) -> Policy:
+def policy_of(model: Any) -> Policy:
     """The policy of a model, or what is given as one."""
     policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
     if not isinstance(policy, Policy):
@@ -486,8 +348,15 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
             for by in (odds, 1 / odds)
         ]
         bands.append(_band(odds, np.stack([values, *tilted])))
+    measured = _measured(told)
+    if told is not None:
+        wrong = followed.outcomes[followed.complete, 0]
+        n_rare = int(min(wrong.sum(), (1 - wrong).sum()))
+        error = as_share(measured.error, n_rare, support.effective_size)
+        loss = error if policy.loss.plain else measured.loss
+        measured = replace(measured, error=error, loss=loss)
     evaluation = LogEvaluation(
-        **vars(_measured(told)),
+        **vars(measured),
         refused=refused,
         support=support,
         logger=_measured(logger),
@@ -529,7 +398,9 @@ def _band(odds: float, values: Array) -> Band:
         name: (mean_estimate(least[:, i]).low, mean_estimate(most[:, i]).high)
         for i, name in enumerate(MEASURES)
     }
-    return Band(odds, **ends)
+    low, high = ends["error"]
+    share = (min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0))
+    return Band(odds, **{**ends, "error": share})
 
 
 def _sensors(

@@ -9,7 +9,7 @@ from sensortree.text import aligned
 
 if TYPE_CHECKING:
     from sensortree.logs.estimate import Estimate
-    from sensortree.logs.evaluation import LogComparison, LogEvaluation
+    from sensortree.logs.judgement import LogComparison, LogEvaluation
     from sensortree.logs.support import Support
 
 

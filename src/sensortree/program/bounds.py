@@ -16,15 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.arrays import Array, namespace, to_numpy
-from sensortree.program.columns import Columns
-from sensortree.program.directions import exact_product, spread
-from sensortree.program.feasible import restore_coupling
+from sensortree.program.chunks import Chunks, totals
+from sensortree.program.directions import joined_triangle, spread
+from sensortree.program.feasible import (
+    Columns,
+    coupling_of,
+    dual_values,
+    exact_coupling,
+    restore_coupling,
+)
+from sensortree.program.proof_rows import ProofRows
 from sensortree.program.surrogate import Penalty
 
 Vector = NDArray[np.float64]
@@ -52,40 +57,32 @@ class Bound:
 
 
 def ridge_bound(
-    columns: Sequence[Columns],
-    coef: Sequence[Vector],
-    pulls: Sequence[Any],
-    capacities: Sequence[tuple[Any, Any]],
-    penalty: Penalty,
+    rows: Chunks, columns: Sequence[Columns], coef: Sequence[Vector], penalty: Penalty
 ) -> Bound:
     """The dual objective with a ridge penalty, for all coefficients."""
+    restore_coupling(
+        rows,
+        columns,
+        aims=[
+            penalty.l2 * t / node.scale for node, t in zip(columns, coef, strict=True)
+        ],
+        slacks=[penalty.l1 / node.scale for node in columns],
+    )
     value, residual = 0.0, 0.0
-    for node, theta, pull, (high, low) in zip(
-        columns, coef, pulls, capacities, strict=True
+    for node, theta, pulled, coupling in zip(
+        columns, coef, *dual_values(rows), strict=True
     ):
-        moved = restore_coupling(
-            node.array,
-            node.coupling,
-            pull,
-            -low,
-            high,
-            aim=penalty.l2 * theta / node.scale,
-            slack=penalty.l1 / node.scale,
-        )
-        coupling = to_numpy(node.features.T @ moved)
         excess = np.maximum(np.abs(coupling) - penalty.l1, 0.0)
-        bound = _dual_value(moved, high, low)
-        bound -= float(excess @ excess) / (2 * penalty.l2)
         left = np.abs(excess - penalty.l2 * np.abs(theta)) / node.scale
-        value += bound
+        value += pulled - float(excess @ excess) / (2 * penalty.l2)
         residual = max(residual, float(left.max(initial=0.0)))
     return Bound(value, residual)
 
 
 def free_bound(
+    rows: Chunks,
     columns: Sequence[Columns],
-    pulls: Sequence[Any],
-    capacities: Sequence[tuple[Any, Any]],
+    n_rows: int,
     l1: float,
     shrink: float,
     most: float,
@@ -95,27 +92,31 @@ def free_bound(
     `shrink` is the share by which pulls are made smaller, to give them room; `most` is
     what the repair may cost.
     """
-    value, residual, slope = 0.0, 0.0, 0.0
-    for node, pull, (high, low) in zip(columns, pulls, capacities, strict=True):
-        slack = l1 / node.scale
-        moved = restore_coupling(
-            node.turned,
-            node.coupling if node.turn is None else node.turned_coupling,
-            pull,
-            -low,
-            high,
-            aim=np.zeros(node.turned.shape[1]),
-            slack=slack if node.turn is None else np.zeros(node.turned.shape[1]),
-            precisely=not l1,
-        )
-        # Each pull a little towards 0, where the coupling is 0: all of them get room.
-        moved = moved * (1.0 - shrink)
-        if l1 > 0 and most == np.inf:  # or so far that the coupling is in its place
-            outside = np.max(np.abs(node.coupling(moved)) / slack)
-            moved = moved / max(1.0, float(outside))
-        room = namespace(moved).minimum(high - moved, moved + low)
-        cost, left = _cost_of_repair(node, moved, slack, room, most / len(columns))
-        value += _dual_value(moved, high, low) - cost
+    n_nodes = len(columns)
+    slacks = [l1 / node.scale for node in columns]
+    restore_coupling(
+        rows,
+        columns,
+        aims=[np.zeros(node.n_directions) for node in columns],
+        slacks=[
+            slack if node.turn is None else np.zeros(node.n_directions)
+            for node, slack in zip(columns, slacks, strict=True)
+        ],
+        precisely=not l1,
+    )
+    # Each pull a little towards 0, where the coupling is 0: all of them get room.
+    rows.note(ProofRows.shrink, [1.0 - shrink] * n_nodes)
+    if l1 > 0 and most == np.inf:  # or so far that the coupling is in its place
+        _, couplings = coupling_of(rows, range(n_nodes))
+        outside = [
+            float(np.max(np.abs(coupling) / slack))
+            for coupling, slack in zip(couplings, slacks, strict=True)
+        ]
+        rows.note(ProofRows.shrink, [1.0 / max(1.0, far) for far in outside])
+    value, residual, slope = sum(dual_values(rows)[0]), 0.0, 0.0
+    repairs = _costs_of_repairs(rows, columns, slacks, n_rows, most / n_nodes)
+    for node, (cost, left) in zip(columns, repairs, strict=True):
+        value -= cost
         residual = max(residual, float(left.max()))
         if l1 > 0:
             slope = max(slope, float((left * node.scale).max()))
@@ -124,34 +125,72 @@ def free_bound(
     return Bound(value, residual, slope)
 
 
-def _cost_of_repair(
-    columns: Columns, pull: Array, slack: Vector, room: Array, spare: float
-) -> tuple[float, Vector]:
-    """What it costs at most to bring a coupling within `slack`, and what is left to do.
+def _costs_of_repairs(
+    rows: Chunks,
+    columns: Sequence[Columns],
+    slacks: Sequence[Vector],
+    n_rows: int,
+    spare: float,
+) -> list[tuple[float, Vector]]:
+    """What it costs at most to bring couplings within `slacks`, and what is left to do.
 
     Parameters
     ----------
-    columns : Columns
-    pull : Array of shape (n_samples,)
-    slack : ndarray of shape (D,)
-    room : Array of shape (n_samples,)
-        How far each pull may move.
+    rows : Chunks
+    columns : list of Columns
+    slacks : list of ndarray of shape (D_j,)
+    n_rows : int
+        How many rows there are.
     spare : float
-        What may be spent. Directions that would cost more are left.
+        What may be spent on a node. Directions that would cost more are left.
     """
-    xp = namespace(pull)
-    norms, sizes, turn = spread(columns.array, room)
+    n_nodes = len(columns)
+    sums, couplings = coupling_of(rows, range(n_nodes))
+    rooms = totals(
+        [np.array([square for square, _ in each]), *(gram for _, gram in each)]
+        for each in rows.ask(ProofRows.free_grams)
+    )
+    return [
+        _cost_of_repair(
+            rows,
+            j,
+            gram=rooms[1 + j],
+            length=float(rooms[0][j]) ** 0.5,
+            coupling=couplings[j],
+            rounding=n_rows * EPSILON * sums[j],
+            slack=slacks[j],
+            spare=spare,
+        )
+        for j in range(n_nodes)
+    ]
+
+
+def _cost_of_repair(
+    rows: Chunks,
+    j: int,
+    *,
+    gram: Vector,
+    length: float,
+    coupling: Vector,
+    rounding: float,
+    slack: Vector,
+    spare: float,
+) -> tuple[float, Vector]:
+    """The same of one node; `length` and `gram` are of its rooms and weighted columns."""
+
+    def triangle_over(norms: Vector) -> Vector:
+        return joined_triangle(list(rows.ask(ProofRows.free_triangle, j, norms)))
+
+    norms, sizes, turn = spread(gram, triangle_over)
     n_columns = norms.size
     sizes = sizes - 1e-14 * n_columns * sizes[0]  # rounding in C
-    length = float(xp.sum(room * room)) ** 0.5
     most = min(1.0, spare / length if length else 1.0) / n_columns**0.5
-    rounding = pull.shape[0] * EPSILON * float(xp.sum(xp.abs(pull)))
     for exact in (False, True):  # the first is faster, and mostly enough
         if exact:
-            coupling = exact_product(columns.array, pull)
+            coupling = exact_coupling(rows, j)
             doubt = EPSILON * rounding + EPSILON * np.abs(coupling).max()
         else:
-            coupling, doubt = columns.coupling(pull), rounding
+            doubt = rounding
         excess = coupling - np.clip(coupling, -slack, slack)
         along = np.abs(turn @ (excess / norms)) + float(np.sum(doubt / norms))
         proved = along <= most * sizes
@@ -161,9 +200,3 @@ def _cost_of_repair(
     moves = along[moved] / sizes[moved]
     cost = length * float(np.linalg.norm(moves))
     return cost, norms * (np.abs(turn[~proved]).T @ along[~proved])
-
-
-def _dual_value(pull: Array, high: Array, low: Array) -> float:
-    """Sum of a node's pulls: for a given difference their largest sum fills one."""
-    xp = namespace(pull)
-    return float(xp.sum(xp.minimum(2 * high - pull, pull + 2 * low)))

@@ -3,6 +3,7 @@
 Any coefficients give an upper bound: evaluate the objective there. Any dual point that is
 feasible gives a lower bound. What a solver returns is only nearly feasible, so we make it
 so (`feasible`), and take off what coefficients could gain from what is left (`bounds`).
+All that is read of rows is sums over chunks of them (`proof_rows`), wherever these are.
 
 What cannot be made feasible, because columns depend on each other to the last digits,
 costs something in proportion to the coefficients. With an l1 penalty none that are better
@@ -20,16 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.arrays import like, namespace, to_numpy
+from sensortree.program.arrays import is_foreign
 from sensortree.program.bounds import EPSILON, Bound, free_bound, ridge_bound
-from sensortree.program.columns import Columns
-from sensortree.program.directions import exact_product
-from sensortree.program.feasible import (
-    capacities_of,
-    most_negative,
-    pulls_of,
-    without_the_smallest,
-)
+from sensortree.program.chunks import Chunks, InMemory, cut, largest, total
+from sensortree.program.feasible import Columns, n_rows_of, set_columns
+from sensortree.program.proof_rows import ProofRows
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 from sensortree.text import plain
 
@@ -41,6 +37,8 @@ REACH = 1e6
 BEYOND = 100.0
 # Share of the tolerance that may be given away to repair a coupling, and to reach further.
 SHARE = 0.1
+# Rows that are not worth dividing.
+AT_ONCE = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -129,38 +127,58 @@ def certify(
     penalty : Penalty, default=None
         What is added to the surrogate.
     """
-    penalty = penalty or Penalty()
+    n_samples = problem.n_samples
+    at_once = max(1, n_samples) if is_foreign(problem.lost_if_negative) else AT_ONCE
+    parts = cut(n_samples, at_once, max(problem.n_features, default=0))
+    rows = [ProofRows(problem.part(some), dual.part(some)) for some in parts]
+    return certify_rows(InMemory(rows), problem.shared, coef, tol, penalty or Penalty())
+
+
+def certify_rows(
+    rows: Chunks,
+    shared: Sequence[int],
+    coef: Sequence[Any],
+    tol: float,
+    penalty: Penalty,
+) -> Certificate:
+    """The same, of rows in chunks.
+
+    Parameters
+    ----------
+    rows : Chunks
+        Of ProofRows.
+    shared : sequence of n_nodes ints
+        Which of the distinct arrays of features each node has.
+    coef, tol, penalty
+        As in `certify`.
+    """
     coef = [np.asarray(theta, float) for theta in coef]
-    unit = problem.largest_loss()
-    shared: dict[int, Columns] = {}
-    for features in problem.features:
-        if id(features) not in shared:
-            shared[id(features)] = Columns.of(features, penalty)
-    columns = [shared[id(features)] for features in problem.features]
-    upper = _objective(problem, columns, coef, penalty, unit, 1e-3 * tol)
+    (largest_loss, *sizes) = largest(rows.ask(ProofRows.sizes))
+    unit = float(largest_loss[0])
+    columns = set_columns(rows, sizes, shared, penalty)
+    upper = _objective(rows, columns, coef, penalty, unit, 1e-3 * tol)
     certificate = Certificate(
         upper=upper,
         lower=0.0,  # all terms of the objective are at least 0
         tol=tol,
         unit=unit,
-        sign_violation=most_negative(dual),
+        sign_violation=max(rows.ask(ProofRows.most_negative)),
         residual=np.inf,
     )
     spare = SHARE * tol * max(unit, upper)
+    n_rows = n_rows_of(rows)
     # A little flow on every edge makes room for the repair, and costs as little. Where
     # that is not enough the repair may cost what it will: a poor bound is better than none.
     attempts = [(0.0, spare), (0.03 * tol, spare), (0.03 * tol, np.inf)]
     for least, most in attempts[:2] if penalty.l2 else attempts:
-        capacities = capacities_of(problem, dual, least)
-        pulls = pulls_of(dual, capacities)
+        rows.note(ProofRows.begin, least)
         if penalty.l2 > 0:
-            bound = ridge_bound(columns, coef, pulls, capacities, penalty)
+            bound = ridge_bound(rows, columns, coef, penalty)
             reach = np.inf
         else:
-            pulls = without_the_smallest(pulls, SHARE * spare)
-            bound = free_bound(
-                columns, pulls, capacities, penalty.l1, 0.1 * SHARE * tol, most
-            )
+            rows.note(ProofRows.drop_small, SHARE * spare / (len(coef) * n_rows))
+            shrink = 0.1 * SHARE * tol
+            bound = free_bound(rows, columns, n_rows, penalty.l1, shrink, most)
             reach = _reach(bound, columns, coef, upper, penalty.l1, spare)
         lower = bound.value - (bound.slope * reach if bound.slope else 0.0)
         if lower >= certificate.lower:
@@ -175,9 +193,9 @@ def certify(
 
 
 def _objective(
-    problem: SurrogateProblem,
+    rows: Chunks,
     columns: Sequence[Columns],
-    coef: Sequence[Vector],
+    coef: list[Vector],
     penalty: Penalty,
     unit: float,
     share: float,
@@ -187,21 +205,16 @@ def _objective(
     Rounding in the margins that may be worth more than a `share` of the objective, or of
     the unit, is not accepted.
     """
-    value = problem.value(coef, penalty)
-    xp = namespace(problem.lost_if_negative)
-    lost = xp.sum(problem.lost_if_negative + problem.lost_if_positive, axis=0)
-    largest = [
+    value = float(total(rows.ask(ProofRows.value, coef))) + penalty.value(coef)
+    lost = total(rows.ask(ProofRows.lost))
+    most = [
         theta.size * float(node.scale @ np.abs(theta))
         for node, theta in zip(columns, coef, strict=True)
     ]
-    if EPSILON * float(to_numpy(lost) @ np.array(largest)) <= share * max(unit, value):
+    if EPSILON * float(lost @ np.array(most)) <= share * max(unit, value):
         return value
-    margins = [
-        like(exact_product(features.T, like(theta, features)), features)
-        for features, theta in zip(problem.features, coef, strict=True)
-    ]
-    surrogate = xp.sum(problem.values(xp.stack(margins, axis=1)))
-    return float(surrogate) + penalty.value(coef)
+    exact = float(total(rows.ask(ProofRows.exact_value, coef)))
+    return exact + penalty.value(coef)
 
 
 def _reach(

@@ -8,10 +8,12 @@ span. So such columns are turned into orthogonal ones, and coefficients turned b
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.arrays import Array, like, namespace, to_numpy
+from sensortree.program.arrays import Array, namespace, to_numpy
 
 Vector = NDArray[np.float64]
 
@@ -26,65 +28,108 @@ BLOCK_VALUES_FOREIGN = 1 << 24
 
 
 def column_sizes(array: Array) -> NDArray[np.float64]:
-    """Largest absolute value of each column; 1 for a column of zeros."""
+    """Largest absolute value of each column; 0 for a column of zeros, or of no rows."""
     xp = namespace(array)
-    sizes = to_numpy(xp.max(xp.abs(array), axis=0))
+    if not array.shape[0]:
+        return np.zeros(array.shape[1])
+    return to_numpy(xp.max(xp.abs(array), axis=0))
+
+
+def as_scale(sizes: Vector) -> Vector:
+    """What to divide columns of these sizes by; 1 for a column of zeros."""
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def directions(columns: Array) -> NDArray[np.float64] | None:
-    """Combinations of columns (D, k) that are orthogonal, and of size 1 as columns.
-
-    None if the columns are independent enough as they are. What they leave out of the
-    span is below `RESOLVED`.
-    """
-    gram = to_numpy(columns.T @ columns)
-    norms = np.sqrt(gram.diagonal())
-    norms = np.where(norms > 0, norms, 1.0)
-    spread = np.linalg.eigvalsh(gram / np.outer(norms, norms))
-    if spread[0] * WELL_CONDITIONED**2 >= spread[-1]:
-        return None
-    _, sizes, turn = np.linalg.svd(triangle(columns) / norms, full_matrices=False)
-    kept = sizes > RESOLVED * sizes[0]
-    combined: NDArray[np.float64] = (turn[kept] / sizes[kept, None] / norms).T
-    return combined / column_sizes(columns @ like(combined, columns))
+def gram_of(columns: Array) -> Vector:
+    """Products of columns with each other, (D, D)."""
+    return to_numpy(columns.T @ columns)
 
 
-def triangle(columns: Array) -> NDArray[np.float64]:
+def triangle(columns: Array) -> Vector:
     """R of the factorisation QR of some columns, (min(N, D), D)."""
     if isinstance(columns, np.ndarray):
         return np.asarray(np.linalg.qr(columns, mode="r"))
     return to_numpy(namespace(columns).linalg.qr(columns)[1])
 
 
-def spread(columns: Array, room: Array) -> tuple[Vector, Vector, Vector]:
-    """Norms of the columns of room X, and singular values and vectors of room X / norms."""
-    weighted = columns * room[:, None]
-    gram = to_numpy(weighted.T @ weighted)
-    norms = np.sqrt(gram.diagonal())
-    norms = np.where(norms > 0, norms, 1.0)
+def joined_triangle(triangles: Sequence[Vector]) -> Vector:
+    """R of columns of which R of several parts of the rows are known."""
+    some = [R for R in triangles if R.size]
+    return some[0] if len(some) == 1 else triangle(np.concatenate(some))
+
+
+def directions(
+    gram: Vector,
+    triangle_of_all: Callable[[], Vector],
+    sizes_of: Callable[[Vector], Vector],
+) -> Vector | None:
+    """Combinations of columns (D, k) that are orthogonal, and of size 1 as columns.
+
+    None if the columns are independent enough as they are. What they leave out of the
+    span is below `RESOLVED`.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (D, D)
+        Products of the columns.
+    triangle_of_all : callable
+        Gives R of their factorisation QR.
+    sizes_of : callable
+        Gives the largest absolute values of combinations (D, k) of them.
+    """
+    norms = as_scale(np.sqrt(gram.diagonal()))
+    spread = np.linalg.eigvalsh(gram / np.outer(norms, norms))
+    if spread[0] * WELL_CONDITIONED**2 >= spread[-1]:
+        return None
+    _, sizes, turn = np.linalg.svd(triangle_of_all() / norms, full_matrices=False)
+    kept = sizes > RESOLVED * sizes[0]
+    combined: Vector = (turn[kept] / sizes[kept, None] / norms).T
+    return combined / as_scale(sizes_of(combined))
+
+
+def spread(
+    gram: Vector, triangle_over: Callable[[Vector], Vector]
+) -> tuple[Vector, Vector, Vector]:
+    """Norms of some columns, and singular values and vectors of the columns / norms.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (D, D)
+        Products of the columns.
+    triangle_over : callable
+        Gives R of the factorisation QR of the columns divided by what it is given.
+    """
+    norms = as_scale(np.sqrt(gram.diagonal()))
     squares, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
     if squares[0] > 1e-4 * squares[-1]:  # squaring has cost no digit that matters
         return norms, np.sqrt(squares[::-1]), vectors.T[::-1]
-    C = triangle(weighted * like(1.0 / norms, weighted))
-    _, sizes, turn = np.linalg.svd(C, full_matrices=True)
+    _, sizes, turn = np.linalg.svd(triangle_over(norms), full_matrices=True)
     return norms, np.r_[sizes, np.zeros(norms.size - sizes.size)], turn
 
 
-def exact_product(columns: Array, weights: Array) -> NDArray[np.float64]:
-    """Xᵀ w (D,), as if computed in twice the precision and rounded once.
+def exact_parts(columns: Array, weights: Array) -> tuple[Vector, Vector]:
+    """Xᵀ w of some rows (1, D), and what rounding took from it.
 
     Products are split into value and error (Dekker), sums are taken in pairs with their
     errors (Knuth).
     """
+    n_rows, n_columns = columns.shape
+    if not n_rows:
+        return np.zeros((1, n_columns)), np.zeros((1, n_columns))
     values = BLOCK_VALUES if isinstance(columns, np.ndarray) else BLOCK_VALUES_FOREIGN
-    n_rows = columns.shape[0]
-    at_once = max(1, values // columns.shape[1])
+    at_once = max(1, values // n_columns)
     blocks = [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]
     sums = [_sum(*_products(columns[rows, :], weights[rows, None])) for rows in blocks]
     xp = namespace(columns)
     value, error = _sum(*(xp.concat(list(parts)) for parts in zip(*sums, strict=True)))
-    return to_numpy((value + error)[0, :])
+    return to_numpy(value), to_numpy(error)
+
+
+def exact_total(parts: Iterable[tuple[Vector, Vector]]) -> Vector:
+    """Xᵀ w (D,) by its parts, as if computed in twice the precision and rounded once."""
+    values, errors = zip(*parts, strict=True)
+    value, error = _sum(np.concatenate(values), np.concatenate(errors))
+    return np.asarray((value + error)[0])
 
 
 def _products(columns: Array, weights: Array) -> tuple[Array, Array]:

@@ -1,141 +1,154 @@
-"""A dual point made feasible: signs, flow, capacities, and then the coupling.
+"""A dual point made feasible: pulls move until their coupling is where a bound is best.
 
-What a solver returns is only nearly feasible. Signs are clipped, flow is conserved, pulls
-are cut to their capacity; moving them within their capacities brings the coupling
-r_j = sum_i (pull_negative - pull_positive)_ij φ_j(x_i) to where a bound is best. Rounding
-is all that is left of the way.
+The coupling of a node is r_j = sum_i (pull_negative - pull_positive)_ij φ_j(x_i). Rounding
+is all that is left of the way there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.arrays import Array, like, namespace, to_numpy
-from sensortree.program.directions import spread
-from sensortree.program.surrogate import DualPoint, SurrogateProblem
+from sensortree.program.chunks import Chunks, total, totals
+from sensortree.program.column_rows import find_turns
+from sensortree.program.directions import (
+    as_scale,
+    exact_total,
+    joined_triangle,
+    spread,
+)
+from sensortree.program.proof_rows import ProofRows
+from sensortree.program.surrogate import Penalty
 
 Vector = NDArray[np.float64]
 
-
-def most_negative(dual: DualPoint) -> float:
-    """Size of the most negative multiplier, 0 if none is negative."""
-    parts = (
-        dual.flow_negative,
-        dual.flow_positive,
-        dual.pull_negative,
-        dual.pull_positive,
-    )
-    least = (
-        float(namespace(part).min(_number(part))) for part in parts if part.shape[1]
-    )
-    return max(0.0, -min(least, default=0.0))
+MAX_ATTEMPTS = 30
 
 
-def capacities_of(
-    problem: SurrogateProblem, dual: DualPoint, least: float
-) -> list[tuple[Any, Any]]:
-    """Make the flow a unit flow; return a · flow_negative, b · flow_positive by node.
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a node's coefficients multiply, as the proof sees it.
 
-    Each edge gets at least the share `least` of what comes to its node.
+    Attributes
+    ----------
+    scale : ndarray of shape (D_j,)
+        What the columns are divided by: powers of 2, to between 1/2 and 1.
+    turn : ndarray of shape (D_j, k), or None
+        Orthogonal combinations, if there are no penalties and the columns nearly depend
+        on each other.
     """
-    xp = namespace(problem.lost_if_negative)
-    capacities = []
-    inflow: dict[int, Array] = {}
-    for j in range(problem.n_nodes):
-        down, up = _number(dual.flow_negative[:, j]), _number(dual.flow_positive[:, j])
-        zero = xp.zeros_like(down)
-        down, up = xp.maximum(down, zero), xp.maximum(up, zero)
-        total = down + up
-        known = total > 0
-        share = xp.where(known, down / xp.where(known, total, zero + 1), zero + 0.5)
-        share = xp.clip(share, least, 1 - least)
-        flow = inflow.pop(j, zero + 1)
-        flow_negative = flow * share
-        flow_positive = flow - flow_negative
-        inflow[int(problem.negative[j])] = flow_negative  # -1: a leaf, not asked again
-        inflow[int(problem.positive[j])] = flow_positive
-        capacities.append(
-            (
-                problem.lost_if_negative[:, j] * flow_negative,
-                problem.lost_if_positive[:, j] * flow_positive,
-            )
-        )
-    return capacities
+
+    scale: Vector
+    turn: Vector | None
+
+    @property
+    def n_directions(self) -> int:
+        """How many directions pulls move along."""
+        return self.scale.size if self.turn is None else self.turn.shape[1]
 
 
-def pulls_of(dual: DualPoint, capacities: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """The difference of each node's two pulls, each cut to its capacity."""
-    pulls = []
-    for j, (high, low) in enumerate(capacities):
-        xp, zero = namespace(high), 0.0 * high
-        one, other = (
-            _number(dual.pull_negative[:, j]),
-            _number(dual.pull_positive[:, j]),
-        )
-        pulls.append(
-            xp.minimum(xp.maximum(one, zero), high)
-            - xp.minimum(xp.maximum(other, zero), low)
-        )
-    return pulls
+def set_columns(
+    rows: Chunks, sizes: Sequence[Vector], shared: Sequence[int], penalty: Penalty
+) -> list[Columns]:
+    """Scale columns of given sizes; without penalties, turn them too where that helps.
+
+    Parameters
+    ----------
+    rows : Chunks
+        Of ProofRows.
+    sizes : list of ndarray of shape (D,)
+        Largest absolute values of the columns of each distinct array.
+    shared : sequence of n_nodes ints
+        Which distinct array each node has.
+    penalty : Penalty
+    """
+    scales = [np.exp2(np.ceil(np.log2(as_scale(size)))) for size in sizes]
+    rows.note(ProofRows.set_scale, scales)
+    turns: list[Vector | None] = [None] * len(scales)
+    if not penalty.l2 and not penalty.l1:
+        turns = find_turns(rows, len(scales))
+    return [Columns(scales[k], turns[k]) for k in shared]
 
 
-def without_the_smallest(pulls: Sequence[Any], spare: float) -> list[Any]:
-    """Set pulls that are near 0 to 0, where they often must be; costs `spare` at most."""
-    small = spare / (len(pulls) * pulls[0].shape[0])
-    return [
-        namespace(pull).where(
-            namespace(pull).abs(pull) <= small, namespace(pull).zeros_like(pull), pull
+def coupling_of(rows: Chunks, nodes: Sequence[int]) -> tuple[list[float], list[Vector]]:
+    """Sum of |pull| and the scaled coupling of some nodes."""
+    found = totals(
+        [np.array(size), *coupling]
+        for size, coupling in (
+            ([s for s, _ in each], [c for _, c in each])
+            for each in rows.ask(ProofRows.couplings, list(nodes))
         )
-        for pull in pulls
-    ]
+    )
+    return found[0].tolist(), found[1:]
+
+
+def exact_coupling(rows: Chunks, j: int) -> Vector:
+    """The scaled coupling of a node, as if in twice the precision and rounded once."""
+    return exact_total(rows.ask(ProofRows.exact_coupling, j))
 
 
 def restore_coupling(
-    columns: Array,
-    coupling_of: Callable[[Array], Vector],
-    pull: Array,
-    low: Array,
-    high: Array,
-    aim: Vector,
-    slack: Vector,
+    rows: Chunks,
+    columns: Sequence[Columns],
+    aims: Sequence[Vector],
+    slacks: Sequence[Vector],
     precisely: bool = False,
-) -> Array:
-    """Move `pull` within [low, high] until its coupling is within `slack` of `aim`.
+) -> None:
+    """Move pulls within their capacities until couplings are within `slacks` of `aims`.
 
     Alternating projections: each step is the least-squares correction in which examples
     move in proportion to the room they have, then a cut to the bounds. Since pull = 0 has
     coupling 0, the bounds and a coupling of 0 always meet.
     """
-    xp = namespace(columns)
-    best, best_size = pull, np.inf
-    for attempt in range(30):
-        coupling = coupling_of(pull)
-        residual = coupling - aim - np.clip(coupling - aim, -slack, slack)
-        size = float(np.abs(residual).max(initial=0.0))
-        if size < best_size:
-            best, best_size = pull, size
-        if size <= 1e-15 * float(xp.sum(xp.abs(pull))):
+    best = [np.inf] * len(columns)
+    going = list(range(len(columns)))
+    for attempt in range(MAX_ATTEMPTS):
+        sizes, found = coupling_of(rows, going)
+        residual: dict[int, Vector] = {}
+        better = []
+        for j, size, coupling in zip(going, sizes, found, strict=True):
+            turn = columns[j].turn
+            if turn is not None:
+                coupling = turn.T @ exact_coupling(rows, j)
+            off = coupling - aims[j]
+            off = off - np.clip(off, -slacks[j], slacks[j])
+            largest_off = float(np.abs(off).max(initial=0.0))
+            if largest_off < best[j]:
+                best[j] = largest_off
+                better.append(j)
+            if largest_off > 1e-15 * size:
+                residual[j] = off
+        if better:
+            rows.note(ProofRows.keep, better)
+        steps = _steps(rows, residual, bool(precisely and attempt))
+        going = list(steps)
+        if not going:
             break
-        room = xp.maximum(xp.minimum(high - pull, pull - low), 1e-4 * (high - low))
-        if precisely and attempt:
-            step = _precise_step(columns, room, residual)
-        else:
-            step = _step(columns, room, residual)
-        if not np.all(np.isfinite(step)):
-            break
-        weighted = columns * (room * room)[:, None]
-        moved = pull - weighted @ like(step, columns)
-        pull = xp.minimum(xp.maximum(moved, low), high)
-    return best
+        if attempt + 1 < MAX_ATTEMPTS:
+            rows.note(ProofRows.move, steps)
+    rows.note(ProofRows.take_best)
 
 
-def _step(columns: Array, room: Array, residual: Vector) -> Vector:
+def _steps(
+    rows: Chunks, residual: dict[int, Vector], precisely: bool
+) -> dict[int, Vector]:
+    """Steps that take residuals away, of the nodes that have one that is a number."""
+    if not residual:
+        return {}
+    grams = totals(rows.ask(ProofRows.room_grams, list(residual)))
+    steps = {}
+    for (j, off), gram in zip(residual.items(), grams, strict=True):
+        step = _precise_step(rows, j, gram, off) if precisely else _step(gram, off)
+        if np.all(np.isfinite(step)):
+            steps[j] = step
+    return steps
+
+
+def _step(gram: Vector, residual: Vector) -> Vector:
     """Solve (Xᵀ room² X) step = residual, fast, where the matrix is not too singular."""
-    gram = to_numpy(columns.T @ (columns * (room * room)[:, None]))
     if not np.all(np.isfinite(gram)):
         return np.full(residual.shape, np.nan)
     # Columns of rare or settled examples weigh little: give each the same weight.
@@ -144,15 +157,34 @@ def _step(columns: Array, room: Array, residual: Vector) -> Vector:
     return np.asarray(unit * step)
 
 
-def _precise_step(columns: Array, room: Array, residual: Vector) -> Vector:
+def _precise_step(rows: Chunks, j: int, gram: Vector, residual: Vector) -> Vector:
     """The same, from the triangle of room X: half the digits are not lost by squaring."""
-    norms, sizes, turn = spread(columns, room)
+    if not np.all(np.isfinite(gram)):
+        return np.full(residual.shape, np.nan)
+
+    def triangle_over(norms: Vector) -> Vector:
+        return joined_triangle(list(rows.ask(ProofRows.room_triangle, j, norms)))
+
+    norms, sizes, turn = spread(gram, triangle_over)
     kept = sizes > 1e-13 * sizes[0]
     along = turn[kept] @ (residual / norms)
     return np.asarray(turn[kept].T @ (along / sizes[kept] ** 2) / norms)
 
 
-def _number(array: Array) -> Array:
-    """Replace NaN by 0."""
-    xp = namespace(array)
-    return xp.where(xp.isfinite(array), array, xp.zeros_like(array))
+def dual_values(rows: Chunks) -> tuple[list[float], list[Vector]]:
+    """Sum of each node's pulls, and its coupling, unscaled."""
+    found = totals(
+        [np.array([value for value, _ in each]), *(c for _, c in each)]
+        for each in rows.ask(ProofRows.dual_values)
+    )
+    return found[0].tolist(), found[1:]
+
+
+def n_rows_of(rows: Chunks) -> int:
+    """How many rows all chunks have."""
+    return int(total(rows.ask(count_rows)))
+
+
+def count_rows(rows: ProofRows) -> int:
+    """How many rows a chunk has."""
+    return rows.problem.n_samples

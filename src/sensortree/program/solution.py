@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from sensortree.exceptions import CertificateWarning, ParameterError, SolverError
 from sensortree.program.arrays import to_numpy
 from sensortree.program.certificate import Certificate, certify
+from sensortree.program.scaling import Scaling
 from sensortree.program.solvers import (
     SOLVERS,
-    Candidate,
-    Options,
     Progress,
     Solver,
 )
-from sensortree.program.surrogate import Coef, DualPoint, Penalty, SurrogateProblem
+from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 
 LOG = logging.getLogger("sensortree.solver")
 
@@ -110,16 +109,15 @@ def solve(
     if not problem.n_nodes:  # a lone leaf decides nothing
         nothing = DualPoint(*[problem.lost_if_negative] * 4)
         return Solution([], Certificate(0.0, 0.0, tol), nothing, solver, 0, 0.0)
-    penalty, scaled = Penalty(l2, l1), _Scaled.of(problem, l2, l1)
+    penalty, scaling = Penalty(l2, l1), Scaling.of_problem(problem, l2, l1)
+    scaled = scaling.applied(problem)
     best: tuple[list[NDArray[np.float64]], DualPoint, Certificate] | None = None
     seconds, iterations = 0.0, 0
-    # The proof has to repair the dual point. Where that takes more than the tolerance, a
-    # solver is asked once more, for more; and for no less if the tolerance is loose.
-    for aim in (tol, min(CLOSER * tol, CLOSEST)):
+    for aim in aims_for(tol):
         started = time.perf_counter()
         try:
-            options = scaled.options(aim, n_jobs or 1, callback)
-            raw = back_end.run(scaled.problem, options)
+            options = scaling.options(aim, n_jobs or 1, callback)
+            raw = back_end.run(scaled, options)
         except SolverError:
             if best is None:
                 raise
@@ -127,8 +125,8 @@ def solve(
         seconds += time.perf_counter() - started
         iterations += raw.iterations
         for candidate in raw.candidates:
-            coef, dual = scaled.back(candidate)
-            coef = without_noise(problem, coef)
+            coef, dual = scaling.back(candidate)
+            coef = without_noise(coef, largest_margins(problem, coef))
             certificate = certify(problem, coef, dual, tol=tol, penalty=penalty)
             if best is None or certificate.gap < best[2].gap:
                 best = coef, dual, certificate
@@ -139,13 +137,7 @@ def solve(
     assert best is not None  # a solver returns at least one candidate
     coef, dual, certificate = best
     LOG.debug("%s, %d iterations, %.3f s: %s", solver, iterations, seconds, certificate)
-    if not certificate.converged:
-        warnings.warn(
-            f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
-            f"{_advice(certificate, penalty, raw.stopped)}",
-            CertificateWarning,
-            stacklevel=2,
-        )
+    warn_unless_certified(solver, iterations, certificate, penalty, raw.stopped)
     return Solution(coef, certificate, dual, solver, iterations, seconds)
 
 
@@ -186,25 +178,62 @@ def approximate(
     back_end = _check_options("structured", tol, l2, l1, n_jobs)
     if not problem.n_nodes:
         return []
-    scaled = _Scaled.of(problem, l2, l1)
-    raw = back_end.run(scaled.problem, scaled.options(tol, n_jobs or 1, None))
-    return without_noise(problem, scaled.coef_back(raw.candidates[0].coef))
+    scaling = Scaling.of_problem(problem, l2, l1)
+    raw = back_end.run(
+        scaling.applied(problem), scaling.options(tol, n_jobs or 1, None)
+    )
+    coef = scaling.coef_back(raw.candidates[0].coef)
+    return without_noise(coef, largest_margins(problem, coef))
+
+
+def aims_for(tol: float) -> tuple[float, float]:
+    """Gaps that a solver is asked for, one after the other.
+
+    The proof has to repair the dual point. Where that takes more than the tolerance, a
+    solver is asked once more, for more; and for no less if the tolerance is loose.
+    """
+    return tol, min(CLOSER * tol, CLOSEST)
+
+
+def largest_margins(
+    problem: SurrogateProblem, coef: list[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Largest absolute margin at each node, (n_nodes,)."""
+    margins = np.abs(to_numpy(problem.margins(coef)))
+    return np.asarray(margins.max(axis=0, initial=0.0))
 
 
 def without_noise(
-    problem: SurrogateProblem, coef: list[NDArray[np.float64]]
+    coef: list[NDArray[np.float64]], margins: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
     """Coefficients with those of a node at exactly 0 that decide nothing.
 
-    Margins count in units of 1, the hinge's. Where none of a node's is above rounding, its
-    optimum is 0, and what is left would send examples anywhere.
+    Margins, of which the largest of each node is given, count in units of 1, the hinge's.
+    Where none of a node's is above rounding, its optimum is 0, and what is left would send
+    examples anywhere.
     """
-    margins = np.abs(to_numpy(problem.margins(coef)))
-    decides = margins.max(axis=0, initial=0.0) > NOISE
     return [
-        theta if some else np.zeros_like(theta)
-        for theta, some in zip(coef, decides, strict=True)
+        theta if most > NOISE else np.zeros_like(theta)
+        for theta, most in zip(coef, margins, strict=True)
     ]
+
+
+def warn_unless_certified(
+    solver: str,
+    iterations: int,
+    certificate: Certificate,
+    penalty: Penalty,
+    stopped: bool,
+) -> None:
+    """Warn of a gap that is larger than was asked for."""
+    if certificate.converged:
+        return
+    warnings.warn(
+        f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
+        f"{_advice(certificate, penalty, stopped)}",
+        CertificateWarning,
+        stacklevel=3,
+    )
 
 
 def _advice(certificate: Certificate, penalty: Penalty, stopped: bool) -> str:
@@ -218,67 +247,6 @@ def _advice(certificate: Certificate, penalty: Penalty, stopped: bool) -> str:
         f"each other are the usual cause: leave some out, add {l2}, or ask for "
         f"tol={wider}."
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Scaled:
-    """A problem as a solver sees it: of size 1, whatever the user's units are.
-
-    Attributes
-    ----------
-    problem : SurrogateProblem
-    ridge, lasso : ndarray of shape (p,)
-        Penalties of its coefficients.
-    turns : tuple of ndarray of shape (D_j, k_j), or None
-        How columns that nearly repeat each other were combined.
-    column_scale : tuple of ndarray of shape (D_j,)
-    size : float
-        What its savings were divided by.
-    """
-
-    problem: SurrogateProblem
-    ridge: NDArray[np.float64]
-    lasso: NDArray[np.float64]
-    turns: tuple[NDArray[np.float64] | None, ...]
-    column_scale: tuple[NDArray[np.float64], ...]
-    size: float
-
-    @classmethod
-    def of(cls, problem: SurrogateProblem, l2: float, l1: float) -> _Scaled:
-        """Scale columns and savings; without penalties, turn columns too."""
-        scaled, column_scale, size = problem.scaled()
-        if l2 or l1:  # coefficients have a price: columns stay what they are
-            flat = np.concatenate(column_scale)
-            ridge, lasso = l2 / size / flat**2, l1 / size / flat
-            turns: tuple[NDArray[np.float64] | None, ...] = (None,) * problem.n_nodes
-        else:
-            scaled, turns = scaled.turned()
-            ridge = lasso = np.zeros(sum(scaled.n_features))
-        return cls(scaled, ridge, lasso, turns, column_scale, size)
-
-    def options(
-        self, tol: float, n_jobs: int, callback: Callable[[Progress], object] | None
-    ) -> Options:
-        """What a solver is asked for."""
-        return Options(self.ridge, self.lasso, tol, n_jobs, callback)
-
-    def coef_back(self, coef: Coef) -> Coef:
-        """Give coefficients in the user's units."""
-        return [
-            (theta if turn is None else turn @ theta) / scale
-            for theta, turn, scale in zip(
-                coef, self.turns, self.column_scale, strict=True
-            )
-        ]
-
-    def back(self, candidate: Candidate) -> tuple[Coef, DualPoint]:
-        """Give coefficients and pulls in the user's units."""
-        dual = candidate.dual
-        return self.coef_back(candidate.coef), replace(
-            dual,
-            pull_negative=dual.pull_negative * self.size,
-            pull_positive=dual.pull_positive * self.size,
-        )
 
 
 def _check_options(

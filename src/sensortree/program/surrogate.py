@@ -13,6 +13,7 @@ always feasible and bounded below by 0. No solver lives here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import ProblemError
 from sensortree.program.arrays import Array, as_floats, like, namespace
-from sensortree.program.directions import column_sizes, directions
 
 Coef = list[NDArray[np.float64]]
 
@@ -61,6 +61,27 @@ class DualPoint:
     flow_positive: Array
     pull_negative: Array
     pull_positive: Array
+
+    def part(self, rows: slice) -> DualPoint:
+        """The dual point of some rows that follow each other."""
+        return DualPoint(
+            self.flow_negative[rows, :],
+            self.flow_positive[rows, :],
+            self.pull_negative[rows, :],
+            self.pull_positive[rows, :],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[DualPoint]) -> DualPoint:
+        """The dual point of rows of which some come after others."""
+        if len(parts) == 1:
+            return parts[0]
+        each = [
+            (p.flow_negative, p.flow_positive, p.pull_negative, p.pull_positive)
+            for p in parts
+        ]
+        xp = namespace(each[0][0])
+        return cls(*(xp.concat(list(arrays)) for arrays in zip(*each, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,61 +315,45 @@ class SurrogateProblem:
 
     def largest_loss(self) -> float:
         """The largest saving that a decision can lose for an example."""
+        if not self.n_samples:
+            return 0.0
         xp = namespace(self.lost_if_negative)
         return max(
             float(xp.max(self.lost_if_negative)), float(xp.max(self.lost_if_positive))
         )
 
-    def scaled(self) -> tuple[SurrogateProblem, tuple[NDArray[np.float64], ...], float]:
-        """Bring columns and savings to size 1.
+    def part(self, rows: slice) -> SurrogateProblem:
+        """Give the problem of some rows that follow each other, nothing copied."""
+        part = copy(self)
+        sliced = {id(array): array[rows, :] for array in self.features}
+        set_ = object.__setattr__  # what was checked need not be checked again
+        set_(part, "features", tuple(sliced[id(array)] for array in self.features))
+        set_(part, "lost_if_negative", self.lost_if_negative[rows, :])
+        set_(part, "lost_if_positive", self.lost_if_positive[rows, :])
+        return part
 
-        Returns
-        -------
-        problem : SurrogateProblem
-            Its coefficients are column_scale times those of this problem, its objective
-            is 1/size times that of this problem.
-        column_scale : tuple of ndarray of shape (D_j,)
-        size : float
-        """
-        scales: dict[int, NDArray[np.float64]] = {}
-        arrays: dict[int, Array] = {}
-        for array in self.features:
-            if id(array) not in arrays:
-                scales[id(array)] = column_sizes(array)
-                arrays[id(array)] = array / like(scales[id(array)], array)
-        size = self.largest_loss() or 1.0
-        scaled = replace(
+    @cached_property
+    def shared(self) -> tuple[int, ...]:
+        """Which of the distinct arrays of features each node has."""
+        numbers: dict[int, int] = {}
+        return tuple(
+            numbers.setdefault(id(array), len(numbers)) for array in self.features
+        )
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The distinct arrays of features."""
+        first = [self.shared.index(k) for k in range(len(set(self.shared)))]
+        return [self.features[node] for node in first]
+
+    def with_arrays(self, arrays: Sequence[Array], size: float) -> SurrogateProblem:
+        """The same with other distinct arrays, and savings divided by a size."""
+        return replace(
             self,
-            features=tuple(arrays[id(array)] for array in self.features),
+            features=tuple(arrays[k] for k in self.shared),
             lost_if_negative=self.lost_if_negative / size,
             lost_if_positive=self.lost_if_positive / size,
         )
-        return scaled, tuple(scales[id(array)] for array in self.features), size
-
-    def turned(self) -> tuple[SurrogateProblem, tuple[NDArray[np.float64] | None, ...]]:
-        """Replace columns that nearly depend on each other by orthogonal ones.
-
-        Returns
-        -------
-        problem : SurrogateProblem
-            Its optimum without penalties is that of this problem, but for directions that
-            double precision does not resolve.
-        turns : tuple of ndarray of shape (D_j, k_j), or None
-            Times the coefficients of that problem they are coefficients of this one. None
-            where columns are independent enough, and kept.
-        """
-        turns: dict[int, NDArray[np.float64] | None] = {}
-        arrays: dict[int, Array] = {}
-        for array in self.features:
-            if id(array) not in arrays:
-                turns[id(array)] = turn = directions(array)
-                arrays[id(array)] = array if turn is None else array @ like(turn, array)
-        if all(turn is None for turn in turns.values()):
-            return self, (None,) * self.n_nodes
-        turned = replace(
-            self, features=tuple(arrays[id(array)] for array in self.features)
-        )
-        return turned, tuple(turns[id(array)] for array in self.features)
 
 
 def _children(children: Any, side: str) -> NDArray[np.intp]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import SolverError
-from sensortree.program.arrays import Array
+from sensortree.program.chunks import total
 from sensortree.program.solvers.base import Options, Progress, RawSolution
-from sensortree.program.solvers.structured.blocks import Blocks, Point, add_up_in_order
+from sensortree.program.solvers.structured.blocks import Blocks
+from sensortree.program.solvers.structured.chunk import Bounds, Chunk, Speeds
 from sensortree.program.solvers.structured.newton import Newton
 from sensortree.program.solvers.structured.penalties import Penalties
-from sensortree.program.solvers.structured.rows import Rows
 from sensortree.program.surrogate import SurrogateProblem
 
 LOG = logging.getLogger("sensortree.solver")
 
 Vector = NDArray[np.float64]
-Parts = tuple[Vector, Vector, Vector]  # bounds of some rows, coupling, predictor's aim
 
 MAX_ITERATIONS = 300
 STEP_TO_BOUNDARY = 0.99
@@ -58,9 +57,10 @@ ROUGH_TOL = 1e-7
 class InteriorPoint:
     """Mehrotra's predictor-corrector method on all rows and the penalties."""
 
-    def __init__(self, problem: SurrogateProblem, options: Options):
+    def __init__(self, blocks: Blocks, options: Options):
         self.options = options
-        self.blocks = Blocks(problem, options.n_jobs)
+        self.blocks = blocks
+        self.rows = blocks.rows
         ours = self.blocks.tree.coefficients()
         self.penalties = Penalties(options.ridge[ours], options.lasso[ours])
         self.n_values = self.blocks.n_values + self.penalties.n_values
@@ -71,14 +71,9 @@ class InteriorPoint:
     def start(self, multiple: float) -> None:
         """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
         theta = np.zeros(self.blocks.n_coef)
-        value = sum(self.blocks.map(lambda rows: rows.stand(theta)))
+        value = total(self.rows.tell(Chunk.stand, theta))
         mu = multiple * value / self.n_values
-
-        def center(rows: Rows) -> Parts:
-            rows.center(mu)
-            return rows.bounds()
-
-        self._parts = self.blocks.map(center)
+        self._bounds: Bounds = total(self.rows.tell(Chunk.center, mu))
         self.penalties.start(theta, mu)
 
     def bounds(self) -> tuple[float, float, float, float]:
@@ -86,9 +81,9 @@ class InteriorPoint:
 
         That sum is the gap, once the dual point is feasible.
         """
-        parts, penalties = self._parts, self.penalties
-        upper, lower, product = add_up_in_order([part[0] for part in parts]).tolist()
-        coupling = add_up_in_order([part[1] for part in parts]) - penalties.pull()
+        found, penalties = self._bounds, self.penalties
+        upper, lower, product = found.sums.tolist()
+        coupling = found.coupling - penalties.pull()
         doubt = REACH * np.abs(coupling) @ np.maximum(1.0, np.abs(penalties.theta))
         return (
             upper + penalties.value(),
@@ -102,17 +97,14 @@ class InteriorPoint:
 
         `product` is the sum of s z; `drag` is added to the curvature of each coefficient.
         """
-        blocks, penalties = self.blocks, self.penalties
+        rows, penalties = self.rows, self.penalties
         newton = self._newton(drag)
-        aim = add_up_in_order([part[2] for part in self._parts])
-        d = newton.predict(aim + penalties.aim(None))
-        parts = [
-            *blocks.map(lambda rows: rows.follow(d)),
-            np.r_[penalties.follow(d), penalties.changes()],
-        ]
-        primal, dual = self._lengths([part[:2] for part in parts])
+        d = newton.predict(self._bounds.aim + penalties.aim(None))
+        speeds: Speeds = total(rows.tell(Chunk.follow, d))
+        speeds = speeds + Speeds(penalties.follow(d), penalties.changes())
+        primal, dual = self._lengths(speeds.most)
         # With dz = -z (1 + r), the sum of s z after this step:
-        once, twice = add_up_in_order([part[2:] for part in parts]).tolist()
+        once, twice = speeds.sums.tolist()
         left = (
             (1.0 - dual) * product
             + (primal - dual - primal * dual) * once
@@ -120,23 +112,18 @@ class InteriorPoint:
         )
         centring = min((left / product) ** 3, MOST_CENTRING)
         mu = centring * product / self.n_values
-        aims = blocks.map(lambda rows: rows.aim_at(mu))
-        lengths = self._follow(newton.solve(add_up_in_order(aims) + penalties.aim(mu)))
+        aim = total(rows.tell(Chunk.aim_at, mu))
+        lengths = self._follow(newton.solve(aim + penalties.aim(mu)))
         lengths = self._lengthen(newton, mu, lengths)
         primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in lengths)
-
-        def move(rows: Rows) -> Parts:
-            rows.move(primal, dual)
-            return rows.bounds()
-
-        self._parts = blocks.map(move)
+        self._bounds = total(rows.tell(Chunk.move, primal, dual))
         penalties.move(primal, dual)
         return min(primal, dual)
 
     def _follow(self, d: Vector) -> tuple[float, float]:
         """Complete the corrector for dθ; how far it can be followed."""
-        speeds = self.blocks.map(lambda rows: rows.follow_corrected(d))
-        return self._lengths([*speeds, self.penalties.follow(d)])
+        speeds: Speeds = total(self.rows.tell(Chunk.follow_corrected, d))
+        return self._lengths(np.maximum(speeds.most, self.penalties.follow(d)))
 
     def _lengthen(
         self, newton: Newton, mu: float, lengths: tuple[float, float]
@@ -145,10 +132,12 @@ class InteriorPoint:
         for _ in range(self.n_correctors):
             if min(lengths) > LONG:
                 break
-            last, before = lengths, self._direction()
+            last, before = lengths, self.penalties.direction
+            self.rows.note(Chunk.hold_direction)
             lengths = self._correct(newton, mu, last)
             if min(lengths) < min(last):
-                self._turn_back(before)
+                self.rows.note(Chunk.turn_back)
+                self.penalties.direction = before
                 return last
             if min(lengths) < min(last) + LEAST_LONGER:
                 break
@@ -159,21 +148,9 @@ class InteriorPoint:
     ) -> tuple[float, float]:
         """Gondzio's corrector: aim at products nearer to mu a little further on."""
         primal, dual = (min(1.0, length + FURTHER) for length in lengths)
-        aims = self.blocks.map(lambda rows: rows.aim_beside(mu, primal, dual))
-        aim = add_up_in_order(aims) + self.penalties.aim_beside(mu, primal, dual)
+        aim = total(self.rows.tell(Chunk.aim_beside, mu, primal, dual))
+        aim = aim + self.penalties.aim_beside(mu, primal, dual)
         return self._follow(newton.solve(aim))
-
-    def _direction(self) -> tuple[list[tuple[Array, ...]], tuple[Vector, ...]]:
-        """The direction of all rows, and of the penalties."""
-        return [rows.direction for rows in self.blocks.blocks], self.penalties.direction
-
-    def _turn_back(
-        self, direction: tuple[list[tuple[Array, ...]], tuple[Vector, ...]]
-    ) -> None:
-        """Take a former direction up again."""
-        for rows, its in zip(self.blocks.blocks, direction[0], strict=True):
-            rows.direction = its
-        self.penalties.direction = direction[1]
 
     def _newton(self, drag: float) -> Newton:
         """The Newton system of the present point."""
@@ -188,27 +165,64 @@ class InteriorPoint:
         S = self.blocks.newton(roughly=False)
         return Newton(S, added, self.blocks.apply)
 
-    def _lengths(self, speeds: list[Vector]) -> tuple[float, float]:
+    def _lengths(self, speeds: Vector) -> tuple[float, float]:
         """How far a direction can be followed, primal and dual."""
-        primal, dual = (1.0 / max(1.0, *each) for each in np.transpose(speeds).tolist())
+        primal, dual = (1.0 / max(1.0, speed) for speed in speeds.tolist())
         if self.penalties.ridge.any():  # then the dual depends on θ: one step for both
             primal = dual = min(primal, dual)
         return primal, dual
 
-    def point(self) -> Point:
-        """Where we stand; arrays are replaced by a step, never written to."""
-        return Point(self.penalties.theta, [rows.z for rows in self.blocks.blocks])
+    def hold(self) -> Vector:
+        """Have the present point remembered; its θ."""
+        self.rows.note(Chunk.hold_point)
+        return self.penalties.theta
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """Where the interior point ended.
+
+    Attributes
+    ----------
+    best, last : ndarray of shape (p,)
+        θ of the best point, of which the rows know the multipliers, and of the last.
+    iterations : int
+    stopped : bool
+        Whether the user stopped it.
+    """
+
+    best: Vector
+    last: Vector
+    iterations: int
+    stopped: bool
+
+    @property
+    def points(self) -> list[tuple[Vector, bool]]:
+        """θ of the points worth looking at, and whether it is the best one."""
+        if self.best is self.last:
+            return [(self.best, True)]
+        return [(self.best, True), (self.last, False)]
 
 
 def run(problem: SurrogateProblem, options: Options) -> RawSolution:
+    """Solve a problem in memory."""
+    blocks = Blocks.of_problem(problem, options.n_jobs)
+    end = minimise(blocks, options)
+    found = [blocks.candidate(theta, problem, best) for theta, best in end.points]
+    return RawSolution(found, end.iterations, end.stopped)
+
+
+def minimise(blocks: Blocks, options: Options) -> Arrived:
     """Iterate until the bounds meet, no progress is left, or the user stops us."""
-    path = InteriorPoint(problem, options)
-    if not path.blocks.blocks:  # no decision matters to any example
-        return path.blocks.solution((Point(np.zeros(path.blocks.n_coef), []),), 0)
-    with path.blocks.threads(), np.errstate(all="ignore"):
+    path = InteriorPoint(blocks, options)
+    if not blocks.n_rows:  # no decision matters to any example
+        nothing = np.zeros(blocks.n_coef)
+        blocks.rows.note(Chunk.hold_point)
+        return Arrived(nothing, nothing, 0, False)
+    with blocks.rows.working(), np.errstate(all="ignore"):
         starts = list(STARTS)
         path.start(starts.pop(0))
-        best, least = path.point(), np.inf
+        best, least = path.hold(), np.inf
         smallest_gap, last_progress, iteration = np.inf, 0, 0
         stop: object = False
         try:
@@ -219,7 +233,7 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 if gap < 0.9 * smallest_gap:
                     smallest_gap, last_progress = gap, iteration
                 if gap + doubt / size < least:
-                    best, least = path.point(), gap + doubt / size
+                    best, least = path.hold(), gap + doubt / size
                 progress = Progress(iteration, upper, lower)
                 LOG.debug("iteration %d: %.10g to %.10g", iteration, lower, upper)
                 stop = options.callback is not None and options.callback(progress)
@@ -233,7 +247,7 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
                 if done or stop or stalled:
                     break
                 path.roughly = path.roughly and gap > ROUGH_GAP
-                drag = DRAG * min(options.tol, TIGHT) * size / path.blocks.n_coef
+                drag = DRAG * min(options.tol, TIGHT) * size / blocks.n_coef
                 length = path.step(product, drag)
                 only_started = len(STARTS) - len(starts) == iteration + 1
                 if only_started and length < SHORT and starts:
@@ -243,7 +257,4 @@ def run(problem: SurrogateProblem, options: Options) -> RawSolution:
         except SolverError:
             if least == np.inf:
                 raise
-    last = path.point()
-    points = (best,) if best.theta is last.theta else (best, last)
-    found = path.blocks.solution(points, iteration)
-    return replace(found, stopped=bool(stop))
+    return Arrived(best, path.penalties.theta, iteration, bool(stop))

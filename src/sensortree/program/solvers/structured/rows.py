@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +53,9 @@ class Weights(NamedTuple):
 
 
 class Rows:
-    """Some examples: their data, their point (v, s, z), and one Newton step at a time.
+    """Some examples: their data, their point (m, s, z), and one Newton step at a time.
 
-    `v`, `m` are (n_nodes, n_rows); what belongs to edges has the two sides before that,
+    `m` is (n_nodes, n_rows); what belongs to edges has the two sides before that,
     what belongs to rows of the program (s, z) the two rows of an edge before the sides:
     (2, 2, n_nodes, n_rows). `features` are (D_j, n_rows). `slope` is ∂s/∂m of the row
     with the margin, a or -b, and `weight` its size, the a or b on the right.
@@ -73,6 +73,20 @@ class Rows:
         ends = [k * self.n_rows // n_parts for k in range(n_parts + 1)]
         self.parts = [slice(*between) for between in pairwise(ends)]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What cannot be computed anew, where the rows stand at a point."""
+        kept = (self.tree, self.features, self.weight, self.products.keep)
+        return {"data": kept, "point": (self.m, self.s, self.z)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tree, features, weight, keep = state["data"]
+        self.__init__(tree, features, weight[0, ...], weight[1, ...])  # type: ignore[misc]
+        self.products.keep = keep
+        m, s, self.z = state["point"]
+        self.m, self.s = m + 0.0, s + 0.0  # a step writes to them
+        self.product = self.s * self.z
+        self._aim_of_predictor()
+
     # where the rows stand -------------------------------------------------------------
 
     def stand(self, theta: Vector) -> float:
@@ -86,9 +100,9 @@ class Rows:
         Margins held still, examples are apart: each takes its own Newton steps in v.
         """
         xp = self.xp
-        self.v = self._values(4 * mu)
+        v = self._values(4 * mu)
         for _ in range(50):
-            self.s = self._rows(self.v, self.m)
+            self.s = self._rows(v, self.m)
             self.s[WITH, ...] -= self.weight
             self.z = mu / self.s
             currents = outflow(self.tree, self.z[WITH, ...] + self.z[WITHOUT, ...])
@@ -99,7 +113,7 @@ class Rows:
             dv = self._solve_laplacian(currents)
             drops = fill_drops(self.tree, dv, xp.empty_like(self.weight))
             speed = xp.max(-drops / xp.min(self.s, axis=0), axis=(0, 1))
-            self.v = self.v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
+            v = v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
         self.product = self.s * self.z
 
     def _values(self, slack: float) -> Array:
@@ -351,23 +365,21 @@ class Rows:
     @property
     def direction(self) -> tuple[Array, ...]:
         """What `move` follows."""
-        return self.dv, self.dm, self.r, self.t
+        return self.dm, self.r, self.t
 
     @direction.setter
     def direction(self, direction: tuple[Array, ...]) -> None:
-        self.dv, self.dm, self.r, self.t = direction
+        self.dm, self.r, self.t = direction
 
     def _complete(self, theta: Vector) -> None:
         """Find dm, dv and r of a step for dθ."""
         self.dm = self.products.margins(theta)
         currents = self.currents - outflow(self.tree, self.pushed * self.dm)
-        self.dv = self._solve_laplacian(currents)
-        self.r = self._rows(self.dv, self.dm)
+        self.r = self._rows(self._solve_laplacian(currents), self.dm)
         self.r /= self.s
 
     def move(self, primal: float, dual: float) -> None:
         """Take the corrector's step."""
-        self.v += primal * self.dv
         self.m += primal * self.dm
         self.r *= primal
         self.r += 1.0

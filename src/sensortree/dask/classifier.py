@@ -1,0 +1,442 @@
+"""`DaskSensorTreeClassifier`: the sensor tree of rows that do not fit into memory."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sensortree.dask.disk import OnDisk
+from sensortree.dask.learning import Sample, Ways, fit_in_chunks, widths_of
+from sensortree.dask.log import Source
+from sensortree.dask.partitions import (
+    OnCluster,
+    OnThisMachine,
+    Partitions,
+    digests,
+    joined,
+    read_part,
+    some_rows,
+)
+from sensortree.dask.readings import OnDiskReadings, OnWorkersReadings, Ordered
+from sensortree.dask.workers import OnWorkers
+from sensortree.estimators.base import Interval
+from sensortree.estimators.callbacks import all_or_nothing
+from sensortree.estimators.sensor_tree import SensorTreeClassifier
+from sensortree.estimators.validation import read_rows
+from sensortree.exceptions import DataError, ParameterError, PriceWarning
+from sensortree.learning.choose import choose_structure
+from sensortree.learning.fit import said_of_prices
+from sensortree.learning.prepare import prepare
+from sensortree.learning.settings import Settings
+from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.about import About, now
+from sensortree.program.chunks import Chunks, InMemory
+from sensortree.program.solvers.structured.chunk import block_rows
+from sensortree.progress import TextProgress
+from sensortree.types import Rows
+
+UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+class DaskSensorTreeClassifier(SensorTreeClassifier):
+    """`SensorTreeClassifier` for rows in a Dask cluster, or in files on one machine.
+
+    The tree, the kind of leaf, calibration and detours are chosen on a sample of the rows.
+    Leaf classifiers ("linear" and "logistic2"), their errors out of fold, decisions and
+    certificate are of all rows: the objective is that of a fit in memory to all rows with
+    the same tree. Rows stay where they are: on the workers of the current
+    `distributed.Client`; without one on this machine, and with `max_memory` in files.
+
+    Parameters
+    ----------
+    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
+            structure, n_leaves, n_exact, max_time, improve, root_sensors, classifier, \
+            calibration, cv, savings, errors, decision_features, refine, tol, l2, l1, \
+            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
+        As in `SensorTreeClassifier`. `cv` is a number or None, prices are the same for
+        all rows, and nobody is handed over.
+    refer_cost, solver
+        Must be what they are by default.
+    sample_rows : int, default=20_000
+        Rows of the sample. Which ones is decided by their content alone. Boosted leaves
+        and classifiers of other libraries are fitted to the sample too.
+    max_memory : int or str, default=None
+        Bytes, or as in "2GB": rows are then kept in temporary files of this machine, and
+        as many of them in memory as this allows.
+
+    Attributes
+    ----------
+    policy_ : Policy
+        Everything that is needed to predict; also all other attributes of
+        `SensorTreeClassifier`. What pictures say of training examples is of the sample.
+    n_sample_ : int
+        Rows of the sample.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from sensortree.dask import DaskSensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = DaskSensorTreeClassifier(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 0, "dear": 5}, cost_weight=0.02)
+    >>> X, y = da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=100)
+    >>> model.fit(X, y).certificate_.converged
+    True
+    >>> model.predict(X).compute().shape
+    (400,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **SensorTreeClassifier._parameter_constraints,
+        "cv": [None, Interval(Integral, 2, None, closed="left")],
+        "sample_rows": [Interval(Integral, 100, None, closed="left")],
+        "max_memory": [None, str, Interval(Real, 0, None, closed="neither")],
+    }
+
+    n_sample_: int
+
+    def __init__(
+        self,
+        sensors: Any = None,
+        *,
+        costs: Any = None,
+        cost_weight: float | str = "auto",
+        risk: Any = "error",
+        mistake_cost: float | None = None,
+        loss: Any = None,
+        class_weight: Any = None,
+        refer_cost: Any = None,
+        max_cost: float | None = None,
+        structure: Any = "auto",
+        n_leaves: int | str = "auto",
+        n_exact: int | str = 3,
+        max_time: float | None = None,
+        improve: int = 0,
+        root_sensors: Any = "auto",
+        classifier: Any = "auto",
+        calibration: str | None = None,
+        cv: Any = 5,
+        savings: str = "tight",
+        errors: str = "smoothed",
+        decision_features: Any = "posterior+raw",
+        refine: bool = True,
+        solver: str = "structured",
+        tol: float = 1e-6,
+        l2: float | str = "auto",
+        l1: float = 0.0,
+        fallback: bool = True,
+        calibrate_leaves: bool = True,
+        outages: bool | str = "auto",
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        unit: str = "",
+        sample_rows: int = 20_000,
+        max_memory: int | str | None = None,
+    ):
+        super().__init__(
+            sensors,
+            costs=costs,
+            cost_weight=cost_weight,
+            risk=risk,
+            mistake_cost=mistake_cost,
+            loss=loss,
+            class_weight=class_weight,
+            refer_cost=refer_cost,
+            max_cost=max_cost,
+            structure=structure,
+            n_leaves=n_leaves,
+            n_exact=n_exact,
+            max_time=max_time,
+            improve=improve,
+            root_sensors=root_sensors,
+            classifier=classifier,
+            calibration=calibration,
+            cv=cv,
+            savings=savings,
+            errors=errors,
+            decision_features=decision_features,
+            refine=refine,
+            solver=solver,
+            tol=tol,
+            l2=l2,
+            l1=l1,
+            fallback=fallback,
+            calibrate_leaves=calibrate_leaves,
+            outages=outages,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            unit=unit,
+        )
+        self.sample_rows = sample_rows
+        self.max_memory = max_memory
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        prices: ArrayLike | None = None,
+    ) -> Any:
+        """Learn the decision functions, and what leaves answer.
+
+        Parameters
+        ----------
+        X : dask DataFrame, dask Array, or path to a folder of Parquet files
+            All sensors of all examples.
+        y : dask Series, dask Array, or name of a column of X
+            Classes.
+        sample_weight, prices : None
+            Are not taken yet.
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is not None or prices is not None:
+            raise ParameterError(
+                "DaskSensorTreeClassifier takes neither sample_weight nor prices; repeat "
+                "rows, or fit SensorTreeClassifier in memory."
+            )
+        with all_or_nothing(self), ExitStack() as held:
+            self._check_parameters()
+            settings = self._settings()
+            progress = TextProgress(settings.verbose, max_time=settings.max_time)
+            partitions = Partitions.of(X, y)
+            max_memory = bytes_of(self.max_memory)
+            client = None if max_memory else current_client()
+            reader = OnThisMachine() if client is None else OnCluster(client)
+            with progress.watch.stage("reading"):
+                lengths, labels, drawn, table = self._drawn(reader, partitions)
+                taken = read_rows(self, settings, table, labels[drawn], None, None)
+                codes = codes_of(labels, taken.classes)
+                weight = np.ones(len(codes))
+                loss = settings.losses(taken.classes, codes, weight)
+                taken = replace(taken, loss=loss, target=partitions.target)
+                self._refuse(taken)
+                frame = taken.take(np.arange(0))
+                folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+                read = [taken.reader] * len(partitions.X)
+                if client is None:
+                    parts = reader.map(read_part, partitions.X, read)
+                    readings: Any = OnDiskReadings(folder, parts, lengths)
+                else:
+                    assert isinstance(reader, OnCluster)
+                    stays = reader.stay(read_part, partitions.X, read)
+                    readings = OnWorkersReadings(reader, stays, lengths)
+                ordered = Ordered(readings, frame, codes, settings)
+            sample = self._sample(ordered, taken, drawn, settings, progress)
+            progress.step("sample")
+            n_coef = sum(widths_of(sample.tree, sample.prepared.leaves, settings))
+            at_once = block_rows(max(1, sample.tree.n_nodes))
+            sources = ordered.sources(at_once, n_coef)
+            rows = held.enter_context(
+                chunks_of(sources, client, folder, max_memory, settings.n_jobs)
+            )
+            fitted = fit_in_chunks(rows, ordered, sample, settings, self._ways())
+            about = About(
+                settings.unit,
+                taken.target,
+                fitted=now(),
+                rows=len(codes),
+                held_out=None,
+            )
+            fitted = replace(fitted, policy=replace(fitted.policy, about=about))
+            self._show(fitted)
+            self.n_sample_ = len(taken.y)
+        said = said_of_prices(fitted, sample.prepared.leaves, settings)
+        if said:
+            warnings.warn(said, PriceWarning, stacklevel=2)
+        return self
+
+    def _drawn(
+        self, reader: Any, partitions: Partitions
+    ) -> tuple[Rows, NDArray[Any], Rows, Any]:
+        """Rows of each partition, all classes, and the rows of the sample: which, what."""
+        found = list(reader.map(digests, partitions.X, partitions.y))
+        lengths = np.array([len(numbers) for numbers, _ in found])
+        numbers = np.concatenate([each for each, _ in found])
+        labels = np.concatenate([each for _, each in found])
+        if not len(numbers):
+            raise DataError("X has no rows; give at least two, of two classes.")
+        n_sample = min(self.sample_rows, len(numbers))
+        below = int(np.partition(numbers, n_sample - 1)[n_sample - 1])
+        drawn = np.flatnonzero(numbers <= np.uint64(below))
+        limits = [below] * len(lengths)
+        parts = list(reader.map(some_rows, partitions.X, partitions.y, limits))
+        return lengths, labels, drawn, joined([table for table, _ in parts])
+
+    def _refuse(self, taken: TrainingRows) -> None:
+        """Refuse what only a fit in memory can do."""
+        if taken.prices is not None or taken.referral is not None:
+            what = "refer_cost" if taken.referral is not None else "prices that vary"
+            raise ParameterError(
+                f"DaskSensorTreeClassifier cannot take {what}; fit SensorTreeClassifier "
+                f"in memory, to a sample if need be."
+            )
+
+    def _check_together(self, parameters: Any) -> None:
+        super()._check_together(parameters)
+        if parameters["solver"] != "structured":
+            raise ParameterError(
+                f"solver must be 'structured' where rows are in chunks, got "
+                f"{parameters['solver']!r}."
+            )
+        bytes_of(parameters["max_memory"])
+
+    def _sample(
+        self,
+        ordered: Ordered,
+        taken: TrainingRows,
+        drawn: Rows,
+        settings: Settings,
+        progress: TextProgress,
+    ) -> Sample:
+        """The tree and the kind of leaf of a fit to the sample.
+
+        Its rows are put in the order, and into the folds, that they have among all rows.
+        """
+        place = np.empty(len(ordered.order), dtype=np.intp)
+        place[ordered.order] = np.arange(len(place))
+        numbers = drawn[taken.rows]
+        arranged = np.argsort(place[numbers], kind="stable")
+        data = taken.take(arranged)
+        numbers = numbers[arranged]
+        data = replace(data, fold=ordered.fold[place[numbers]])
+        settings = settings.priced_for(data.loss)
+        prepared = prepare(data, settings, progress)
+        if settings.learns_structure:
+            learned = self._learn(prepared)
+            report, evidence = learned.structure_report, dict(learned.evidence)
+            return Sample(prepared, learned.policy.tree, report, evidence, numbers)
+        chosen = choose_structure(prepared, settings, _never)
+        return Sample(prepared, chosen.tree, chosen.report, {}, numbers)
+
+    def _ways(self) -> Ways:
+        return Ways(
+            self.savings, self.tol, self.l2, self.l1, self.refine, self.fallback
+        )
+
+    # predicting -----------------------------------------------------------------------
+
+    def predict(self, X: Any, prices: ArrayLike | None = None) -> Any:
+        """Class of each example, (n_samples,); of a Dask collection, a Dask array."""
+        return self._in_parts(X, super().predict, self.classes_.dtype, ())
+
+    def predict_proba(self, X: Any, prices: ArrayLike | None = None) -> Any:
+        """Probability of each class, (n_samples, n_classes)."""
+        shape = (len(self.classes_),)
+        return self._in_parts(X, super().predict_proba, np.dtype(float), shape)
+
+    def acquired(self, X: Any, prices: ArrayLike | None = None) -> Any:
+        """Which sensors each example buys, (n_samples, n_sensors)."""
+        shape = (len(self.sensors_),)
+        return self._in_parts(X, super().acquired, np.dtype(bool), shape)
+
+    def acquisition_cost(self, X: Any, prices: ArrayLike | None = None) -> Any:
+        """What each example pays, (n_samples,)."""
+        return self._in_parts(X, super().acquisition_cost, np.dtype(float), ())
+
+    def _in_parts(
+        self,
+        X: Any,
+        answer: Callable[[Any], Any],
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+    ) -> Any:
+        """Answers of each partition, as they are needed; at once of what is in memory."""
+        check_is_fitted(self)
+        if not hasattr(X, "to_delayed"):
+            return answer(X)
+        import dask.array as da
+        from dask.delayed import delayed
+
+        if hasattr(X, "rechunk"):
+            X = X.rechunk({1: -1})
+        lengths = getattr(X, "chunks", [[np.nan] * X.npartitions])[0]
+        task = delayed(_answered, pure=True)
+        policy = delayed(answer, pure=True)
+        parts = [
+            da.from_delayed(task(policy, part), shape=(length, *shape), dtype=dtype)
+            for part, length in zip(np.ravel(X.to_delayed()), lengths, strict=True)
+        ]
+        return da.concatenate(parts)
+
+
+def _answered(answer: Callable[[Any], Any], part: Any) -> Any:
+    return answer(part)
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("a given tree is not compared with others")
+
+
+def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Rows:
+    """Positions of labels among the classes of the sample."""
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = np.flatnonzero(classes[places] != labels)
+    if unknown.size:
+        raise DataError(
+            f"class {labels[unknown[0]]!r} is so rare that no row of the sample has it; "
+            f"set a larger sample_rows, or leave its rows out."
+        )
+    return places
+
+
+def current_client() -> Any:
+    """The client that is current, or None."""
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def bytes_of(limit: float | str | None) -> float | None:
+    """Bytes that "2GB" or a number stands for."""
+    if not isinstance(limit, str):
+        return limit
+    text = limit.strip().lower()
+    for unit, size in sorted(UNITS.items(), key=lambda item: -len(item[0])):
+        number = text.removesuffix(unit).strip()
+        if number != text and number.replace(".", "", 1).isdigit():
+            return float(number) * size
+    raise ParameterError(
+        f"max_memory must be a number of bytes or as in '2GB', got {limit!r}; units are "
+        f"kB, MB, GB, KiB, MiB and GiB."
+    )
+
+
+@contextmanager
+def chunks_of(
+    sources: list[Source],
+    client: Any,
+    folder: Path,
+    max_memory: float | None,
+    n_jobs: int | None,
+) -> Iterator[Chunks]:
+    """Chunks on workers, in files or in memory; let go in the end."""
+    if client is not None:
+        rows = OnWorkers(client, sources)
+        try:
+            yield rows
+        finally:
+            rows.close()
+    elif max_memory is not None:
+        yield OnDisk(folder / "chunks", sources, max_memory)
+    else:
+        made = [source.make(*source.arguments) for source in sources]
+        yield InMemory(made, effective_n_jobs(n_jobs))

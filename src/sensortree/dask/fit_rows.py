@@ -1,0 +1,266 @@
+"""`FitRows`: training rows of a chunk, and what a fit makes of them in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sensortree.learning.pose import (
+    Posed,
+    costs_of_leaves,
+    leaf_risks,
+    pose_with,
+    seen_at,
+)
+from sensortree.learning.settings import Settings
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.ridge import FoldedLabels, RidgePart
+from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.classifiers import probabilities
+from sensortree.policy.decisions import DecisionFeatures, Part, feature_columns
+from sensortree.program.in_chunks import ProblemRows
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array, Mask, Rows
+
+Subset = frozenset[str]
+Coef = list[Array]
+
+
+class FitRows:
+    """Training rows of a chunk.
+
+    Parameters
+    ----------
+    data : TrainingRows
+
+    Attributes
+    ----------
+    leaves : LeafClassifiers
+        Knows the posteriors of these rows.
+    ridge : RidgePart
+        While a leaf classifier is fitted.
+    posed : Posed
+    program : ProblemRows
+    """
+
+    ridge: RidgePart
+    posed: Posed
+    program: ProblemRows
+
+    def __init__(self, data: TrainingRows):
+        self.leaves = LeafClassifiers(data, None, None)
+        self.folded = np.argsort(data.fold, kind="stable")
+
+    @property
+    def settled(self) -> bool:
+        """Whether a copy knows all that there is to know."""
+        program = getattr(self, "program", None)
+        return program is None or program.settled
+
+    # leaf classifiers -----------------------------------------------------------------
+
+    def sums(self, subset: Subset) -> tuple[float, Array]:
+        """Weight of the rows, and weighted sums of columns."""
+        data = self.leaves.data
+        X = data.features(subset)
+        return float(data.weight.sum()), data.weight @ X
+
+    def squares(self, subset: Subset, center: Array) -> tuple[float, Array]:
+        """Whether a reading is no number, and weighted sums of squared deviations."""
+        data = self.leaves.data
+        X = data.features(subset)
+        wrong = float(not np.isfinite(X).all())
+        return wrong, data.weight @ (X - center) ** 2
+
+    def open_ridge(
+        self, subset: Subset, degree: int, C: Any, moments: Any, single: bool
+    ) -> None:
+        """Have ridge logistic regressions fitted to a subset."""
+        data, order = self.leaves.data, self.folded
+        labels = FoldedLabels(
+            data.y[order], data.weight[order], data.fold[order], len(data.classes), C
+        )
+        X = data.features(subset)[order]
+        self.ridge = RidgePart(X, degree, labels, moments, single)
+
+    def ridge_losses(self, coef: Array, held_out: Rows) -> tuple[Array, Array]:
+        """Losses of some fits, and their gradients, without penalties."""
+        return self.ridge.losses(np.inf, coef, held_out)
+
+    def ridge_products(self, coef: Array) -> Array:
+        """See `RidgeProblem.unsure_products`."""
+        return self.ridge.unsure_products(coef)
+
+    def ridge_hessian(self, coef: Array, out: int) -> Array:
+        """See `RidgeProblem.hessian`."""
+        return self.ridge.hessian(coef, out)
+
+    def judge_ridge(
+        self, subset: Subset, coef: Array, fits: Mapping[int, Array], only: Any
+    ) -> None:
+        """Find posteriors by the fits without each fold, and forget the basis."""
+        ridge, data = self.ridge, self.leaves.data
+        said = np.empty((len(data.y), len(data.classes)))
+        for rows, fold, terms in ridge.blocks():
+            if fold in only:
+                said[rows] = np.eye(2)[only[fold]]
+                continue
+            scores = fits.get(fold, coef).astype(terms.dtype, copy=False) @ terms
+            said[rows] = probabilities(np.ascontiguousarray(scores.T))
+        posterior = np.empty_like(said)
+        posterior[self.folded] = said
+        self.leaves.posteriors[subset] = _single(posterior)
+
+    def close_ridge(self) -> None:
+        """Forget the basis."""
+        del self.ridge
+
+    def judge(self, subset: Subset, scorers: Mapping[int, Any]) -> None:
+        """Find posteriors by classifiers without each fold; -1 has seen all."""
+        data = self.leaves.data
+        X = data.features(subset)
+        posterior = np.empty((len(data.y), len(data.classes)))
+        for fold in np.unique(data.fold):
+            scorer = scorers.get(int(fold), scorers[-1])
+            held_out = data.fold == fold
+            posterior[held_out] = scorer.predict_proba(X[held_out])
+        self.leaves.posteriors[subset] = _single(posterior)
+
+    def log_losses(self, subsets: Sequence[Subset]) -> Array:
+        """Weighted sums of the log-loss of each subset's posterior."""
+        data = self.leaves.data
+        rows = np.arange(len(data.y))
+        with np.errstate(divide="ignore"):
+            return np.array(
+                [
+                    -data.weight @ np.log(self.leaves.posteriors[s][rows, data.y])
+                    for s in subsets
+                ]
+            )
+
+    # the routing problem --------------------------------------------------------------
+
+    def _columns(self, subset: Subset, parts: tuple[Part, ...]) -> tuple[Array, Array]:
+        _, weight = self.leaves.data.distinct()
+        return feature_columns(parts, *seen_at(subset, self.leaves)), weight
+
+    def column_sums(
+        self, subset: Subset, parts: tuple[Part, ...]
+    ) -> tuple[Array, Array, Mask]:
+        """Weight and weighted sums of a node's columns, NaN left out; where NaN is."""
+        columns, weight = self._columns(subset, parts)
+        missing = np.isnan(columns)
+        shared = np.where(missing, 0.0, weight[:, None])
+        known = np.where(missing, 0.0, columns)
+        some = np.asarray(missing.any(axis=0))
+        return shared.sum(axis=0), (shared * known).sum(axis=0), some
+
+    def column_squares(
+        self, subset: Subset, parts: tuple[Part, ...], center: Array
+    ) -> Array:
+        """Weighted sums of squared deviations of a node's columns, NaN left out."""
+        columns, weight = self._columns(subset, parts)
+        missing = np.isnan(columns)
+        shared = np.where(missing, 0.0, weight[:, None])
+        known = np.where(missing, 0.0, columns)
+        return np.asarray((shared * (known - center) ** 2).sum(axis=0))
+
+    def pose(
+        self,
+        tree: SensorTree,
+        settings: Settings,
+        features: Mapping[Subset, DecisionFeatures],
+        best: Subset | None,
+    ) -> None:
+        """Say what each node sees and what each leaf would cost."""
+        belief = None if best is None else self.leaves.posteriors[best]
+        risks = leaf_risks(tree, self.leaves, settings, belief)
+        self.posed = pose_with(tree, self.leaves, settings, features, risks)
+
+    def spreads(self) -> Array:
+        """Weight of the rows, and of the difference between worst and best leaf."""
+        problem = self.posed.problem
+        spread = np.ptp(problem.leaf_risk, axis=1)
+        return np.array([problem.weight.sum(), problem.weight @ spread])
+
+    def open_program(self, savings: str) -> None:
+        """Have the program solved."""
+        problem = self.posed.problem
+        self.program = ProblemRows(problem.surrogate(problem.worst(savings)))
+
+    def close_program(self) -> None:
+        """Forget the program."""
+        del self.program
+
+    def risks(self, coefs: Sequence[Coef]) -> Array:
+        """Weighted sums of risks: observed and learned, of some coefficients."""
+        posed = self.posed
+        found = np.empty((len(coefs), 2))
+        for k, coef in enumerate(coefs):
+            leaf = posed.problem.tree.route(posed.problem.margins(coef))
+            for c, problem in enumerate((posed.observed, posed.problem)):
+                reached = problem.leaf_risk[np.arange(len(leaf)), leaf]
+                found[k, c] = problem.weight @ reached
+        return found
+
+    def constant_risks(self) -> Array:
+        """Weighted sums of the observed risk of each leaf, if all went there."""
+        observed = self.posed.observed
+        return observed.weight @ observed.leaf_risk
+
+    def visits(self, coef: Coef) -> tuple[Rows, float]:
+        """Distinct rows that reach each leaf, and what all rows pay."""
+        problem = self.posed.problem
+        leaf = problem.tree.route(problem.margins(coef))
+        paid = costs_of_leaves(problem.tree, self.leaves)[np.arange(len(leaf)), leaf]
+        visits = np.bincount(leaf, minlength=problem.tree.n_leaves)
+        return visits, float(problem.weight @ paid)
+
+    def posteriors(self, numbers: Rows) -> dict[Subset, Array]:
+        """Posteriors of those rows of this chunk that are asked for."""
+        rows = np.flatnonzero(np.isin(self.leaves.data.rows, numbers))
+        return {s: said[rows] for s, said in self.leaves.posteriors.items()}
+
+
+def make_rows(
+    frame: TrainingRows,
+    pieces: Sequence[Array],
+    place: Rows,
+    y: Rows,
+    fold: Rows,
+    numbers: Rows,
+) -> FitRows:
+    """A chunk of readings that come in pieces.
+
+    Parameters
+    ----------
+    frame : TrainingRows
+        No rows, and all that they have in common.
+    pieces : list of arrays of shape (n, width)
+        Readings of all sensors.
+    place : ndarray of shape (n_rows,)
+        Where each row stands among the pieces, one after the other.
+    y, fold, numbers : ndarray of shape (n_rows,)
+        Classes, folds, and numbers among all rows.
+    """
+    readings = np.concatenate(pieces)[place]
+    ends = np.cumsum(frame.reader.widths)[:-1]
+    blocks = [np.ascontiguousarray(b) for b in np.split(readings, ends, axis=1)]
+    data = replace(
+        frame,
+        blocks=blocks,
+        y=y.astype(np.intp),
+        weight=np.ones(len(y)),
+        fold=fold.astype(np.intp),
+        rows=numbers,
+        frequent=np.zeros(len(y), dtype=bool),
+    )
+    return FitRows(data)
+
+
+def _single(posterior: Array) -> Array:
+    """To single precision, so that the last bits of a sum decide nothing."""
+    return posterior.astype(np.float32).astype(np.float64)

@@ -1,0 +1,258 @@
+"""Rows in chunks to a policy: `fit_in_chunks` tells the story of such a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sensortree.dask.fit_rows import FitRows
+from sensortree.dask.leaves import judge_leaves
+from sensortree.dask.readings import Ordered
+from sensortree.learning.calibrating import calibrate_leaves
+from sensortree.learning.detours import learn_detours
+from sensortree.learning.fit import (
+    Fitted,
+    assemble,
+    at_stake,
+    judged_subsets,
+    with_leaves,
+)
+from sensortree.learning.joint import DecisionReport, refined, rehearse_jointly
+from sensortree.learning.learned import RIDGE, Learned
+from sensortree.learning.pose import (
+    Posed,
+    believed_subsets,
+    decision_parts,
+    features_of,
+    leaf_risks,
+    pose_with,
+    seen_at,
+)
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings
+from sensortree.learning.timing import Mark
+from sensortree.learning.worth import never_pay
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.standardising import usable_scale
+from sensortree.policy.decisions import DecisionFeatures
+from sensortree.program.chunks import Chunks, Within, total, totals
+from sensortree.program.in_chunks import solve_rows
+from sensortree.structure.report import StructureReport
+from sensortree.tree.tree import SensorTree
+from sensortree.types import Array, Rows
+
+Subset = frozenset[str]
+Coef = list[Array]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Parameters of the program and of what is made of it; see `SensorTreeClassifier`."""
+
+    savings: str
+    tol: float
+    l2: float | str
+    l1: float
+    refine: bool
+    fallback: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What was learned from some of the rows.
+
+    Attributes
+    ----------
+    prepared : Prepared
+        The rows, in their order, and their leaf classifiers.
+    tree : SensorTree
+    report : StructureReport
+        How the tree was found.
+    evidence : mapping
+        What else a fit to these rows alone has shown.
+    numbers : ndarray of shape (n_sample,)
+        Where each row of the sample stands among all.
+    """
+
+    prepared: Prepared
+    tree: SensorTree
+    report: StructureReport
+    evidence: dict[str, Any]
+    numbers: Rows
+
+
+def fit_in_chunks(
+    rows: Chunks, ordered: Ordered, sample: Sample, settings: Settings, ways: Ways
+) -> Fitted:
+    """Leaf classifiers, risks, decisions and certificate of all rows; then a policy.
+
+    Parameters
+    ----------
+    rows : Chunks
+        Of FitRows.
+    ordered : Ordered
+    sample : Sample
+    settings : Settings
+    ways : Ways
+    """
+    prepared, tree = sample.prepared, sample.tree
+    watch, mark = prepared.progress.watch, Mark.now(prepared.progress.watch)
+    needed = [*judged_subsets(tree), *believed_subsets(tree, settings)]
+    with watch.stage("leaf classifiers"):
+        classifiers = judge_leaves(
+            rows, needed, prepared.leaves, ordered.y, ordered.fold
+        )
+    with watch.stage("decisions"):
+        best = trusted_subset(rows, tree, settings, ordered)
+        leaves = sampled_leaves(rows, sample, classifiers)
+        features = {
+            subset: fit_features(rows, subset, leaves, settings)
+            for subset in dict.fromkeys(node.sensors for node in tree.nodes)
+        }
+        rows.note(FitRows.pose, tree, settings, features, best)
+        weight, spread = total(rows.ask(FitRows.spreads)).tolist()
+        ridge = RIDGE * spread / weight if ways.l2 == "auto" else float(ways.l2)
+        rows.note(FitRows.open_program, ways.savings)
+        solved = solve_rows(Within(rows, "program"), ways.tol, ridge, ways.l1)
+        rows.note(FitRows.close_program)
+        watch.counts["learned"] += bool(tree.n_nodes)
+    belief = None if best is None else leaves.posteriors[best]
+    risks = leaf_risks(tree, leaves, settings, belief)
+    posed = pose_with(tree, leaves, settings, features, risks)
+    with watch.stage("comparing candidates"):
+        learned = keep(rows, posed, solved.coef, ridge, weight, ways)
+    visits, paid = _added(rows, learned.coef)
+    if settings.learns_structure:
+        # A leaf that rows reach elsewhere may be unreached in the sample: it is kept.
+        posed, learned = with_leaves(posed, learned, visits)
+    report = replace(sample.report, pruned=tree.n_leaves - posed.problem.tree.n_leaves)
+    with watch.stage("finishing"):
+        calibrated = None
+        if settings.calibrate_leaves:
+            calibrated = calibrate_leaves(leaves, posed, learned)
+        policy = assemble(leaves, posed, learned, settings, calibrated)
+        too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
+        report = replace(report, never_pay=list(too_dear))
+    outages = None
+    if settings.outages:
+        with watch.stage("detours"):
+            rehearse = partial(
+                rehearse_jointly,
+                savings=ways.savings,
+                tol=ways.tol,
+                l2=ways.l2,
+                l1=ways.l1,
+                refine=ways.refine,
+                fallback=ways.fallback,
+                n_jobs=1,
+            )
+            here = replace(prepared, leaves=leaves)
+            leaf = posed.problem.tree.route(posed.problem.margins(learned.coef))
+            detours, outages = learn_detours(here, policy, leaf, settings, rehearse)
+            policy = replace(policy, detours=detours)
+    evidence = {
+        **learned.evidence,
+        "certificate": solved.certificate,
+        "outage_report": outages,
+        "training_cost": paid / weight,
+        "leaf_report": prepared.leaf_report,
+        "calibration_report": calibrated.report if calibrated else None,
+        "fit_report": mark.report(watch, len(policy.classifiers)),
+    }
+    return Fitted(policy, report, evidence)
+
+
+def _added(rows: Chunks, coef: Coef) -> tuple[Rows, float]:
+    visits, paid = totals(rows.ask(FitRows.visits, coef))
+    return visits, float(paid)
+
+
+def trusted_subset(
+    rows: Chunks, tree: SensorTree, settings: Settings, ordered: Ordered
+) -> Subset | None:
+    """The subset whose posterior has the least log-loss; None if the prior beats it."""
+    if settings.errors != "smoothed" or not (ordered.fold >= 0).any():
+        return None
+    subsets = believed_subsets(tree, settings)
+    lost = total(rows.ask(FitRows.log_losses, subsets))
+    counts = np.bincount(ordered.y)
+    counts = counts[counts > 0]
+    of_prior = -float(counts @ np.log(counts / counts.sum()))
+    best = int(np.argmin(lost))
+    return subsets[best] if lost[best] < of_prior else None
+
+
+def sampled_leaves(
+    rows: Chunks, sample: Sample, classifiers: dict[Subset, Any]
+) -> LeafClassifiers:
+    """Leaf classifiers of all rows, and what they say of the sample's, out of fold."""
+    data, classifier = sample.prepared.leaves.data, sample.prepared.leaves.classifier
+    parts = list(rows.ask(FitRows.posteriors, np.sort(sample.numbers)))
+    said = {s: np.concatenate([part[s] for part in parts]) for s in parts[0]}
+    return LeafClassifiers(
+        data, classifier, None, classifiers, said, watch=sample.prepared.progress.watch
+    )
+
+
+def fit_features(
+    rows: Chunks, subset: Subset, leaves: LeafClassifiers, settings: Settings
+) -> DecisionFeatures:
+    """Centre, scale and missingness of what a node sees, of all distinct rows.
+
+    A transformer of the user's own is fitted to the sample.
+    """
+    readings, likely, _ = seen_at(subset, leaves)
+    first, _ = leaves.data.distinct()
+    parts = decision_parts(settings, readings, leaves.data.y[first])
+    weight, added, missing = totals(rows.ask(FitRows.column_sums, subset, parts))
+    weight = np.maximum(weight, np.finfo(float).tiny)
+    center = added / weight
+    squares = total(rows.ask(FitRows.column_squares, subset, parts, center))
+    scale = usable_scale(center, np.sqrt(squares / weight))
+    return features_of(parts, center, scale, missing > 0, readings, likely)
+
+
+def keep(
+    rows: Chunks, posed: Posed, coef: Coef, ridge: float, weight: float, ways: Ways
+) -> Learned:
+    """Keep the program's decisions, refined ones, or one leaf for all.
+
+    Decisions are refined on the sample. All are judged on all rows: refined ones are kept
+    if their risk is lower there, and one leaf if its risk is lower still.
+    """
+    tree, names, learned = posed.problem.tree, ["linear program"], [coef]
+    if ways.refine and tree.n_nodes:
+        share = posed.problem.weight.sum() / weight
+        names.append("refined")
+        learned.append(refined(posed.problem, coef, share * ridge))
+    leaf = int(np.argmin(total(rows.ask(FitRows.constant_risks))))
+    names.append("one leaf")
+    learned.append(posed.observed.constant_coef(leaf))
+    observed, own = (total(rows.ask(FitRows.risks, learned)) / weight).T
+    kept = int(np.argmin(observed[:-1]))
+    if ways.fallback and observed[-1] < observed[kept]:
+        kept = len(names) - 1
+    single = names[kept] == "one leaf"
+    stops = tuple(sorted(tree.leaves[leaf].sensors)) if single else None
+    risk = dict(zip(names, observed.tolist(), strict=True))
+    report = DecisionReport(names[kept], risk, stops, ridge, float(own[kept]))
+    evidence = {"fallback_leaf": leaf if single else None, "decision_report": report}
+    return Learned(learned[kept], evidence)
+
+
+def widths_of(
+    tree: SensorTree, sample: LeafClassifiers, settings: Settings
+) -> Sequence[int]:
+    """How many coefficients each node will have, but for columns that may be missing."""
+    widths = []
+    for node in tree.nodes:
+        readings, _, _ = seen_at(node.sensors, sample)
+        likely = np.full((1, sample.data.n_outputs), 1.0 / sample.data.n_outputs)
+        first, _ = sample.data.distinct()
+        parts = decision_parts(settings, readings[:1], sample.data.y[first][:1])
+        widths.append(1 + sum(p(readings[:1], likely).shape[1] for p in parts))
+    return widths

@@ -1,0 +1,178 @@
+"""Leaf classifiers of rows in chunks: logistic ones by sums over all rows, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sensortree.dask.fit_rows import FitRows
+from sensortree.exceptions import DataError
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.compiling import compile_classifier
+from sensortree.leaves.engine import TERMS, LogisticEngine, Solution
+from sensortree.leaves.logistic import RidgeLogisticRegression
+from sensortree.leaves.ridge import MUCH, NONE, FoldedLabels, RidgeProblem
+from sensortree.leaves.standardising import usable_scale
+from sensortree.program.chunks import Chunks, total, totals
+from sensortree.types import Array, Rows
+
+Subset = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a subset, which are elsewhere."""
+
+    subset: Subset
+    shape: tuple[int, int]
+
+
+class RidgeInChunks(RidgeProblem):
+    """The fits to the columns of one subset, of rows in chunks."""
+
+    def __init__(
+        self,
+        rows: Chunks,
+        columns: Columns,
+        degree: int,
+        labels: FoldedLabels,
+        compared_only: bool,
+    ):
+        self.rows, self.labels, self.degree = rows, labels, degree
+        self.compared_only = compared_only
+        width = columns.shape[1]
+        self.n_terms = width if degree == 1 else width * (width + 3) // 2
+        self.n_outputs = 1 if labels.n_classes == 2 else labels.n_classes
+        n_present = int((np.bincount(labels.y, minlength=labels.n_classes) > 0).sum())
+        self.n_coef = self.n_terms * (1 if n_present == 2 else n_present)
+        self.much = bool(labels.weight.sum() * self.n_coef > MUCH)
+        single = compared_only and self.much and not self.wants_evidence
+        self.dtype = np.float32 if single else np.float64
+        self.eps = float(np.finfo(self.dtype).eps)
+        self.center, self.scale = _moments(rows, columns.subset)
+        moments = (self.center, self.scale)
+        rows.note(FitRows.open_ridge, columns.subset, degree, labels.C, moments, single)
+
+    def losses(
+        self, C: float | Array, coef: Array, held_out: Rows
+    ) -> tuple[Array, Array]:
+        """Penalised losses without each fold, and their gradients."""
+        slopes = coef.copy()
+        slopes[..., -1] = 0.0
+        value = 0.5 / C * np.einsum("kcj,kcj->k", slopes, slopes)
+        gradient = slopes / np.reshape(C, (-1, 1, 1))
+        lost, slope = totals(self.rows.ask(FitRows.ridge_losses, coef, held_out))
+        return value + lost, gradient + slope
+
+    def unsure_products(self, coef: Array) -> Array:
+        """Sum of x x' weighted by how unsure the row is."""
+        return total(self.rows.ask(FitRows.ridge_products, coef))
+
+    def hessian(self, coef: Array, out: int = NONE) -> Array:
+        """Second derivatives of the loss outside a fold."""
+        return total(self.rows.ask(FitRows.ridge_hessian, coef, out))
+
+
+class EngineInChunks(LogisticEngine):
+    """Ridge logistic regressions on any columns of rows in chunks."""
+
+    rows: Chunks
+
+    def _problem(self, X: Any, compared: bool = False) -> RidgeProblem | None:
+        if (self.labels.y == self.labels.y[0]).all():
+            return None
+        width = X.shape[1]
+        wide = width * (width + 3) // 2 > TERMS
+        degree = 1 if self.degree == 1 or wide else 2
+        return RidgeInChunks(self.rows, X, degree, self.labels, compared)
+
+    def judge_in_place(self, X: Any) -> Solution:
+        """Have posteriors found as `judge` does; the fit to all rows, kept.
+
+        X is Columns.
+        """
+        problem = self._problem(X, compared=True) if X.shape[1] else None
+        if problem is None:
+            solution = self._prior()
+            self.rows.note(FitRows.judge, X.subset, {-1: solution.scorer})
+            return solution
+        if not self.folds:
+            solution = self.fit(X)
+            self.rows.note(FitRows.judge, X.subset, {-1: solution.scorer})
+            self.rows.note(FitRows.close_ridge)
+            return solution
+        C, coef, curvature, tol = self._outset(problem)
+        held_out = np.array([NONE, *self.folds])
+        start = np.array([self._start(problem, coef, (f,)) for f in held_out])
+        near = np.minimum(tol, [problem.started, *[np.inf] * len(self.folds)])
+        fitted, _ = problem.minimise(C, start, held_out, curvature, near)
+        fits = dict(zip(self.folds, fitted[1:], strict=True))
+        only = {}
+        if problem.n_outputs == 1:
+            for f in self.folds:
+                rest = self.labels.y[self.labels.fold != f]
+                if (rest == rest[0]).all():
+                    only[f] = int(rest[0])
+        self.rows.note(FitRows.judge_ridge, X.subset, fitted[0], fits, only)
+        found = self.fit(X, Solution(problem.scorer(fitted[0]), C))
+        self.rows.note(FitRows.close_ridge)
+        return found
+
+
+def _moments(rows: Chunks, subset: Subset) -> tuple[Array, Array]:
+    """Mean and deviation of the columns of a subset, of all rows."""
+    weight, added = totals(rows.ask(FitRows.sums, subset))
+    center = added / weight
+    wrong, squares = totals(rows.ask(FitRows.squares, subset, center))
+    if wrong:
+        raise DataError(
+            "a leaf classifier was given readings that are NaN or infinite; give the "
+            "sensor a transformer that fills them in, or a classifier that accepts them."
+        )
+    return center, usable_scale(center, np.sqrt(squares / weight))
+
+
+def judge_leaves(
+    rows: Chunks,
+    subsets: Iterable[Subset],
+    sampled: LeafClassifiers,
+    y: Rows,
+    fold: Rows,
+) -> dict[Subset, Any]:
+    """Have the posteriors of some subsets found in place; their classifiers.
+
+    Logistic ones are fitted to all rows. Others are fitted to the rows of a sample, and
+    judge each row by a fit without the rows of its fold.
+
+    Parameters
+    ----------
+    rows : Chunks
+        Of FitRows.
+    subsets : iterable of subsets
+    sampled : LeafClassifiers
+        Of the sample.
+    y, fold : ndarray of shape (n_rows,)
+        Of all rows, in any order.
+    """
+    data, classifier = sampled.data, sampled.classifier
+    wanted = list(dict.fromkeys(subsets))
+    if isinstance(classifier, RidgeLogisticRegression):
+        C, degree = classifier.C, classifier._degree
+        engine = EngineInChunks(y, len(data.classes), None, fold, C, degree)
+        engine.rows = rows
+        found = {}
+        for subset in wanted:
+            width = data.features(subset).shape[1]
+            columns = Columns(subset, (len(y), width))
+            found[subset] = engine.judge_in_place(columns).scorer
+        return found
+    found = {s: compile_classifier(c) for s, c in sampled.fit(wanted).items()}
+    folds = [int(f) for f in np.unique(fold) if f >= 0]
+    rest = {f: sampled.take(np.flatnonzero(data.fold != f)) for f in folds}
+    for subset in wanted:
+        scorers = {f: compile_classifier(rest[f].fit([subset])[subset]) for f in folds}
+        rows.note(FitRows.judge, subset, {-1: found[subset], **scorers})
+    return found

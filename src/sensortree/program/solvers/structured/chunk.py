@@ -1,0 +1,276 @@
+"""`Chunk`: some examples in blocks that fit a cache, and what is summed over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.program.arrays import Array, like, namespace, on_device_of, to_numpy
+from sensortree.program.solvers.structured.rows import Rows, n_pairs
+from sensortree.program.solvers.structured.shape import TreeShape
+from sensortree.program.surrogate import DualPoint, SurrogateProblem
+
+Vector = NDArray[np.float64]
+
+BLOCK_VALUES = 1 << 14  # rows x nodes of a NumPy block, so that its arrays fit a cache
+BLOCK_ROWS = 1 << 10  # but no fewer rows: a call costs as much as a few hundred of them
+BLOCK_VALUES_FOREIGN = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What some rows say of the present point; sums over rows.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (3,)
+        Surrogate, dual objective, and s z.
+    coupling : ndarray of shape (p,)
+    aim : ndarray of shape (p,)
+        The predictor's right-hand side.
+    """
+
+    sums: Vector
+    coupling: Vector
+    aim: Vector
+
+    def __add__(self, other: Bounds) -> Bounds:
+        return Bounds(
+            self.sums + other.sums,
+            self.coupling + other.coupling,
+            self.aim + other.aim,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Speeds:
+    """How fast a direction meets s = 0 and z = 0, and sums of s z r and s z r²."""
+
+    most: Vector
+    sums: Vector
+
+    def __add__(self, other: Speeds) -> Speeds:
+        return Speeds(np.maximum(self.most, other.most), self.sums + other.sums)
+
+
+class Chunk:
+    """Some examples, in blocks; those for which no decision matters are left out.
+
+    Parameters
+    ----------
+    problem : SurrogateProblem
+        Of these examples, scaled.
+    """
+
+    def __init__(self, problem: SurrogateProblem):
+        tree = TreeShape.of(problem)
+        self.n_samples, self.order = problem.n_samples, tree.order
+        self.n_coef = tree.n_coef
+        xp = namespace(problem.lost_if_negative)
+        self.by_pairs = by_pairs(problem)
+        rows = np.arange(0)
+        if problem.n_samples:
+            lost = xp.max(problem.lost_if_negative + problem.lost_if_positive, axis=1)
+            # An example for which no decision matters costs nothing, wherever it goes.
+            rows = np.flatnonzero(to_numpy(lost) > 0)
+        n_blocks = max(1, -(-rows.size // rows_at_once(problem)))
+        ends = [k * rows.size // n_blocks for k in range(n_blocks + 1)]
+        self.parts = [
+            rows[slice(*each)] for each in pairwise(ends) if each[0] < each[1]
+        ]
+        self.blocks = [_block(problem, tree, part) for part in self.parts]
+        self.settled = False  # whether the point is all there is to know
+        self.best: list[Array] = []
+        self.turned_from: list[tuple[Array, ...]] = []
+        self.n_pairs = (n_pairs(problem.n_nodes), n_pairs(problem.n_features[0]))
+
+    @property
+    def n_rows(self) -> int:
+        """How many examples there are for which a decision matters."""
+        return sum(part.size for part in self.parts)
+
+    def keep_products(self) -> None:
+        """Keep products of pairs of features once they are worked out."""
+        for rows in self.blocks:
+            rows.products.keep = True
+
+    def _sum(self, task: Callable[[Rows], Any], nothing: Any) -> Any:
+        """What a task gives, added up over the blocks, the first one first."""
+        found = nothing
+        for k, rows in enumerate(self.blocks):
+            part = task(rows)
+            found = part if not k else found + part
+        return found
+
+    def _vector(self, task: Callable[[Rows], Vector]) -> Vector:
+        return np.asarray(self._sum(task, np.zeros(self.n_coef)))
+
+    def _bounds(self, task: Callable[[Rows], tuple[Vector, Vector, Vector]]) -> Bounds:
+        nothing = Bounds(np.zeros(3), np.zeros(self.n_coef), np.zeros(self.n_coef))
+        found = self._sum(lambda rows: Bounds(*task(rows)), nothing)
+        assert isinstance(found, Bounds)
+        return found
+
+    def _speeds(self, task: Callable[[Rows], Vector], n_sums: int) -> Speeds:
+        def speeds(rows: Rows) -> Speeds:
+            found = task(rows)
+            return Speeds(found[:2], found[2:])
+
+        found = self._sum(speeds, Speeds(np.zeros(2), np.zeros(n_sums)))
+        assert isinstance(found, Speeds)
+        return found
+
+    def stand(self, theta: Vector) -> float:
+        """Stand at given coefficients; return their surrogate."""
+        self.settled = False
+        return float(self._sum(lambda rows: rows.stand(theta), 0.0))
+
+    def center(self, mu: float) -> Bounds:
+        """Find a point with s z = mu and the flow conserved, nearly."""
+
+        def center(rows: Rows) -> tuple[Vector, Vector, Vector]:
+            rows.center(mu)
+            return rows.bounds()
+
+        self.settled = True
+        return self._bounds(center)
+
+    def follow(self, d: Vector) -> Speeds:
+        """Complete the predictor for dθ; what is needed to choose mu."""
+        self.settled = False
+        return self._speeds(lambda rows: rows.follow(d), 2)
+
+    def aim_at(self, mu: float) -> Vector:
+        """Right-hand side (p,) of Mehrotra's corrector to s z = mu."""
+        return self._vector(lambda rows: rows.aim_at(mu))
+
+    def aim_beside(self, mu: float, primal: float, dual: float) -> Vector:
+        """Right-hand side (p,) of Gondzio's corrector of the present direction."""
+        return self._vector(lambda rows: rows.aim_beside(mu, primal, dual))
+
+    def follow_corrected(self, d: Vector) -> Speeds:
+        """Complete the corrector for dθ; how fast it meets s = 0 and z = 0."""
+        return self._speeds(lambda rows: rows.follow_corrected(d), 0)
+
+    def move(self, primal: float, dual: float) -> Bounds:
+        """Take the corrector's step."""
+
+        def move(rows: Rows) -> tuple[Vector, Vector, Vector]:
+            rows.move(primal, dual)
+            return rows.bounds()
+
+        self.settled = True
+        return self._bounds(move)
+
+    def hold_direction(self) -> None:
+        """Remember the present direction."""
+        self.turned_from = [rows.direction for rows in self.blocks]
+
+    def turn_back(self) -> None:
+        """Take the direction up again that was held."""
+        for rows, direction in zip(self.blocks, self.turned_from, strict=True):
+            rows.direction = direction
+
+    def hold_point(self) -> None:
+        """Remember the present multipliers; a step replaces arrays, and writes to none."""
+        self.best = [rows.z for rows in self.blocks]
+
+    def newton(self, roughly: bool) -> Array:
+        """Sum of Φᵀ M Φ, of which the upper triangle is filled in; see `Blocks.newton`."""
+        pairs = self.by_pairs
+        shape = self.n_pairs if pairs else (self.n_coef, self.n_coef)
+        if not self.blocks:
+            return np.zeros(shape)
+        weight = self.blocks[0].weight
+        xp = namespace(weight)
+        kind = xp.float32 if roughly and not pairs else weight.dtype
+        S = xp.zeros(shape, dtype=kind, **on_device_of(weight))
+        for rows in self.blocks:
+            if pairs:
+                rows.add_pairs(S)
+            elif roughly:
+                rows.add_rough_matrix(S)
+            else:
+                rows.add_matrix(S)
+        return S
+
+    def apply(self, d: Vector) -> Vector:
+        """S @ d without the matrix."""
+        return self._vector(lambda rows: rows.apply(d))
+
+    def dual(self, problem: SurrogateProblem, best: bool) -> DualPoint:
+        """The dual point of the best multipliers, or of the present ones.
+
+        In the order of nodes and examples of a problem: the one this was made of.
+        """
+        z = self.best if best else [rows.z for rows in self.blocks]
+        (z1, z3), (z2, z4) = self._by_sample(problem, z)
+        return DualPoint(
+            z1 + z2,
+            z3 + z4,
+            problem.lost_if_negative * z1,
+            problem.lost_if_positive * z3,
+        )
+
+    def _by_sample(
+        self, problem: SurrogateProblem, blocks: list[Array]
+    ) -> list[list[Array]]:
+        """Multipliers by row of an edge, then by side, each (n_samples, n_nodes)."""
+        back = [int(k) for k in np.argsort(self.order)]
+        if blocks and self.n_rows == self.n_samples:
+            xp = namespace(blocks[0])
+            z = blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=3)
+            return [
+                [
+                    xp.stack([z[row, side, j, :] for j in back], axis=1)
+                    for side in (0, 1)
+                ]
+                for row in (0, 1)
+            ]
+        whole = np.zeros((2, 2, len(back), self.n_samples))
+        for part, block in zip(self.parts, blocks, strict=True):
+            whole[..., part] = to_numpy(block)[:, :, back]
+        return [[like(z.T, problem.lost_if_negative) for z in row] for row in whole]
+
+
+def by_pairs(problem: SurrogateProblem) -> bool:
+    """Whether all nodes share their features, and products are made pair by pair."""
+    return len(set(problem.shared)) == 1 < problem.n_nodes
+
+
+def rows_at_once(problem: SurrogateProblem) -> int:
+    """Rows of a block of a problem."""
+    if isinstance(problem.lost_if_negative, np.ndarray):
+        return block_rows(problem.n_nodes)
+    return max(BLOCK_ROWS, BLOCK_VALUES_FOREIGN // problem.n_nodes)
+
+
+def block_rows(n_nodes: int) -> int:
+    """Rows of a NumPy block of a tree of so many nodes."""
+    return max(BLOCK_ROWS, BLOCK_VALUES // n_nodes)
+
+
+def _block(problem: SurrogateProblem, tree: TreeShape, rows: NDArray[np.intp]) -> Rows:
+    where = like(rows, problem.lost_if_negative)
+    copies = [_transposed(array, where) for array in problem.arrays]
+    a = _transposed(problem.lost_if_negative, where)
+    b = _transposed(problem.lost_if_positive, where)
+    xp = namespace(a)
+    return Rows(
+        tree,
+        [copies[problem.shared[node]] for node in tree.order],
+        xp.stack([a[node, :] for node in tree.order]),
+        xp.stack([b[node, :] for node in tree.order]),
+    )
+
+
+def _transposed(array: Array, rows: Array) -> Array:
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(array[rows].T)
+    turned = namespace(array).take(array, rows, axis=0).T
+    return turned.contiguous() if hasattr(turned, "contiguous") else turned + 0.0
