@@ -17,6 +17,7 @@ from sensortree import (
     SensorTreeClassifierCV,
     SensorTreeRegressor,
     TreeError,
+    evaluate_from_log,
     load,
     tradeoff_curve,
 )
@@ -322,6 +323,31 @@ def test_the_command_line_fits_from_a_log(tmp_path):
     model = load(tmp_path / "model.json")
     new, truth = rows_of_three(500, seed=3)
     assert (model.predict(new) == np.where(truth == 1, "yes", "no")).mean() > 0.75
+
+
+def test_a_policy_whose_last_sensor_is_hardly_ever_bought_is_refused():
+    X, y = rows_of_three(600)
+    acquired = bought_in_order(X)
+    acquired[:, 2] = np.where(np.arange(600) % 50 == 0, acquired[:, 2], 0)
+    whole = SensorTree(Leaf(frozenset(SENSORS)))
+    model = tree(structure=whole).fit(X[:300], y[:300])
+    seen = hidden(X, acquired)[300:]
+    found = evaluate_from_log(model, seen, y[300:], acquired=acquired[300:])
+    assert "of its 300 rows" in found.refused
+
+
+def test_readings_do_not_decide_where_a_log_is_ended():
+    # One in fifty has the x-ray, which the policy wants wherever blood is unclear.
+    X, y = rows_of_three(4000)
+    rng = np.random.default_rng(8)
+    blood = rng.random(4000) < 0.6
+    scan = blood & (rng.random(4000) < 0.02)
+    acquired = np.stack([np.ones(4000, int), 2 * blood, 3 * scan], axis=1)
+    model = tree(cost_weight=0.001).fit(X[:500], y[:500])
+    truth = model.acquisition_cost(X[500:]).mean()
+    seen = hidden(X, acquired)[500:]
+    found = evaluate_from_log(model, seen, y[500:], acquired=acquired[500:])
+    assert found.refused or found.cost.low < truth < found.cost.high
 
 
 def test_rows_with_the_same_stand_in_are_one_observation_together():

@@ -189,6 +189,11 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         y: Any,
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
+        *,
+        acquired: Any = None,
+        order: Any = None,
+        label_influenced_buying: bool = False,
+        unbought: Any = "ignore",
     ) -> Any:
         """Learn the decision functions, and what leaves answer.
 
@@ -198,18 +203,20 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             All sensors of all examples.
         y : dask Series, dask Array, or name of a column of X
             Classes.
-        sample_weight, prices : None
+        sample_weight, prices, acquired, order, label_influenced_buying, unbought
             Are not taken yet.
 
         Returns
         -------
         self
         """
-        if sample_weight is not None or prices is not None:
-            raise ParameterError(
-                "DaskSensorTreeClassifier takes neither sample_weight nor prices; repeat "
-                "rows, or fit SensorTreeClassifier in memory."
-            )
+        given = {"sample_weight": sample_weight, "prices": prices, "acquired": acquired}
+        for name, value in given.items():
+            if value is not None:
+                raise ParameterError(
+                    f"DaskSensorTreeClassifier does not take {name} yet; leave it out, or "
+                    f"fit SensorTreeClassifier in memory, to a sample if need be."
+                )
         with all_or_nothing(self), ExitStack() as held:
             self._check_parameters()
             settings = self._settings()

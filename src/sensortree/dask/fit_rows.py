@@ -228,10 +228,7 @@ class FitRows:
 def make_rows(
     frame: TrainingRows,
     pieces: Sequence[Array],
-    place: Rows,
-    y: Rows,
-    fold: Rows,
-    numbers: Rows,
+    labels: tuple[Rows, Rows, Rows, Rows],
 ) -> FitRows:
     """A chunk of readings that come in pieces.
 
@@ -241,11 +238,11 @@ def make_rows(
         No rows, and all that they have in common.
     pieces : list of arrays of shape (n, width)
         Readings of all sensors.
-    place : ndarray of shape (n_rows,)
-        Where each row stands among the pieces, one after the other.
-    y, fold, numbers : ndarray of shape (n_rows,)
-        Classes, folds, and numbers among all rows.
+    labels : tuple of four arrays of shape (n_rows,)
+        Where each row stands among the pieces, one after the other; its class, its fold,
+        and its number among all rows.
     """
+    place, y, fold, numbers = labels
     readings = np.concatenate(pieces)[place]
     ends = np.cumsum(frame.reader.widths)[:-1]
     blocks = [np.ascontiguousarray(b) for b in np.split(readings, ends, axis=1)]

@@ -49,7 +49,7 @@ class OnWorkersReadings:
         pieces: list[list[Any]] = [[] for _ in chunks]
         for number, part in enumerate(self.parts):
             wanted = [
-                rows[home == number] - begins[number]
+                (rows[home == number] - begins[number]).astype(np.int32)
                 for rows, home in zip(chunks, homes, strict=True)
             ]
             split = submit(pieces_of, part, wanted, pure=False)
@@ -61,6 +61,14 @@ class OnWorkersReadings:
             place[np.argsort(home, kind="stable")] = np.arange(len(home))
             places.append(place)
         return list(zip(pieces, places, strict=True))
+
+    def sent(self, values: Any) -> Any:
+        """A future of some values, which Dask has again if a worker is lost."""
+        return self.cluster.client.submit(_same, values, pure=False)
+
+
+def _same(values: Any) -> Any:
+    return values
 
 
 def _item(values: Sequence[Any], k: int) -> Any:
@@ -88,6 +96,10 @@ class OnDiskReadings:
     def gathered(self, chunks: Sequence[Rows]) -> list[tuple[list[Any], Rows]]:
         """For each chunk the pieces that its rows are in, and where they stand there."""
         return [([FilePiece(self.path, rows)], np.arange(len(rows))) for rows in chunks]
+
+    def sent(self, values: Any) -> Any:
+        """The values: nothing is sent."""
+        return values
 
 
 class FilePiece:
@@ -173,7 +185,12 @@ class Ordered:
         return [
             Source(
                 make,
-                (pieces, place, self.y[some].astype(code), self._fold(some), rows),
+                (
+                    pieces,
+                    self.readings.sent(
+                        (place, self.y[some].astype(code), self._fold(some), rows)
+                    ),
+                ),
             )
             for (pieces, place), some, rows in zip(
                 self.readings.gathered(chunks), places, chunks, strict=True
