@@ -55,7 +55,7 @@ SENSORS = {
     "history": Sensor([4], cost=2.4, discounted_cost=2.1, group="bureau"),
     "visit": Sensor([5], cost=7.95),
 }
-RATE = {"register": 40_000.0}  # rows a second
+RATE = {"register": 4_000.0}  # rows a second
 BLOCK_ROWS = 20_000
 WINDOW = 10.0  # seconds over which the rate is looked at
 
