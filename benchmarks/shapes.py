@@ -301,8 +301,7 @@ def on_test_rows(
         basis(data.features(s), tested.posteriors[s], data.varying_prices())
         for basis, s in zip(posed.features, (n.sensors for n in nodes), strict=True)
     )
-    observed = replace(settings, errors="observed")
-    risk, _ = leaf_risks(problem.tree, tested, observed)
+    _, risk = leaf_risks(problem.tree, tested, settings, None)
     return replace(problem, features=features, leaf_risk=risk, weight=data.weight)
 
 

@@ -12,6 +12,7 @@ from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
 from sensortree.learning.pose import Posed
 from sensortree.learning.trimming import trim
 from sensortree.learning.validated import Rehearsed
+from sensortree.leaves.observations import Observations
 from sensortree.program.routing import RoutingProblem
 from sensortree.structure.branching import (
     Breadth,
@@ -206,9 +207,8 @@ def rehearsed(risk, coef, phi) -> Rehearsed:
     tree = SensorTree(Node([], Leaf([]), Node(["a"], Leaf(["a"]), Leaf(["a", "b"]))))
     problem = RoutingProblem(tree, (phi, phi), risk, np.ones(len(phi)), 2.0)
     rows = np.arange(len(phi))
-    return Rehearsed(
-        Posed([None, None], problem, problem), [(rows, coef)], np.ones(len(phi), int)
-    )
+    once = Observations(np.ones(len(phi), int))
+    return Rehearsed(Posed([None, None], problem, problem), [(rows, coef)], once)
 
 
 def on_two_sides(second_pays: bool) -> Rehearsed:
