@@ -2,6 +2,7 @@
 
     python -m benchmarks.waves                    a million rows, SQLite and PostgreSQL
     python -m benchmarks.waves --rows 20000       a look
+    python -m benchmarks.waves --undisturbed      how fast if nothing fails, on threads
 
 Five simulated lookups fail, break after they have charged, hang until nobody waits, and one
 has a rate limit. Workers are killed ten times and the client twice (SIGKILL), by how much
@@ -35,6 +36,7 @@ from benchmarks.postgres import LACKING, find_postgres, postgres
 from benchmarks.sellers import CALL, CHARGE, Seller, noted
 from sensortree import Policy, Sensor, SensorTreeClassifier, load, save
 from sensortree.dask import (
+    Ask,
     Lookup,
     PostgresLedger,
     SqliteLedger,
@@ -42,7 +44,8 @@ from sensortree.dask import (
     answers,
     bill_of,
 )
-from sensortree.dask.ledger import Ledger, exact, total
+from sensortree.dask.entries import exact, total
+from sensortree.dask.ledger import Ledger
 from sensortree.sensors.table import Table
 
 SENSORS = {
@@ -52,7 +55,7 @@ SENSORS = {
     "history": Sensor([4], cost=2.4, discounted_cost=2.1, group="bureau"),
     "visit": Sensor([5], cost=7.95),
 }
-RATE = {"register": 40_000.0}  # rows a second
+RATE = {"register": 4_000.0}  # rows a second
 BLOCK_ROWS = 20_000
 WINDOW = 10.0  # seconds over which the rate is looked at
 
@@ -64,6 +67,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=10, help="of workers")
     parser.add_argument("--client-kills", type=int, default=2)
     parser.add_argument("--ledgers", nargs="+", default=["sqlite", "postgres"])
+    parser.add_argument("--undisturbed", action="store_true")
     parser.add_argument("--client", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
@@ -75,6 +79,10 @@ def main() -> int:
         sys.stdout.flush()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             make(Path(folder), arguments.rows)
+            if arguments.undisturbed:
+                with ledger_of(name, folder) as (ledger, _):
+                    measure(Path(folder), ledger, arguments.rows)
+                continue
             with ledger_of(name, folder) as (ledger, address):
                 run(Path(folder), ledger, address, arguments)
                 check(Path(folder), ledger)
@@ -241,8 +249,8 @@ def watch(
     """Kill a worker whenever so much is spent, and note how much memory is used."""
     import psutil
 
-    spent = ledger.totals().spent
-    marks = [mark for mark in marks if mark > spent]
+    before = folder / "kills"
+    marks = marks[len(before.read_text().split()) if before.exists() else 0 :]
     while not ended.wait(0.2):
         workers = psutil.Process().children(recursive=True)
         sizes = [size(worker) for worker in workers]
@@ -254,9 +262,10 @@ def watch(
             if not victims:
                 continue
             marks.pop(0)
-            os.kill(victims[len(marks) % len(victims)], signal.SIGKILL)
-            with (folder / "kills").open("a") as kills:
-                kills.write(f"{victims[len(marks) % len(victims)]}\n")
+            victim = victims[len(marks) % len(victims)]
+            os.kill(victim, signal.SIGKILL)
+            with before.open("a") as kills:
+                kills.write(f"{victim}\n")
 
 
 def size(process: Any) -> float:
@@ -267,6 +276,30 @@ def size(process: Any) -> float:
         return float(process.memory_info().rss) / 2**20
     except psutil.Error:
         return 0.0
+
+
+# a run that nothing disturbs --------------------------------------------------------------
+
+
+def measure(folder: Path, ledger: Ledger, n_rows: int) -> None:
+    """Rows a second on the threads of one process, with sellers that never fail."""
+    policy = load(folder / "model.json").policy_
+    X = np.load(folder / "rows.npy", mmap_mode="r")
+
+    def sell(ask: Ask) -> Any:
+        columns = policy.sensors.columns[policy.sensors.index(ask.sensor)]
+        return X[np.array(ask.keys)][:, list(columns)]
+
+    oracles = {name: Lookup(sell) for name in policy.sensors.names}
+    began, used = time.time(), time.process_time()
+    bill = acquire(policy, range(n_rows), oracles, ledger)
+    seconds, used = time.time() - began, time.process_time() - used
+    bought = sum(line.bought for line in bill.sensors.values())
+    print(
+        f"{type(ledger).__name__}: {n_rows:,} rows, {bought:,} purchases: "
+        f"{seconds:.0f} s, {n_rows / seconds:,.0f} rows a second "
+        f"({n_rows / used:,.0f} a second of this process)"
+    )
 
 
 # what must hold ---------------------------------------------------------------------------

@@ -10,13 +10,19 @@ import pytest
 from typer.testing import CliRunner
 
 from sensortree import (
+    AlternatingTreeClassifier,
+    ASTCClassifier,
+    CascadeClassifier,
+    CSTCClassifier,
     DataError,
     MyopicClassifier,
     ParameterError,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     SensorTreeRegressor,
+    StaticSubsetClassifier,
     TreeError,
+    evaluate_from_log,
     load,
     tradeoff_curve,
 )
@@ -241,12 +247,24 @@ def test_a_label_that_was_known_is_put_right_if_it_is_said():
     assert abs(said - y.mean()) < 0.03 < 0.1 < unsaid - y.mean()
 
 
-def test_other_methods_learn_from_logs_too():
+@pytest.mark.parametrize(
+    "method",
+    [
+        AlternatingTreeClassifier,
+        ASTCClassifier,
+        CascadeClassifier,
+        CSTCClassifier,
+        MyopicClassifier,
+        StaticSubsetClassifier,
+    ],
+)
+def test_every_method_learns_from_logs_and_reads_only_what_was_bought(method):
     X, y = rows_of_three(300)
     acquired = bought_in_order(X)
-    model = MyopicClassifier(SENSORS, costs=COSTS)
-    model.fit(hidden(X, acquired), y, acquired=acquired)
-    assert (model.predict(X) == y).mean() > 0.6
+    trapped = X.astype(object)
+    trapped[acquired == 0] = Trap()
+    model = method(SENSORS, costs=COSTS).fit(trapped, y, acquired=acquired)
+    assert (model.predict(X) == y).mean() > 0.7
 
 
 def test_held_out_rows_of_a_curve_are_looked_at_as_in_a_fit():
@@ -322,6 +340,31 @@ def test_the_command_line_fits_from_a_log(tmp_path):
     model = load(tmp_path / "model.json")
     new, truth = rows_of_three(500, seed=3)
     assert (model.predict(new) == np.where(truth == 1, "yes", "no")).mean() > 0.75
+
+
+def test_a_policy_whose_last_sensor_is_hardly_ever_bought_is_refused():
+    X, y = rows_of_three(600)
+    acquired = bought_in_order(X)
+    acquired[:, 2] = np.where(np.arange(600) % 50 == 0, acquired[:, 2], 0)
+    whole = SensorTree(Leaf(frozenset(SENSORS)))
+    model = tree(structure=whole).fit(X[:300], y[:300])
+    seen = hidden(X, acquired)[300:]
+    found = evaluate_from_log(model, seen, y[300:], acquired=acquired[300:])
+    assert "of its 300 rows" in found.refused
+
+
+def test_readings_do_not_decide_where_a_log_is_ended():
+    # One in fifty has the x-ray, which the policy wants wherever blood is unclear.
+    X, y = rows_of_three(4000)
+    rng = np.random.default_rng(8)
+    blood = rng.random(4000) < 0.6
+    scan = blood & (rng.random(4000) < 0.02)
+    acquired = np.stack([np.ones(4000, int), 2 * blood, 3 * scan], axis=1)
+    model = tree(cost_weight=0.001).fit(X[:500], y[:500])
+    truth = model.acquisition_cost(X[500:]).mean()
+    seen = hidden(X, acquired)[500:]
+    found = evaluate_from_log(model, seen, y[500:], acquired=acquired[500:])
+    assert found.refused or found.cost.low < truth < found.cost.high
 
 
 def test_rows_with_the_same_stand_in_are_one_observation_together():

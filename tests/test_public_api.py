@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import sensortree
+import sensortree.dask
 import sensortree.program
 
-MODULES = [sensortree, sensortree.program]
+MODULES = [sensortree, sensortree.dask, sensortree.program]
 ROOT = Path(__file__).parents[1]
 
 

@@ -38,7 +38,7 @@ from sensortree.dask import (
     answers,
     bill_of,
 )
-from sensortree.dask.ledger import Outcome, exact, total
+from sensortree.dask.entries import Outcome, exact, total
 
 SENSORS = {
     "a": Sensor(["a"], cost=0.1),
@@ -337,6 +337,25 @@ def test_what_is_no_answer_is_refused(model, bureau, sqlite, said, message):
 
 
 X_ONE = np.ones((1, 1))
+
+
+def test_a_call_that_is_refused_leaves_no_other_without_its_answer(
+    model, X, bureau, sqlite
+):
+    begun = threading.Barrier(3)
+
+    def sell(ask):
+        begun.wait(10)
+        if 0 in ask.keys:
+            return []
+        time.sleep(0.1)
+        return X[list(ask.keys)][:, [0]]
+
+    three = {**bureau, "a": Lookup(sell, size=5, at_once=3)}
+    with pytest.raises(OracleError, match="gave 0 readings of 5 rows"):
+        acquire(model.policy_, range(30), three, sqlite)
+    assert [o.key for o in sqlite.unsettled()] == list("01234")
+    assert dict(sqlite.bought("a")) == {i: [X[i, 0]] for i in range(5, 15)}
 
 
 def test_a_reading_that_cannot_be_read_is_paid_and_done_without(

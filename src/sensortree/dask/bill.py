@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.dask.ledger import Ledger, Stop, read_key, total
+from sensortree.dask.entries import Stop, read_key, total
+from sensortree.dask.ledger import Ledger
 from sensortree.exceptions import StorageError
 from sensortree.policy.policy import Policy
 from sensortree.text import aligned

@@ -18,15 +18,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sensortree.dask.ledger import (
+from sensortree.dask.entries import (
     FOR_NOW,
-    Ledger,
     Order,
     Outcome,
     read_key,
     token_of,
     write_reading,
 )
+from sensortree.dask.ledger import Ledger
 from sensortree.dask.lookups import Ask, Failure, Lookup, ask_until_answered
 from sensortree.dask.rows import Naming, read_known
 from sensortree.dask.standing import Standing, Wish, standing, unusable
@@ -143,11 +143,11 @@ class Waves:
         while rows.size:
             wishes = list(self._stand.wishes(rows))
             calls = [
-                self._buy(*call)
+                self._buy_or_end(*call)
                 for wish in wishes
                 for call in _calls(wish, self._job.oracles[wish.sensor].size)
             ]
-            for sensor, failures in await _all(calls):
+            for sensor, failures in await self._all(calls):
                 if (
                     failures
                 ):  # those that no answer came to, now that others were answered
@@ -156,15 +156,25 @@ class Waves:
             waiting = self._stand.waiting
             rows = np.array([row for row in asked if row not in waiting], np.intp)
 
+    async def _buy_or_end(
+        self, sensor: str, rows: list[int], prices: list[Decimal]
+    ) -> tuple[str, list[Outcome]]:
+        """Buy, and see to it that nothing more is ordered if that fails."""
+        try:
+            return await self._buy(sensor, rows, prices)
+        except BaseException:
+            self._ending.set()
+            raise
+
     async def _buy(
         self, sensor: str, rows: list[int], prices: list[Decimal]
     ) -> tuple[str, list[Outcome]]:
         """Order a sensor for some rows and know what came; gives who got no answer."""
         job, lookup = self._job, self._job.oracles[sensor]
         async with self._doors[sensor]:
+            self._check_going_on()
             await self._slot(sensor, len(rows))
-            if self._ending.is_set():
-                raise Interrupted
+            self._check_going_on()
             keys = [self._stand.keys[row] for row in rows]
             claim = await asyncio.to_thread(
                 job.ledger.claim, sensor, keys, prices, job.limit
@@ -186,6 +196,19 @@ class Waves:
         self._be_patient(lookup, ask, lost)
         await self._settle(sensor, [o for o in outcomes if o.state != "lost"])
         return sensor, lost
+
+    async def _all(self, calls: Sequence[Any]) -> list[Any]:
+        """What all calls give; if one fails, the others that have ordered are ended."""
+        tasks = [asyncio.create_task(call) for call in calls]
+        try:
+            return list(await asyncio.gather(*tasks))
+        except BaseException:
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+    def _check_going_on(self) -> None:
+        if self._ending.is_set():
+            raise Interrupted
 
     def _ask(self, sensor: str, keys: list[str]) -> Ask:
         """What the oracle is asked, with the token of each order."""
@@ -263,18 +286,6 @@ def _calls(wish: Wish, size: int) -> Iterator[tuple[str, list[int], list[Decimal
     for start in range(0, len(rows), size):
         end = start + size
         yield wish.sensor, rows[start:end], wish.prices[start:end]
-
-
-async def _all(calls: Sequence[Any]) -> list[Any]:
-    """What all calls give; if one fails, those that were not begun are not."""
-    tasks = [asyncio.create_task(call) for call in calls]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 def _in_column_order(ask: Ask, reply: Any) -> tuple[Any, ...]:

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
 
-from sensortree.dask.ledger import Ledger, Outcome, tables
+from sensortree.dask.entries import Outcome
+from sensortree.dask.ledger import Ledger, tables
 from sensortree.exceptions import MissingDependencyError, ParameterError, StorageError
 
 AT_ONCE = 10_000  # lines that are fetched at a time

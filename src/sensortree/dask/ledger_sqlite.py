@@ -12,7 +12,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from sensortree.dask.ledger import Ledger, Outcome, tables
+from sensortree.dask.entries import Outcome
+from sensortree.dask.ledger import Ledger, tables
 from sensortree.exceptions import StorageError
 
 APPLICATION = 0x53545241  # "STRA", in the header of our files

@@ -13,7 +13,7 @@ from numbers import Real
 from threading import Thread
 from typing import Any
 
-from sensortree.dask.ledger import Key
+from sensortree.dask.entries import Key
 from sensortree.exceptions import OracleError, ParameterError, SensorError
 from sensortree.policy.values import index_of
 from sensortree.sensors.sensor_set import SensorSet

@@ -69,7 +69,8 @@ class Known:
 
 def is_dask_frame(rows: Any) -> bool:
     """Whether rows are a Dask data frame."""
-    return type(rows).__module__.startswith("dask") and hasattr(rows, "to_delayed")
+    dask = type(rows).__module__.startswith("dask")
+    return dask and hasattr(rows, "to_delayed") and hasattr(rows, "columns")
 
 
 def parts_of(rows: Any, size: int) -> Iterator[Any]:

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.dask.ledger import (
+from sensortree.dask.entries import (
     PAID,
     Because,
     Order,
