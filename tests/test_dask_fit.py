@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 from strategies import random_problem
 
-from sensortree import DataError, ParameterError, SensorTreeClassifier, load, save
+from sensortree import (
+    CertificateWarning,
+    DataError,
+    ParameterError,
+    SensorTreeClassifier,
+    load,
+    save,
+)
 from sensortree.dask.disk import OnDisk, size_of
 from sensortree.dask.log import Source
 from sensortree.program import solve
@@ -55,6 +63,22 @@ def test_chunks_on_disk_are_solved_to_the_same_bits(tmp_path, max_memory):
     same(solve_rows(rows, l2=1.0), solve(PROBLEM, l2=1.0))
     assert bool(rows.held) == (max_memory > 0)
     assert any(tmp_path.iterdir()) == (max_memory == 0)
+
+
+@pytest.mark.slow
+def test_memory_is_that_of_a_few_chunks_where_rows_are_in_files(tmp_path):
+    problem = random_problem(0, n_samples=20_000, n_leaves=16, n_features=5)
+    makes = [Source(ProblemRows, (problem.part(some),)) for some in parts_of(problem)]
+    assert len(makes) == 16
+    peaks = []
+    for max_memory in (1 << 40, 0):
+        rows = OnDisk(tmp_path / str(max_memory), makes, max_memory)
+        tracemalloc.start()
+        with pytest.warns(CertificateWarning, match="Let it run on"):
+            solve_rows(rows, l2=1.0, callback=lambda progress: progress.iteration == 2)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] / 4
 
 
 def test_what_is_in_files_takes_no_memory(tmp_path):
