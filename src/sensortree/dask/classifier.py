@@ -56,7 +56,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
     Leaf classifiers ("linear" and "logistic2"), their errors out of fold, decisions and
     certificate are of all rows: the objective is that of a fit in memory to all rows with
     the same tree. Rows stay where they are: on the workers of the current
-    `distributed.Client`; without one on this machine, and with `max_memory` in files.
+    ``distributed.Client``; without one on this machine, and with `max_memory` in files.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ is similar is said by what was known of both, in three parts that count alike:
     readings     of R.
 
 Buying ended for no reason but what was known, so that who is similar in R, and of the same
-label, is as likely to have read anything that comes next. That is right if the prognosis
-or the propensity is learned rightly: rows that agree in either may be compared. A row
+label, is as likely to have read anything that comes next. Prognosis and propensity are both
+there in case one of them is learned wrongly; matching by both is not proved to help. A row
 counts once for itself, and once for each row that it stands in for; these are the weights
 of the log.
 """

@@ -96,7 +96,8 @@ def reason_to_refuse(support: Support) -> str | None:
             f"that asks less, or log more rows for which the rest is bought too."
         )
     short = 1 - support.mean_weight
-    noise = 3 / support.effective_size**0.5  # three standard errors of the mean weight
+    spread = 1 / support.effective_size - 1 / support.n_rows
+    noise = 3 * max(spread, 0.0) ** 0.5  # three standard errors of the mean weight
     if support.unreached > MOST_UNREACHED and short > support.unreached / 2 + noise:
         unreached, mean = percent(support.unreached), f"{support.mean_weight:.2f}"
         return (
