@@ -172,8 +172,8 @@ def test_a_learned_tree_is_that_of_the_sample():
 
 
 def test_a_folder_of_parquet_is_read_and_y_named(tmp_path):
-    pd = pytest.importorskip("pandas")
-    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas", reason="pandas is absent")
+    dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe is absent")
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
     from sensortree.dask import DaskSensorTreeClassifier
 

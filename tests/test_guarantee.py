@@ -76,8 +76,10 @@ def test_promises_are_broken_as_seldom_as_they_say(error, n_rows):
 
 
 def test_p_values_and_sequence_are_those_of_mapie():
-    mapie = pytest.importorskip("mapie.risk_control")
-    methods = pytest.importorskip("mapie.risk_control.methods")
+    mapie = pytest.importorskip("mapie.risk_control", reason="MAPIE is absent")
+    methods = pytest.importorskip(
+        "mapie.risk_control.methods", reason="MAPIE is absent"
+    )
     sure, wrong = calibrated(np.random.default_rng(2), 500)
     thresholds = np.linspace(0.9, 0.6, 8)
     answered = np.array([(sure >= t).sum() for t in thresholds])

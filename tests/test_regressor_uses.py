@@ -108,7 +108,7 @@ def test_a_page_of_numbers_is_refused_by_name(tmp_path):
 
 
 def test_a_service_of_numbers_is_refused_by_name(tmp_path):
-    pytest.importorskip("fastapi")
+    pytest.importorskip("fastapi", reason="the service needs the extra serve")
     from sensortree.service.shelf import open_shelf
 
     model = SensorTreeRegressor(regressor="linear").fit(X, Y)

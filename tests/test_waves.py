@@ -584,7 +584,7 @@ def test_a_part_of_a_sensor_s_columns_is_refused(model, X, bureau, sqlite):
 
 
 def test_keys_may_be_a_column(model, X, bureau, sqlite):
-    pl = pytest.importorskip("polars")
+    pl = pytest.importorskip("polars", reason="polars is not installed")
     rows = pl.DataFrame({"id": np.arange(30), "a": X[:30, 0]})
     with pytest.raises(DataError, match="name the column of their keys"):
         acquire(model.policy_, rows, bureau, sqlite)
@@ -680,7 +680,9 @@ def test_partitions_of_a_dask_frame_are_blocks(model, X, bureau, sqlite, client)
 
 @pytest.mark.slow
 def test_workers_that_are_killed_buy_nothing_twice(model, ledger, tmp_path):
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip(
+        "distributed", reason="the extra 'dask' is absent"
+    )
     X, _ = population(6000, 9)
     (tmp_path / "notes").mkdir()
     oracles = {

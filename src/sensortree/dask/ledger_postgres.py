@@ -61,7 +61,7 @@ class PostgresLedger(Ledger):
         return {"address": self.address, "schema": self.schema}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]  # made anew when unpickled
 
     def close(self) -> None:
         """Let go of the connection; using the ledger again opens it again."""

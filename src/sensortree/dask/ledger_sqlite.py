@@ -56,7 +56,7 @@ class SqliteLedger(Ledger):
         return {"path": self.path}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["path"])  # type: ignore[misc]
+        self.__init__(state["path"])  # type: ignore[misc]  # made anew when unpickled
 
     def close(self) -> None:
         """Let go of the file; using the ledger again opens it again."""

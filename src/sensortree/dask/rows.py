@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
@@ -234,8 +235,7 @@ def _check_keys(keys: Sequence[Any]) -> list[Any]:
     if "" in plain:
         raise DataError("'' is no key; keys are whole numbers or text, none missing.")
     if len(set(plain)) < len(plain):
-        seen: set[Any] = set()
-        twice = next(k for k in plain if k in seen or seen.add(k))  # type: ignore[func-returns-value]
+        twice, _ = Counter(plain).most_common(1)[0]
         raise DataError(
             f"key {twice!r} is that of two rows; keys must be unique. Give the rows of a "
             f"key once, or make keys of what tells them apart."

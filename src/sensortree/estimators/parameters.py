@@ -40,7 +40,7 @@ class SensorParameters(ShallowTable):
         params : dict of str to value
         """
         # The estimator beside this class has it, which mypy cannot know.
-        given: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
+        given: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]  # a mixin
         if deep and isinstance(self.sensors, Mapping):
             own = parameters_of(self.sensors)
             given.update({f"{PREFIX}{name}": value for name, value in own.items()})
@@ -69,7 +69,7 @@ class SensorParameters(ShallowTable):
                 params.get("sensors", self.sensors), nested
             )
         # As in get_params.
-        return super().set_params(**params)  # type: ignore[misc]
+        return super().set_params(**params)  # type: ignore[misc]  # a mixin
 
 
 def parameters_of(sensors: Mapping[str, Any]) -> dict[str, Any]:

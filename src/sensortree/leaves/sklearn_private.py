@@ -57,7 +57,7 @@ class BinsOnce:
     def _bin_data(self, *rows: Any, **named: Any) -> Any:
         if not hasattr(self, "_binned"):
             # The booster beside this class has it, which mypy cannot know.
-            binned = super()._bin_data(*rows, **named)  # type: ignore[misc]
+            binned = super()._bin_data(*rows, **named)  # type: ignore[misc]  # private
             self._binned = binned, self._bin_mapper
         binned, self._bin_mapper = self._binned
         return binned
@@ -75,7 +75,7 @@ class ShallowTable:
     """Shows its own parameters in notebooks, and not those of what they hold."""
 
     def _get_params_html(self, deep: bool = True, doc_link: str = "") -> Any:
-        return super()._get_params_html(False, doc_link)  # type: ignore[misc]
+        return super()._get_params_html(False, doc_link)  # type: ignore[misc]  # private
 
 
 def boosted_rounds(classifier: Any) -> list[list[Any]]:
