@@ -304,25 +304,29 @@ class RidgeProblem:
         return matrix
 
     def hessian(self, coef: Array, out: int = NONE) -> Array:
-        """Second derivatives of the loss outside a fold, classes one after another."""
-        width = self.n_terms + 1
-        n = self.n_outputs
-        blocks = np.zeros((n, width, n, width))
+        """Second derivatives of the loss outside a fold, classes one after another.
+
+        What classes a and b have in common is -sum w said_a said_b x x'; a class has with
+        itself what is left, since all of them together say 1. Single precision will do:
+        it says how to step, and which penalty is better by nats.
+        """
+        width, n = self.n_terms + 1, self.n_outputs
+        common = np.zeros((n * width, n * width))
         for rows, fold, terms in self.blocks():
             if fold == out:
                 continue
             said, weight = self._said(coef, terms), self.labels.weight[rows]
-            for a in range(n):
-                for b in range(a, n):
-                    both = weight * said[a] * ((a == b) - said[b])
-                    if a == b:
-                        part = terms * np.sqrt(both)
-                        blocks[a, :, b] += part @ part.T
-                    else:
-                        blocks[a, :, b] += (terms * both) @ terms.T
+            share = said if n > 1 else np.sqrt(said * (1 - said))
+            share = (share * np.sqrt(weight)).astype(np.float32)
+            parts = share[:, None] * terms.astype(np.float32, copy=False)
+            parts = parts.reshape(n * width, -1)
+            common += parts @ parts.T
+        if n == 1:
+            return common
+        blocks = -common.reshape(n, width, n, width)
         for a in range(n):
-            for b in range(a):
-                blocks[a, :, b] = blocks[b, :, a].T
+            blocks[a, :, a] = 0.0
+            blocks[a, :, a] = -blocks[a].sum(axis=1)
         return blocks.reshape(n * width, n * width)
 
     def _said(self, coef: Array, terms: Array) -> Array:

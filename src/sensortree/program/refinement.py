@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.linalg.lapack import dposv
-from scipy.special import expit
 
 from sensortree.program.routing import RoutingProblem
 from sensortree.types import Array, Rows
@@ -138,19 +137,24 @@ def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
     if not ridge:  # no example cares
         return np.zeros_like(theta)
 
-    def objective(theta: Array, margin: Array) -> float:
-        loss = weight @ np.logaddexp(0.0, -sign * margin)
-        return float(loss + 0.5 * ridge * (theta @ theta))
+    def objective(theta: Array, margin: Array) -> tuple[float, Array]:
+        """The objective, and the probability of the side that loses."""
+        right = sign * margin
+        small = np.exp(-np.abs(right))
+        loss = weight @ (np.log1p(small) + np.maximum(-right, 0.0))
+        wrong = np.where(right > 0, small, 1.0) / (1.0 + small)
+        return float(loss + 0.5 * ridge * (theta @ theta)), wrong
 
     margin = phi @ theta
-    value, at_zero = objective(theta, margin), float(np.log(2.0) * weight.sum())
+    (value, wrong), at_zero = objective(theta, margin), np.log(2.0) * weight.sum()
     if value > at_zero:
-        theta, margin, value = 0 * theta, 0 * margin, at_zero
+        theta, margin, value = 0 * theta, 0 * margin, float(at_zero)
+        wrong = np.full_like(margin, 0.5)
     for _ in range(NEWTON_STEPS):
-        wrong = expit(-sign * margin)  # probability of the side that loses
         pull = weight * wrong
         gradient = ridge * theta - phi.T @ (sign * pull)
-        hessian = phi.T @ ((pull * (1.0 - wrong))[:, None] * phi)
+        part = np.sqrt(pull * (1.0 - wrong))[:, None] * phi
+        hessian = part.T @ part
         hessian.flat[:: len(theta) + 1] += ridge
         _, step, failed = dposv(hessian.T, -gradient, lower=True, overwrite_a=True)
         if failed:  # nothing but rounding is left of it
@@ -160,13 +164,14 @@ def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
             break
         along, length = phi @ step, 1.0
         while length > 1e-4:
-            moved = objective(theta + length * step, margin + length * along)
+            moved, unsure = objective(theta + length * step, margin + length * along)
             if moved <= value + 1e-4 * length * slope:
                 break
             length /= 2
         else:
             break
-        theta, margin, value = theta + length * step, margin + length * along, moved
+        theta, margin = theta + length * step, margin + length * along
+        value, wrong = moved, unsure
     return np.asarray(theta)
 
 

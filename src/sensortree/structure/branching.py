@@ -278,6 +278,11 @@ class Here:
         self.target = self.screen.target[rows]
         self.weight, self.stake = shop.weight[rows], shop.stake[rows]
 
+    @cached_property
+    def spread(self) -> Array:
+        """Sum of squares of each term, (n_terms,)."""
+        return np.asarray(self.weight @ self.basis**2)
+
     def look(self, subset: Subset) -> Look:
         """What a subset tells these rows."""
         return Look(self, subset)
@@ -451,7 +456,7 @@ class Look:
         crossed, _ = dtrtrs(factor, (weighted.T @ new).astype(float), lower=True)
         own, _ = dtrtrs(factor, (self.basis.T @ left).astype(float), lower=True)
         moment = new.T @ left - crossed.T @ own
-        spread = np.einsum("ij,ij,i->j", new, new, here.weight)
+        spread = here.spread[np.concatenate(news)]
         spread = np.maximum(spread - np.einsum("ij,ij->j", crossed, crossed), 0) + ridge
         gains = np.einsum("ij,ij->i", moment, moment) / spread
         ends = np.cumsum([0, *map(len, news)])

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 
 from sensortree.structure.screening import MUCH, PRODUCTS, RIDGE, products, standardised
 from sensortree.types import Array, Rows
@@ -85,6 +85,18 @@ class GramScreen:
         self.moment = np.asarray(weighted.T @ (root * self.target), np.float64)
         self.total = float(weight.sum())
         self.ridge = RIDGE * self.total
+        # Terms that have a reading of each sensor, and the sensor of the other reading;
+        # the last of all sensors is none.
+        owner = np.r_[self.owner, len(blocks)]
+        pairs = owner[self.first], owner[self.second]
+        self.having = [
+            np.flatnonzero((pairs[0] == j) | (pairs[1] == j))
+            for j in range(len(blocks))
+        ]
+        self.beside = [
+            np.where(pairs[0][terms] == j, pairs[1][terms], pairs[0][terms])
+            for j, terms in enumerate(self.having)
+        ]
         self._terms: dict[Subset, Rows] = {}
         self._regressed: dict[Subset, Regressed] = {}
 
@@ -105,10 +117,19 @@ class GramScreen:
 
     def new_terms(self, subset: Subset, extended: Sequence[Subset]) -> list[Rows]:
         """Terms that each of some larger subsets has besides those of a subset."""
-        has = np.zeros(len(self.first), dtype=bool)
-        has[self.terms(subset)] = True
-        every = map(self.terms, extended)
-        return [terms[~has[terms]] for terms in every]
+        known = np.zeros(len(self.columns) + 1, dtype=bool)
+        known[[*subset, -1]] = True
+        found = []
+        for more in extended:
+            added = sorted(more - subset)
+            known[added] = True
+            # A term of two new readings is counted with the later of them.
+            new = []
+            for sensor in reversed(added):
+                new.append(self.having[sensor][known[self.beside[sensor]]])
+                known[sensor] = False
+            found.append(new[0] if len(new) == 1 else np.sort(np.concatenate(new)))
+        return found
 
     def synergies(self) -> Array:
         """What two sensors explain together beyond what each does, as a matrix.
@@ -147,7 +168,7 @@ class GramScreen:
         system.flat[:: len(terms) + 1] += self.ridge
         factor, _ = dpotrf(system, lower=True, clean=True)
         coef, _ = dpotrs(factor, self.moment[terms], lower=True)
-        inverse, _ = dtrtrs(factor, np.eye(len(terms)), lower=True)
+        inverse, _ = dtrtri(factor, lower=True)
         freedom = len(terms) - self.ridge * float((inverse**2).sum())
         return Regressed(terms, factor, coef, freedom)
 
