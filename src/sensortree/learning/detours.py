@@ -429,8 +429,8 @@ def try_tree(
     for parts in islice(held_out_parts(leaves), n_parts):
         train, test = (place[part][place[part] >= 0] for part in parts)
         if len(train) and len(test):
-            seen, judged = posed.observed.take(train), posed.observed.take(test)
-            coef = learn(posed.problem.take(train), seen).coef
+            (problem, seen), judged = posed.taken(train), posed.observed.take(test)
+            coef = learn(problem, seen).coef
             leaf = tree.route(judged.margins(coef))
             single = int(np.argmin(seen.constant_risk()))
             risk[test, 0] = judged.leaf_risk[np.arange(len(leaf)), leaf]
@@ -451,14 +451,13 @@ def pose_detour(tree: SensorTree, turned: HeldUp, settings: Settings) -> Posed:
     saved = costs_of_leaves(tree, leaves)[turned.rows] - more
     worst = worst_risk(leaves.data, settings)
 
-    def own(problem: RoutingProblem) -> RoutingProblem:
-        part = problem.take(turned.rows)
+    def own(part: RoutingProblem) -> RoutingProblem:
         risk = part.leaf_risk - settings.cost_weight * saved
         if policy.max_cost is not None:
             risk = np.where(within(spent + more, policy.max_cost), risk, worst)
         return part.with_risk(risk)
 
-    return Posed(posed.features, own(posed.problem), own(posed.observed))
+    return Posed(posed.features, *map(own, posed.taken(turned.rows)))
 
 
 def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:

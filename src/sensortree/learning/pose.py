@@ -29,7 +29,7 @@ from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
-from sensortree.types import Array, Mask
+from sensortree.types import Array, Mask, Rows
 
 # Readings of a node up to which decisions that see the posterior see them too.
 READINGS = 150
@@ -54,6 +54,11 @@ class Posed:
     features: list[DecisionFeatures]
     problem: RoutingProblem
     observed: RoutingProblem
+
+    def taken(self, rows: Rows) -> tuple[RoutingProblem, RoutingProblem]:
+        """Both problems on some of the rows."""
+        part = self.problem.take(rows)
+        return part, part.with_risk(self.observed.leaf_risk[rows])
 
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:

@@ -97,11 +97,10 @@ def rehearse_posed(
     posed: Posed, leaves: LeafClassifiers, learn: Learner, n_parts: int | None = None
 ) -> Rehearsed:
     """As `rehearse`, where it was said what decisions see and risk."""
-    problem, observed = posed.problem, posed.observed
     return Rehearsed(
         posed,
         [
-            (test, learn(problem.take(train), observed.take(train)).coef)
+            (test, learn(*posed.taken(train)).coef)
             for train, test in islice(held_out_parts(leaves), n_parts)
         ],
         leaves.data.observations(),
@@ -183,11 +182,12 @@ def compare_with_less(
     reached: dict[str, list[Rows]] = {"decisions": [], "one leaf": []}
     for test, learned in rehearsed.parts:
         judged = posed.observed.take(test)
-        rest = posed.observed.take(_others(test, len(costs)))
-        best = int(np.argmin(rest.constant_risk()))
+        rest = _others(test, len(costs))
+        weight, risk = posed.observed.weight, posed.observed.leaf_risk
+        best = int(np.argmin(weight[rest] @ risk[rest]))
         for name, coef in (
             ("decisions", learned),
-            ("one leaf", rest.constant_coef(best)),
+            ("one leaf", posed.observed.constant_coef(best)),
         ):
             risks[name].append(judged.risks(coef))
             leaf = tree.route(judged.margins(coef))
