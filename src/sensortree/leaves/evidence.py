@@ -10,7 +10,7 @@ from sensortree.types import Array
 
 # Powers of 3 that C may be, and nats that a step still promises while it is chosen.
 POWERS = range(-5, 2)
-CLIMBED = 1e-7
+CLIMBED = 1e-3
 
 
 def most_evident(
