@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sensortree import Sensor
-from sensortree.structure.branching import Shop
 from sensortree.structure.gram import GramScreen
+from sensortree.structure.shop import Shop
 
 
 def where_to_look(n: int, n_states: int = 3, seed: int = 0):

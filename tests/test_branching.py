@@ -14,14 +14,10 @@ from sensortree.learning.trimming import trim
 from sensortree.learning.validated import Rehearsed
 from sensortree.leaves.observations import Observations
 from sensortree.program.routing import RoutingProblem
-from sensortree.structure.branching import (
-    Breadth,
-    Here,
-    cover,
-    grow_branches,
-    left_out,
-)
+from sensortree.structure.branching import cover, grow_branches
 from sensortree.structure.gram import ranks
+from sensortree.structure.looking import Here, left_out
+from sensortree.structure.shop import Breadth
 
 
 def test_a_sensor_that_tells_where_to_look_is_bought_first():

@@ -29,13 +29,13 @@ from sensortree.structure import (
     prune,
 )
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.branching import Breadth
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import (
     StructureSearch,
     find_root,
     run_search,
 )
+from sensortree.structure.shop import Breadth
 from sensortree.tree.tree import Node, SensorTree
 from sensortree.types import Array, Rows
 

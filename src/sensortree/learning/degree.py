@@ -18,9 +18,11 @@ from sensortree.leaves.fitting import engine_of
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import TextProgress
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.branching import Here, Shop, Vertex, grow_branches
+from sensortree.structure.branching import Vertex, grow_branches
+from sensortree.structure.looking import Here
 from sensortree.structure.screening import PRODUCTS
 from sensortree.structure.search import open_search
+from sensortree.structure.shop import Shop
 from sensortree.types import Array, Rows
 
 # Rows that the tree is grown on, and leaves that it has, at most.

@@ -18,14 +18,15 @@ from sensortree.structure.algorithm1 import (
     forward_chain,
     greedy_subsets,
 )
-from sensortree.structure.branching import WIDE, Breadth, Shop, grow_branches
 from sensortree.structure.branching import Vertex as Branching
+from sensortree.structure.branching import grow_branches
 from sensortree.structure.built import chain_tree
 from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.elimination import elimination_order
 from sensortree.structure.growth import Evidence, Vertex, grow_tree
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.report import StructureReport
+from sensortree.structure.shop import WIDE, Breadth, Shop
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
 

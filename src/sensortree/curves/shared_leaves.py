@@ -1,0 +1,178 @@
+"""Leaf classifiers that held-out folds share.
+
+A classifier fitted without the folds f and g judges the rows of g when f is held out, and
+the rows of f when g is; one fitted without f alone answers for f, and judges the rows of f
+in a fit on all rows. With five folds, a subset of sensors takes fifteen fits for all of
+them, where five separate fits take thirty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.engine import LogisticEngine, Solution
+from sensortree.leaves.fitting import (
+    engine_of,
+    fit_leaf_classifiers,
+    judge_folds_by_engine,
+)
+from sensortree.leaves.logistic import RidgeLogisticRegression
+from sensortree.leaves.rows import TrainingRows
+from sensortree.policy.classifiers import posterior
+from sensortree.types import Array, Rows
+
+Subset = frozenset[str]
+Folds = frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedClassifiers:
+    """Classifiers of subsets fitted without some folds, each once for all who ask.
+
+    Attributes
+    ----------
+    data : TrainingRows
+        All rows, with the folds that are held out.
+    classifier : scikit-learn classifier
+    n_jobs : int or None
+    fitted : dict of (subset, folds left out) to classifier
+    """
+
+    data: TrainingRows
+    classifier: Any
+    n_jobs: int | None
+    fitted: dict[tuple[Subset, Folds], Any] = field(default_factory=dict)
+
+    def without(self, subsets: Iterable[Subset], out: Folds) -> dict[Subset, Any]:
+        """Classifiers of some subsets, fitted on the rows of all folds but these."""
+        wanted = list(dict.fromkeys(subsets))
+        new = [subset for subset in wanted if (subset, out) not in self.fitted]
+        if new:
+            kept = np.flatnonzero(~np.isin(self.data.fold, sorted(out)))
+            data = self.data.take(kept)
+            weight = data.weight if data.weighted else None
+            features = {subset: data.features(subset) for subset in new}
+            made = fit_leaf_classifiers(
+                self.classifier, features, data.y, weight, self.n_jobs
+            )
+            self.fitted.update({(s, out): made[s] for s in new})
+        return {subset: self.fitted[subset, out] for subset in wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class SharedLogistic:
+    """What logistic leaves without some folds say, each subset in one job.
+
+    Attributes
+    ----------
+    data, classifier, n_jobs
+        As in `SharedClassifiers`.
+    judged : dict of subset to dict of fold to (posterior, solution)
+        As `LogisticEngine.judge_without_each` gives it.
+    """
+
+    data: TrainingRows
+    classifier: RidgeLogisticRegression
+    n_jobs: int | None
+    judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(
+        default_factory=dict
+    )
+
+    def without(
+        self, subsets: Iterable[Subset], out: int
+    ) -> dict[Subset, tuple[Array, Solution]]:
+        """Posteriors of the rows outside a fold, and fits to them, of some subsets."""
+        data, wanted = self.data, list(dict.fromkeys(subsets))
+        new = [subset for subset in wanted if subset not in self.judged]
+        weight = data.weight if data.weighted else None
+        n_classes = len(data.classes)
+        engine = engine_of(self.classifier, data.y, n_classes, weight, data.fold)
+        assert isinstance(engine, LogisticEngine)
+        features = {subset: data.features(subset) for subset in new}
+        self.judged.update(judge_folds_by_engine(engine, features, self.n_jobs))
+        return {subset: self.judged[subset][out] for subset in wanted}
+
+
+@dataclass(frozen=True, eq=False)
+class FoldClassifiers(LeafClassifiers):
+    """Classifiers of the rows outside one fold, shared with the other folds."""
+
+    out: Folds = field(kw_only=True)
+
+    def take(self, rows: Rows) -> LeafClassifiers:
+        """LeafClassifiers of some of the rows; of at least half, those of all.
+
+        With k folds, classifiers of their own would be k (k - 1) fits to m rows; those
+        shared are half as many, to all n, and trees need them too. If no fold is left
+        out, this is a fit like any other, and searches like any other.
+        """
+        if not self.out or 2 * len(rows) < len(self.data.y):
+            return super().take(rows)
+        sample = self.data.take(rows)
+        return SampleClassifiers(
+            sample, self.classifier, self.n_jobs, leaves=self, rows=rows
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedForFolds(FoldClassifiers):
+    """Of any kind: fitted without one fold or two."""
+
+    shared: SharedClassifiers = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        data, n_classes = self.data, len(self.data.classes)
+        new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
+        features = {s: data.features(s) for s in new}
+        known = [s for s in new if features[s].shape[1]]
+        said = {s: np.empty((len(data.y), n_classes)) for s in new}
+        for fold in np.unique(data.fold):
+            rows = data.fold == fold
+            left_out = self.out if fold < 0 else self.out | {int(fold)}
+            for subset, fitted in self.shared.without(known, left_out).items():
+                said[subset][rows] = posterior(
+                    fitted, features[subset][rows], n_classes
+                )
+        nothing = [s for s in new if not features[s].shape[1]]
+        for subset, fitted in self.shared.without(nothing, self.out).items():
+            said[subset] = posterior(fitted, features[subset], n_classes)
+        self.posteriors.update(said)
+
+    def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
+        """Give the classifiers of some subsets, fitted on all rows outside the fold."""
+        return self.shared.without(subsets, self.out)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFold(FoldClassifiers):
+    """Logistic leaves: judged for all folds in one job, and kept at their own minimum."""
+
+    shared: SharedLogistic = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        new = [s for s in subsets if s not in self.posteriors]
+        (out,) = self.out
+        rest = self.shared.data.fold != out
+        for subset, (said, start) in self.shared.without(new, out).items():
+            self.posteriors[subset], self.starts[subset] = said[rest], start
+
+
+@dataclass(frozen=True, eq=False)
+class SampleClassifiers(LeafClassifiers):
+    """What classifiers on more rows say of some of them."""
+
+    leaves: LeafClassifiers = field(kw_only=True)
+    rows: Rows = field(kw_only=True)
+
+    def judge(self, subsets: Iterable[Subset]) -> None:
+        """Find the posteriors of those subsets that have none yet."""
+        new = [s for s in subsets if s not in self.posteriors]
+        self.leaves.judge(new)
+        self.posteriors.update({s: self.leaves.posteriors[s][self.rows] for s in new})
