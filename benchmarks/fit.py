@@ -8,7 +8,7 @@
     python -m benchmarks.fit --profile clinical   where the time goes, by function
     python -m benchmarks.fit --growth             growth with rows, sensors and classes
 
-Six tables are made up, so that nothing has to be fetched; landsat, letter and forest come
+Seven tables are made up, so that nothing has to be fetched; landsat, letter and forest come
 from $SENSORTREE_DATA. Seconds are of one process with one thread, by its own clock, so that
 other jobs on the machine do not count. To compare two versions of the library, run it with
 PYTHONPATH set to each; everything else is the same. LightGBM is fitted with its lazy
@@ -222,6 +222,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "3000x20": lambda: columns(3_000, 20, 2),
     "6000x20x8": lambda: columns(6_000, 20, 8),
     "50000x300": lambda: columns(50_000, 300, 2),
+    "2000x1000": lambda: columns(2_000, 1_000, 2),
     "thyroid": thyroid,
     "wide": wide,
     "landsat": landsat,
