@@ -382,3 +382,39 @@ def test_a_class_that_two_folds_take_away_is_never_answered():
     said = LogisticEngine(y, 2, fold=fold).judge_without_each(X)[0][0]
     assert (said[fold == 1] == [1.0, 0.0]).all()
     assert ((said[fold == 3] > 0) & (said[fold == 3] < 1)).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_second_derivatives_are_how_the_gradient_changes(n_classes, scale):
+    X, y = rows(200, n_classes=n_classes)
+    weight = scale * np.random.default_rng(1).uniform(0.1, 2, size=200)
+    fold = np.sort(np.arange(200) % 4)
+    labels = ridge.FoldedLabels(y, weight, fold, n_classes, "evidence")
+    problem = ridge.RidgeProblem(X, 2, labels, compared_only=False)
+    shape = problem.n_outputs, problem.n_terms + 1
+    coef = 0.3 * np.random.default_rng(2).normal(size=shape)
+    hessian = problem.hessian(coef, out=1)
+    free = np.inf  # no penalty
+    step = 1e-5
+    for k in (0, coef.size // 2, coef.size - 1):
+        moved = np.array([coef, coef])
+        moved.reshape(2, -1)[:, k] += [step, -step]
+        _, gradient = problem.losses(free, moved, np.array([1, 1]))
+        change = (gradient[0] - gradient[1]).ravel() / (2 * step)
+        np.testing.assert_allclose(
+            hessian[k], change, rtol=1e-4, atol=1e-5 * np.abs(hessian).max()
+        )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_reading_far_out_that_hardly_counts_changes_nothing(n_classes):
+    X, y = rows(n_classes=n_classes)
+    weight = np.ones(len(y))
+    weight[0] = 1e-60
+    far = X.copy()
+    far[0, 0] += 1e20
+    near, out = (LogisticEngine(y, n_classes, weight).fit(Z).scorer for Z in (X, far))
+    np.testing.assert_allclose(
+        near.predict_proba(X[1:]), out.predict_proba(X[1:]), atol=1e-6
+    )

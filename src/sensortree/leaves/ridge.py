@@ -52,6 +52,8 @@ CACHED_PART = 2**23
 # Rows times coefficients that are much to compute: comparing is then done in single
 # precision.
 MUCH = 2_000_000
+# Standard deviations from the mean that are too far for single precision.
+FAR = 1e6
 # The score of a class that was not there to be learned.
 NEVER = -1e30
 # No fold is held out.
@@ -308,19 +310,24 @@ class RidgeProblem:
 
         What classes a and b have in common is -sum w said_a said_b x x'; a class has with
         itself what is left, since all of them together say 1. Single precision will do:
-        it says how to step, and which penalty is better by nats.
+        it says how to step, and which penalty is better by nats. It would not hold the
+        square of a reading that hardly any weight lets stand far out.
         """
         width, n = self.n_terms + 1, self.n_outputs
+        far = np.abs(self.linear).max(initial=0.0) > FAR
+        kind = np.float64 if far else np.float32
+        most = float(self.labels.weight.max())
         common = np.zeros((n * width, n * width))
         for rows, fold, terms in self.blocks():
             if fold == out:
                 continue
             said, weight = self._said(coef, terms), self.labels.weight[rows]
             share = said if n > 1 else np.sqrt(said * (1 - said))
-            share = (share * np.sqrt(weight)).astype(np.float32)
-            parts = share[:, None] * terms.astype(np.float32, copy=False)
+            share = (share * np.sqrt(weight / most)).astype(kind)
+            parts = share[:, None] * terms.astype(kind, copy=False)
             parts = parts.reshape(n * width, -1)
             common += parts @ parts.T
+        common *= most
         if n == 1:
             return common
         blocks = -common.reshape(n, width, n, width)
