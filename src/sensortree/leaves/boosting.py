@@ -10,7 +10,7 @@ split by sets of its levels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ CHUNK = 10
 MAX_ROUNDS = 200
 # Nats a row: what a chunk must save is a share of the log-loss, or of these if it is less.
 LITTLE = 1e-2
+# Learning rate where there are more than two classes, at least.
+LEAST_RATE = 0.15
 # Rows up to which all folds choose the number of rounds; of more, two do.
 FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by, and of numbers rather than classes.
@@ -72,6 +74,12 @@ class TreeSize:
     rows: int
     saved: float
 
+    def of_classes(self, n_classes: int) -> TreeSize:
+        """The same where a round grows a tree for each class: short steps are longer."""
+        if n_classes <= 2:
+            return self
+        return replace(self, learning_rate=max(self.learning_rate, LEAST_RATE))
+
 
 # Of few rows "medium"; of many "large" or "huge" where there is much to tell, else "small".
 SIZES = {
@@ -99,7 +107,7 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedTrees:
         """Fit as many rounds as suit most tables."""
-        size = SIZES[self.size_for(len(y))]
+        size = SIZES[self.size_for(len(y))].of_classes(len(np.unique(y)))
         trees = booster(np.shape(X), UNJUDGED, size=size)
         self.fitted_ = trees.fit(X, y, sample_weight)
         self.classes_ = self.fitted_.classes_
@@ -160,7 +168,7 @@ class BoostedEngine:
         size: str | None = None,
     ):
         self.y, self.n_classes, self.weight = y, n_classes, weight
-        self.size = SIZES[size or usual_size(len(y))]
+        self.size = SIZES[size or usual_size(len(y))].of_classes(n_classes)
         self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
         self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
 
