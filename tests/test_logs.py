@@ -12,6 +12,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from sensortree import (
@@ -28,7 +30,14 @@ from sensortree import (
 from sensortree.cli.app import app
 from sensortree.display.figures import money
 from sensortree.display.svg import escaped
-from sensortree.logs.estimate import contributions, weights
+from sensortree.logs.estimate import (
+    contributions,
+    likely_variance,
+    mean_estimate,
+    weights,
+)
+from sensortree.logs.histories import scaled
+from sensortree.logs.outlook import PENALTY, OutlookRegression
 from sensortree.logs.purchases import NEVER, read_purchases
 from sensortree.logs.support import Support, reason_to_refuse
 from sensortree.sensors.sensor_set import SensorSet
@@ -299,6 +308,42 @@ def test_the_weight_of_a_row_is_one_over_its_chance_of_going_on():
     np.testing.assert_allclose(value[:, 0], [2.0, -0.1, 0.0])
     # Twice the odds of stopping, 1 to 1 and 1 to 4, are 2 to 1 and 1 to 2.
     np.testing.assert_allclose(weights(followed, stopping, 2.0)[2], [4.5, 0, 1])
+
+
+def test_rows_that_hardly_had_a_chance_count_in_the_variance_though_none_went_on():
+    # Two rows of four go on, past a chance of 1/2, and err by 1 and by -1; the others had
+    # chances of 1/2 and of 1/10, and stopped. Squared steps are 1 in the mean, so that the
+    # variance is that of q, 0, and (2 + 2 + 2 + 10) / 4. By the contributions, 0, 0, 2 and
+    # -2, it is 8/3.
+    followed = SimpleNamespace(
+        n_needed=np.array([1, 1, -1, -1]),
+        complete=np.array([True, True, False, False]),
+        stands=[
+            SimpleNamespace(rows=np.arange(4)),
+            SimpleNamespace(rows=np.array([], dtype=int)),
+        ],
+        purchases=SimpleNamespace(n_rounds=np.array([1, 1, 0, 0])),
+    )
+    stopping = SimpleNamespace(chance=np.array([[0.5], [0.5], [0.5], [0.9]]))
+    outlook = np.array([[0.0, 0, 0, 0], [1, -1, np.nan, np.nan]])[:, :, None]
+    weight = weights(followed, stopping)
+    variance = likely_variance(followed, stopping, weight, outlook)
+    np.testing.assert_allclose(variance, [4.0])
+    value = contributions(weight, outlook)[:, 0]
+    narrow, wide = mean_estimate(value), mean_estimate(value, 4.0)
+    assert wide.high == pytest.approx(1.959964 * 4.0**0.5 / 2)
+    assert narrow.high == pytest.approx(1.959964 * (8 / 3) ** 0.5 / 2)
+
+
+def test_the_outlook_is_a_ridge_regression_on_columns_of_one_scale():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4)) * [1, 10, 0.1, 0] + [5, 0, 0, 3]
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[0, 1] = 1e4  # far away
+    y = rng.normal(size=(80, 3))
+    ridge = make_pipeline(*scaled(), Ridge(alpha=PENALTY)).fit(X, y)
+    ours = OutlookRegression().fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), ridge.predict(X), atol=1e-10)
 
 
 def test_where_everything_was_bought_the_figures_are_those_of_the_report(
