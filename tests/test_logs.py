@@ -330,7 +330,8 @@ def test_rows_that_hardly_had_a_chance_count_in_the_variance_though_none_went_on
     variance = likely_variance(followed, stopping, weight, outlook)
     np.testing.assert_allclose(variance, [4.0])
     value = contributions(weight, outlook)[:, 0]
-    narrow, wide = mean_estimate(value), mean_estimate(value, 4.0)
+    narrow, wide = mean_estimate(value), mean_estimate(value, variance[0])
+    assert type(wide.high) is float
     assert wide.high == pytest.approx(1.959964 * 4.0**0.5 / 2)
     assert narrow.high == pytest.approx(1.959964 * (8 / 3) ** 0.5 / 2)
 

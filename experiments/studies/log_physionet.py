@@ -292,8 +292,8 @@ def every_setting(lines: list[Line]) -> str:
             f"{line['auroc']:.4f}",
             f"{line['log_loss']:.4f}",
             f"{100 * line['worth']:.0f} %",
-            "refused" if line["refused"] else interval(line["judged_cost"], 2),
-            "refused" if line["refused"] else interval(line["judged_loss"], 3),
+            "refused" if line.get("refused") else interval(line["judged_cost"], 2),
+            "refused" if line.get("refused") else interval(line["judged_loss"], 3),
         ]
         for way in TREES
         for line in sorted(of(lines, way=way), key=lambda one: -one["setting"])

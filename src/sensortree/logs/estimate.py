@@ -122,7 +122,7 @@ def mean_estimate(contribution: Array, variance: float = 0.0) -> Estimate:
     mean = float(contribution.mean())
     if n_rows < 2:
         return Estimate(mean, float("nan"), float("nan"))
-    variance = max(variance, float(contribution.var(ddof=1)))
+    variance = float(max(variance, contribution.var(ddof=1)))
     spread = DEVIATIONS * (variance / n_rows) ** 0.5
     return Estimate(mean, mean - spread, mean + spread)
 
