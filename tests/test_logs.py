@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from sensortree import (
     DataError,
+    LogDisplay,
     ParameterError,
     SensorTreeClassifier,
     Terms,
@@ -564,6 +565,37 @@ def test_it_is_printed_written_and_shown(model, clinic_log):
     )
     assert str(refused).count("refused: the log holds all") == 1
     assert "<b>refused</b>" in refused._repr_html_()
+
+
+def test_a_picture_has_a_cross_for_each_policy_as_large_as_its_intervals(
+    model, clinic_log
+):
+    X, y, acquired = clinic_log.X, clinic_log.y, clinic_log.acquired
+    found = evaluate_from_log(model, X, y, acquired=acquired)
+    unbought = acquired.copy()
+    unbought[:, 1:] = 0
+    refused = evaluate_from_log(model, X, y, acquired=unbought)
+    assert refused.refused
+    display = LogDisplay.from_evaluations({"tree": found, "dear": refused})
+    assert display.names == ["the log itself", "tree"]
+    assert display.refused == ["dear"]
+    assert display.error[1].tolist() == [
+        found.error.value,
+        found.error.low,
+        found.error.high,
+    ]
+    display.plot()
+    wide, high = (bars.get_segments()[0] for bars in display.crosses_[1][2])
+    np.testing.assert_allclose(wide[:, 0], [found.cost.low, found.cost.high])
+    np.testing.assert_allclose(high[:, 1], [found.error.low, found.error.high])
+    assert display.ax_.get_title(loc="left") == "the log cannot tell of 'dear'"
+
+
+def test_a_picture_of_nothing_is_named():
+    with pytest.raises(DataError, match="there is no evaluation; give one or more"):
+        LogDisplay.from_evaluations({})
+    with pytest.raises(DataError, match="1 names, 0 errors and 0 costs; give one"):
+        LogDisplay(["a"], [], [])
 
 
 def test_a_wider_band_holds_a_narrower_one(model, clinic_log):
