@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -167,18 +167,18 @@ def true_share(asked: Array, acquired: Array, chances: Array) -> float:
 
 
 def cells(name: str, quick: bool, lines: list[Line]) -> Iterator[Cell]:
-    """Every logger as it is, those to be refused, then by turns what is judged wrongly."""
+    """Every logger as it is, those to be refused, and what is judged wrongly, by turns."""
     usual, few = "as it is", "hardly ever goes on"
-    others = [told for told in TOLD if told not in (usual, few)]
-    turns = [((usual,), range(BATCHES)), ((few,), range(1))]
-    turns += [(tuple(others), range(*ends)) for ends in pairwise((0, *TURNS, BATCHES))]
+    turns = [(few, range(1))]
+    for batches in starmap(range, pairwise((0, *TURNS, BATCHES))):
+        turns += [(told, batches) for told in TOLD if told != few]
+    turns.sort(key=lambda turn: turn[0] != usual)
     if quick:
-        turns = [(tuple(TOLD), range(1))]
-    for wanted, batches in turns:
-        for told in wanted:
-            for logger in LOGGERS:
-                fields = {"data": name, "logger": logger, "told": told}
-                yield Cell(fields, "batch", tuple(batches))
+        turns = [(told, range(1)) for told in TOLD]
+    for told, batches in turns:
+        for logger in LOGGERS:
+            fields = {"data": name, "logger": logger, "told": told}
+            yield Cell(fields, "batch", tuple(batches))
 
 
 def measure(cell: Cell) -> Iterator[Line]:
