@@ -544,6 +544,17 @@ def test_small_chances_that_the_weights_make_good_are_not_refused():
     assert reason_to_refuse(rests_on(unreached=0.3, mean_weight=0.6)) is not None
 
 
+def test_weights_that_are_off_by_more_than_double_are_refused_unless_by_chance():
+    many = {"n_rows": 10_000, "effective_size": 200.0, "effective_share": 0.02}
+    for mean in (0.4, 2.5):
+        said = reason_to_refuse(rests_on(**many, mean_weight=mean))
+        assert f"weigh {mean:.2f} in the mean, where 1 is expected" in said
+    assert reason_to_refuse(rests_on(**many, mean_weight=1.9)) is None
+    # Of ten rows the mean weight is known to 3 · 10^-½ = .95.
+    few = {"n_rows": 1_000, "effective_size": 10.0, "effective_share": 0.01}
+    assert reason_to_refuse(rests_on(**few, mean_weight=0.4)) is None
+
+
 # what it shows ----------------------------------------------------------------------------
 
 
