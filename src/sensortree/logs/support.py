@@ -113,7 +113,7 @@ def reason_to_refuse(support: Support) -> str | None:
         return (
             f"the rows for which the log holds all that the policy asks weigh {mean:.2f} "
             f"in the mean, where 1 is expected: from this log it cannot be learned how "
-            f"likely buying goes on so far. Judge a policy that asks less, or log more rows "
-            f"for which the rest is bought too."
+            f"likely buying goes on so far. Judge a policy that asks less, or log more "
+            f"rows for which the rest is bought too."
         )
     return None
