@@ -15,11 +15,11 @@ on it; then a tree is learned from it.
 # often, the worse the examination looked; of these, one in fifty was sent to the scan.
 # Everything else is a gap.
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from sensortree import (
     Leaf,
+    LogDisplay,
     SensorTree,
     SensorTreeClassifier,
     compare_from_log,
@@ -93,16 +93,7 @@ for name, found in judged.items():
 # %%
 # With 95 % intervals, beside what was done.
 
-shown = {name: found for name, found in judged.items() if not found.refused}
-beside = {"the log itself": next(iter(shown.values())).logger, **shown}
-figure, axes = plt.subplots(1, 2, figsize=(8, 2.4), sharey=True)
-for axis, measure in zip(axes, ("error", "cost"), strict=True):
-    for place, found in enumerate(beside.values()):
-        told = getattr(found, measure)
-        axis.plot([told.low, told.high], [place, place], color="C0")
-        axis.plot(told.value, place, "o", color="C0")
-    axis.set(xlabel=measure, yticks=range(len(beside)), yticklabels=beside)
-figure.tight_layout()
+LogDisplay.from_evaluations(judged).plot()
 
 # %%
 # Choose, and fit

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 from typer.testing import CliRunner
 
 from sensortree import (
@@ -17,6 +18,7 @@ from sensortree import (
     DataError,
     MyopicClassifier,
     ParameterError,
+    QuadraticLogisticRegression,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     SensorTreeRegressor,
@@ -27,7 +29,9 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.cli.app import app
+from sensortree.leaves.fewer import in_terms_of
 from sensortree.leaves.observations import Observations
+from sensortree.policy.classifiers import LogisticScorer
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
 SENSORS = {"pulse": [0], "blood": [1], "x-ray": [2]}
@@ -371,3 +375,88 @@ def test_rows_with_the_same_stand_in_are_one_observation_together():
     # Rows 0 and 1 are looked at through row 7, row 2 through itself.
     seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
     assert seen.each(np.array([1.0, 2.0, 6.0])).tolist() == [6 * 2 / 3, 3 * 2 / 3]
+
+
+# leaves that are pulled towards fewer sensors ---------------------------------------------
+
+
+def test_a_classifier_of_fewer_columns_is_one_of_more():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4)) * [1, 5, 0.2, 2] + [0, 3, -1, 7]
+    for columns in ([1, 3], [3, 0]):  # in their order, and not
+        chosen = np.array(columns)
+        center, scale = rng.normal(size=2), rng.uniform(0.5, 2, size=2)
+        scorer = LogisticScorer(
+            center, scale, 2, rng.normal(size=(5, 3)), rng.normal(size=3)
+        )
+        of_more = X.mean(axis=0), X.std(axis=0)
+        coef = in_terms_of(scorer, chosen, *of_more)
+        more = LogisticScorer(*of_more, 2, coef[:, :-1].T, coef[:, -1])
+        np.testing.assert_allclose(more.scores(X), scorer.scores(X[:, chosen]))
+
+
+def quadratic_log(n_rows=400, seed=0):
+    """What six readings of the pulse say is hard to learn; few rows bought blood too."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 7))
+    score = X[:, :6] @ np.linspace(0.5, 1.5, 6) + X[:, 6] + rng.normal(size=n_rows)
+    acquired = np.stack([np.ones(n_rows), 2 * (rng.random(n_rows) < 0.2)], axis=1)
+    return X, (score > 0).astype(int), acquired.astype(int)
+
+
+def leaf_of_all(kind, X, y, acquired):
+    """The classifier of all sensors that is learned from a log."""
+    whole = frozenset({"pulse", "blood"})
+    shown = X.copy()
+    shown[acquired[:, 1] == 0, 6] = np.nan
+    model = SensorTreeClassifier(
+        {"pulse": list(range(6)), "blood": [6]},
+        classifier=kind,
+        structure=SensorTree(Leaf(whole)),
+        fallback=False,
+        calibrate_leaves=False,
+    )
+    return model.fit(shown, y, acquired=acquired).policy_.classifiers[whole]
+
+
+def loss(classifier, X, y):
+    return log_loss(y, classifier.predict_proba(X))
+
+
+def test_a_leaf_of_more_sensors_does_not_forget_what_many_rows_say_of_fewer():
+    X, y, acquired = quadratic_log()
+    both = acquired[:, 1] > 0
+    alone = QuadraticLogisticRegression().fit(X[both], y[both])
+    pulled = leaf_of_all("logistic2", X, y, acquired)
+    new, right, _ = quadratic_log(2000, seed=1)
+    assert loss(pulled, new, right) < 0.8 * loss(alone, new, right)
+
+
+def test_a_penalty_that_was_given_is_kept():
+    X, y, acquired = quadratic_log()
+    both = acquired[:, 1] > 0
+    given = QuadraticLogisticRegression(C=0.1)
+    learned = leaf_of_all(given, X, y, acquired)
+    alone = given.fit(X[both], y[both])
+    np.testing.assert_allclose(
+        learned.predict_proba(X[both]), alone.predict_proba(X[both]), atol=1e-6
+    )
+
+
+def test_a_quadratic_fit_reads_only_what_was_bought_and_is_the_same_twice():
+    X, y = rows_of_three(300)
+    acquired = bought_in_order(X)
+    quadratic = {"classifier": "logistic2"}
+    clean = tree(**quadratic).fit(hidden(X, acquired), y, acquired=acquired)
+    trapped = X.astype(object)
+    trapped[acquired == 0] = Trap()
+    caught = tree(**quadratic).fit(trapped, y, acquired=acquired)
+    assert fingerprint(clean) == fingerprint(caught)
+
+
+def test_a_quadratic_fit_of_a_log_in_which_everything_was_bought_is_that_of_today():
+    X, y = rows_of_three(300)
+    acquired = np.tile([1, 2, 3], (300, 1))
+    quadratic = {"classifier": "logistic2"}
+    logged = tree(**quadratic).fit(X, y, acquired=acquired)
+    assert fingerprint(logged) == fingerprint(tree(**quadratic).fit(X, y))

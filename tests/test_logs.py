@@ -12,10 +12,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from sensortree import (
     DataError,
+    LogDisplay,
     ParameterError,
     SensorTreeClassifier,
     Terms,
@@ -28,7 +31,14 @@ from sensortree import (
 from sensortree.cli.app import app
 from sensortree.display.figures import money
 from sensortree.display.svg import escaped
-from sensortree.logs.estimate import contributions, weights
+from sensortree.logs.estimate import (
+    contributions,
+    likely_variance,
+    mean_estimate,
+    weights,
+)
+from sensortree.logs.histories import scaled
+from sensortree.logs.outlook import PENALTY, OutlookRegression
 from sensortree.logs.purchases import NEVER, read_purchases
 from sensortree.logs.support import Support, reason_to_refuse
 from sensortree.sensors.sensor_set import SensorSet
@@ -301,6 +311,43 @@ def test_the_weight_of_a_row_is_one_over_its_chance_of_going_on():
     np.testing.assert_allclose(weights(followed, stopping, 2.0)[2], [4.5, 0, 1])
 
 
+def test_rows_that_hardly_had_a_chance_count_in_the_variance_though_none_went_on():
+    # Two rows of four go on, past a chance of 1/2, and err by 1 and by -1; the others had
+    # chances of 1/2 and of 1/10, and stopped. Squared steps are 1 in the mean, so that the
+    # variance is that of q, 0, and (2 + 2 + 2 + 10) / 4. By the contributions, 0, 0, 2 and
+    # -2, it is 8/3.
+    followed = SimpleNamespace(
+        n_needed=np.array([1, 1, -1, -1]),
+        complete=np.array([True, True, False, False]),
+        stands=[
+            SimpleNamespace(rows=np.arange(4)),
+            SimpleNamespace(rows=np.array([], dtype=int)),
+        ],
+        purchases=SimpleNamespace(n_rounds=np.array([1, 1, 0, 0])),
+    )
+    stopping = SimpleNamespace(chance=np.array([[0.5], [0.5], [0.5], [0.9]]))
+    outlook = np.array([[0.0, 0, 0, 0], [1, -1, np.nan, np.nan]])[:, :, None]
+    weight = weights(followed, stopping)
+    variance = likely_variance(followed, stopping, weight, outlook)
+    np.testing.assert_allclose(variance, [4.0])
+    value = contributions(weight, outlook)[:, 0]
+    narrow, wide = mean_estimate(value), mean_estimate(value, variance[0])
+    assert type(wide.high) is float
+    assert wide.high == pytest.approx(1.959964 * 4.0**0.5 / 2)
+    assert narrow.high == pytest.approx(1.959964 * (8 / 3) ** 0.5 / 2)
+
+
+def test_the_outlook_is_a_ridge_regression_on_columns_of_one_scale():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4)) * [1, 10, 0.1, 0] + [5, 0, 0, 3]
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[0, 1] = 1e4  # far away
+    y = rng.normal(size=(80, 3))
+    ridge = make_pipeline(*scaled(), Ridge(alpha=PENALTY)).fit(X, y)
+    ours = OutlookRegression().fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), ridge.predict(X), atol=1e-10)
+
+
 def test_where_everything_was_bought_the_figures_are_those_of_the_report(
     model, clinic_log
 ):
@@ -497,6 +544,17 @@ def test_small_chances_that_the_weights_make_good_are_not_refused():
     assert reason_to_refuse(rests_on(unreached=0.3, mean_weight=0.6)) is not None
 
 
+def test_weights_that_are_off_by_more_than_double_are_refused_unless_by_chance():
+    many = {"n_rows": 10_000, "effective_size": 200.0, "effective_share": 0.02}
+    for mean in (0.4, 2.5):
+        said = reason_to_refuse(rests_on(**many, mean_weight=mean))
+        assert f"weigh {mean:.2f} in the mean, where 1 is expected" in said
+    assert reason_to_refuse(rests_on(**many, mean_weight=1.9)) is None
+    # Of ten rows the mean weight is known to 3 · 10^-½ = .95.
+    few = {"n_rows": 1_000, "effective_size": 10.0, "effective_share": 0.01}
+    assert reason_to_refuse(rests_on(**few, mean_weight=0.4)) is None
+
+
 # what it shows ----------------------------------------------------------------------------
 
 
@@ -518,6 +576,37 @@ def test_it_is_printed_written_and_shown(model, clinic_log):
     )
     assert str(refused).count("refused: the log holds all") == 1
     assert "<b>refused</b>" in refused._repr_html_()
+
+
+def test_a_picture_has_a_cross_for_each_policy_as_large_as_its_intervals(
+    model, clinic_log
+):
+    X, y, acquired = clinic_log.X, clinic_log.y, clinic_log.acquired
+    found = evaluate_from_log(model, X, y, acquired=acquired)
+    unbought = acquired.copy()
+    unbought[:, 1:] = 0
+    refused = evaluate_from_log(model, X, y, acquired=unbought)
+    assert refused.refused
+    display = LogDisplay.from_evaluations({"tree": found, "dear": refused})
+    assert display.names == ["the log itself", "tree"]
+    assert display.refused == ["dear"]
+    assert display.error[1].tolist() == [
+        found.error.value,
+        found.error.low,
+        found.error.high,
+    ]
+    display.plot()
+    wide, high = (bars.get_segments()[0] for bars in display.crosses_[1][2])
+    np.testing.assert_allclose(wide[:, 0], [found.cost.low, found.cost.high])
+    np.testing.assert_allclose(high[:, 1], [found.error.low, found.error.high])
+    assert display.ax_.get_title(loc="left") == "the log cannot tell of 'dear'"
+
+
+def test_a_picture_of_nothing_is_named():
+    with pytest.raises(DataError, match="there is no evaluation; give one or more"):
+        LogDisplay.from_evaluations({})
+    with pytest.raises(DataError, match="1 names, 0 errors and 0 costs; give one"):
+        LogDisplay(["a"], [], [])
 
 
 def test_a_wider_band_holds_a_narrower_one(model, clinic_log):

@@ -70,6 +70,7 @@ def samples(tmp_path_factory):
         sensortree.PathDisplay.from_explanation(model.explain(X[0])),
         sensortree.SensorUseDisplay.from_estimator(model, X, y),
         sensortree.TradeoffDisplay.from_curve(curve),
+        sensortree.LogDisplay(["old"], [[0.2, 0.1, 0.3]], [[3.0, 2.0, 4.0]]),
         model,
         *(
             estimator()

@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,13 @@ from sensortree import SensorTreeClassifier, evaluate_from_log
 Array = NDArray[Any]
 LOGGERS = ("confident", "impatient", "curious")
 MASKS, BATCHES = 20, 10  # masks of a line, lines of a scenario
+TURNS = (2, 5)  # lines of each scenario after which others have their turn
 # Rows to learn from, rows that are not learned from, rows of a log, cost weight.
 SIZES = {
     "landsat": (2000, 4435, 3000, 0.02),
     "letter": (4000, 16000, 4000, 0.03),
     "pima": (300, 468, 468, 0.002),
-    "forest": (4000, 12000, 4000, 0.01),
+    "forest": (4000, 12000, 2000, 0.01),
 }
 # What is asked of the judgement, and of the logger: label says whether it knows the label.
 TOLD: dict[str, dict[str, Any]] = {
@@ -165,13 +167,18 @@ def true_share(asked: Array, acquired: Array, chances: Array) -> float:
 
 
 def cells(name: str, quick: bool, lines: list[Line]) -> Iterator[Cell]:
-    """Every logger as it is, and what each is judged by wrongly."""
-    for told in TOLD:
-        few = told == "hardly ever goes on"
+    """Every logger as it is, those to be refused, and what is judged wrongly, by turns."""
+    usual, few = "as it is", "hardly ever goes on"
+    turns = [(few, range(1))]
+    for batches in starmap(range, pairwise((0, *TURNS, BATCHES))):
+        turns += [(told, batches) for told in TOLD if told != few]
+    turns.sort(key=lambda turn: turn[0] != usual)
+    if quick:
+        turns = [(told, range(1)) for told in TOLD]
+    for told, batches in turns:
         for logger in LOGGERS:
             fields = {"data": name, "logger": logger, "told": told}
-            batches = 1 if quick or few else BATCHES
-            yield Cell(fields, "batch", tuple(range(batches)))
+            yield Cell(fields, "batch", tuple(batches))
 
 
 def measure(cell: Cell) -> Iterator[Line]:
@@ -295,13 +302,36 @@ def verdict(lines: list[Line]) -> str:
             for measure_ in ("error", "cost") if told else ():
                 covered = sum(line[f"{measure_}_covered"] for line in some) / told
                 good, n_all = good + (0.92 <= covered <= 0.98), n_all + 1
+    shares = {"below 1 %": (0.0, 0.01), "above 10 %": (0.1, 1.01)}
+    counts = {
+        name: refusals(lines, least, most) for name, (least, most) in shares.items()
+    }
     below = sum(line["told_below"] for line in lines)
     above = sum(line["refused_above"] for line in lines)
+    said = " ".join(
+        f"Of {n} scenarios worth {name}, {all_} had all of their logs refused and {none} "
+        f"none."
+        for name, (n, all_, none) in counts.items()
+    )
     return (
         f"As it is, {good} of {n_all} intervals cover between 92 and 98 %. By the true "
-        f"chances, {below} logs worth less than 1 % of their rows were not refused, and "
+        f"chances: {said} Log by log, {below} worth less than 1 % were not refused, and "
         f"{above} worth more than 10 % were.\n"
     )
+
+
+def refusals(lines: list[Line], least: float, most: float) -> tuple[int, int, int]:
+    """Scenarios of some true worth; those refused in every log, and in none."""
+    found = []
+    for name in SIZES:
+        for told in TOLD:
+            for logger in LOGGERS:
+                some = of(lines, data=name, told=told, logger=logger)
+                share = np.mean([line["true_share"] for line in some] or [np.nan])
+                if least <= share < most:
+                    masks = sum(line["masks"] for line in some)
+                    found.append((sum(line["refused"] for line in some), masks))
+    return len(found), sum(r == m for r, m in found), sum(r == 0 for r, _ in found)
 
 
 STUDY = Study(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sensortree.curves.regressor_cv import SensorTreeRegressorCV
     from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
     from sensortree.display import (
+        LogDisplay,
         PathDisplay,
         SensorUseDisplay,
         TradeoffDisplay,
@@ -120,6 +121,7 @@ __all__ = [
     "HeldOut",
     "Leaf",
     "LogComparison",
+    "LogDisplay",
     "LogEvaluation",
     "MaskedPolicy",
     "MissingDependencyError",
@@ -194,6 +196,7 @@ _HOME = {
     "HeldOut": "policy.about",
     "Leaf": "tree.tree",
     "LogComparison": "logs",
+    "LogDisplay": "display",
     "LogEvaluation": "logs",
     "MaskedPolicy": "policy.masked",
     "MyopicClassifier": "estimators",

@@ -13,6 +13,7 @@ from sensortree.exceptions import DataError
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.engine import TERMS, LogisticEngine, Solution
+from sensortree.leaves.fewer import Fewer
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.ridge import MUCH, NONE, FoldedLabels, RidgeProblem
 from sensortree.leaves.standardising import usable_scale
@@ -81,7 +82,9 @@ class EngineInChunks(LogisticEngine):
 
     rows: Chunks
 
-    def _problem(self, X: Any, compared: bool = False) -> RidgeProblem | None:
+    def _problem(
+        self, X: Any, compared: bool = False, fewer: Fewer | None = None
+    ) -> RidgeProblem | None:
         if (self.labels.y == self.labels.y[0]).all():
             return None
         width = X.shape[1]

@@ -6,6 +6,7 @@
     folds        what is held out together
     observations    how many independent observations rows are
     continued    rows whose log ended, and who stands in for them
+    fewer        classifiers of fewer sensors, which one of more is pulled towards
     task         what differs between classes and numbers
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for
     fitting      fit, hold out, calibrate

@@ -11,6 +11,8 @@ import numpy as np
 
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import Coded
+from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.fewer import Fewer
 from sensortree.leaves.fitting import (
     engine_of,
     fit_by_engine,
@@ -19,6 +21,8 @@ from sensortree.leaves.fitting import (
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
+from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.ridge import NONE
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior
 from sensortree.progress import Stopwatch
@@ -26,6 +30,12 @@ from sensortree.types import Array, Rows
 
 Asked = TypeVar("Asked")
 
+# Penalties (C) with which the classifier of a log is pulled towards one of fewer sensors,
+# and how many times as many rows must have bought those.
+PULLS = (1.0, 1 / 9, 1 / 81, 1 / 729, 1 / 6561)
+MORE = 1.1
+# Probability that a logarithm takes for the least.
+LEAST_LIKELY = 1e-6
 
 Subsets = Iterable[frozenset[str]]
 
@@ -59,6 +69,8 @@ class LeafClassifiers:
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes), out of fold
     starts : dict of subset to what its engine found
         Where fits to all rows set out from.
+    pulled : dict of subset to subset
+        Of a log, the fewer sensors whose classifier that of a subset is pulled towards.
     watch : Stopwatch
         Counts the time that they take.
     """
@@ -69,6 +81,7 @@ class LeafClassifiers:
     classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
     starts: dict[frozenset[str], Any] = field(default_factory=dict)
+    pulled: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     def take(self, rows: Rows) -> LeafClassifiers:
@@ -79,14 +92,78 @@ class LeafClassifiers:
     @timed
     def judge(self, subsets: Iterable[frozenset[str]]) -> None:
         """Find the posteriors of those subsets that have none yet."""
+        self._find(subsets)
+
+    def _find(self, subsets: Subsets) -> None:
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
         if self.data.continued is None:
             self.posteriors.update(self._judge(new, self.data))
             return
         for subset in new:
             rows = self.data.learned_from(subset)
-            said = self._judge([subset], rows)[subset]
+            fewer = self._fewer(subset)
+            said = (
+                self._judge([subset], rows)[subset]
+                if fewer is None
+                else self._judge_pulled(subset, fewer, rows)
+            )
             self.posteriors[subset] = self._of_all_rows(subset, rows, said)
+
+    def _judge_pulled(
+        self, subset: frozenset[str], fewer: frozenset[str], rows: TrainingRows
+    ) -> Array:
+        """Posteriors of a subset whose classifier is pulled towards one of fewer sensors.
+
+        As strongly as lowers the log-loss of rows that were held out.
+        """
+        start = self.starts[fewer]
+        given = {**start.without, NONE: start.scorer}
+        pull = Fewer(self._columns(subset, fewer), given)
+        self.pulled[subset] = fewer
+        X, said, least = rows.features(subset), np.empty((0, 0)), np.inf
+        for C in PULLS:
+            told, found = self._logistic(rows, rows.fold, C).judge(X, pull)
+            loss = _log_loss(rows, told)
+            if loss >= least:
+                break
+            said, least, self.starts[subset] = told, loss, found
+        return said
+
+    def _fewer(self, subset: frozenset[str]) -> frozenset[str] | None:
+        """The subset with a sensor less that most rows bought, judged.
+
+        None if hardly more did, and where the classifier is of another kind, or has a
+        penalty that was given.
+        """
+        log, kind = self.data.continued, self.classifier
+        assert log is not None
+        pullable = (
+            isinstance(kind, QuadraticLogisticRegression) and kind.C == "evidence"
+        )
+        if not pullable or len(subset) < 2:
+            return None
+        rows = {
+            name: int(log.has(subset - {name}).sum())
+            for name in self.data.sensors.in_order(subset)
+        }
+        name = max(rows, key=rows.__getitem__)
+        fewer = subset - {name}
+        if rows[name] < MORE * int(log.has(subset).sum()):
+            return None
+        self._find([fewer])
+        return fewer if self.starts[fewer].without else None
+
+    def _columns(self, subset: frozenset[str], fewer: frozenset[str]) -> Rows:
+        """Where the columns of fewer sensors stand among those of a subset."""
+        order = self.data.sensors.in_order(subset)
+        widths = [self.data.blocks[self.data.sensors.index(n)].shape[1] for n in order]
+        sensor = np.repeat([name in fewer for name in order], widths)
+        return np.flatnonzero(sensor)
+
+    def _logistic(self, rows: TrainingRows, fold: Rows | None, C: float) -> Any:
+        """The engine of a given penalty."""
+        weight = rows.weight if rows.weighted else None
+        return LogisticEngine(rows.y, rows.n_outputs, weight, fold, C)
 
     def _judge(
         self, subsets: Subsets, rows: TrainingRows
@@ -139,9 +216,23 @@ class LeafClassifiers:
             self.classifiers.update(self._fit(new, self.data))
         else:
             for subset in new:
-                rows = self.data.learned_from(subset)
-                self.classifiers.update(self._fit([subset], rows))
+                self.classifiers[subset] = self._fit_logged(subset)
         return {subset: self.classifiers[subset] for subset in wanted}
+
+    def _fit_logged(self, subset: frozenset[str]) -> Any:
+        """Fit the classifier of a subset to all rows of a log that bought it."""
+        if subset not in self.starts:  # whether it is pulled is found by judging
+            self._find([subset])
+        rows = self.data.learned_from(subset)
+        if subset not in self.pulled:
+            return self._fit([subset], rows)[subset]
+        fewer = self.pulled[subset]
+        given = {NONE: self.fit([fewer])[fewer]}
+        start = self.starts[subset]
+        fitted = self._logistic(rows, None, start.C).fit(
+            rows.features(subset), start, Fewer(self._columns(subset, fewer), given)
+        )
+        return fitted.scorer
 
     def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[frozenset[str], Any]:
         """Fit the classifiers of some subsets to rows."""
@@ -179,3 +270,9 @@ class LeafClassifiers:
             data.n_outputs,
             self.n_jobs,
         )
+
+
+def _log_loss(rows: TrainingRows, said: Array) -> float:
+    """Weighted log-loss of posteriors."""
+    likely = np.maximum(said[np.arange(len(rows.y)), rows.y], LEAST_LIKELY)
+    return float(-(rows.weight @ np.log(likely)))

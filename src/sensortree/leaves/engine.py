@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sensortree.exceptions import DataError, WideBasisWarning
 from sensortree.leaves.descent import Curvature
 from sensortree.leaves.evidence import most_evident
+from sensortree.leaves.fewer import Fewer
 from sensortree.leaves.ridge import (
     MAX_ROUNDS,
     NEVER,
@@ -44,10 +45,13 @@ class Solution:
     scorer : LogisticScorer or ConstantScorer
     C : float
         Inverse strength of the penalty.
+    without : mapping of int to LogisticScorer
+        The same without each fold, where that was judged.
     """
 
     scorer: LogisticScorer | ConstantScorer
     C: float
+    without: Mapping[int, LogisticScorer] = field(default_factory=dict)
 
 
 class LogisticEngine:
@@ -97,12 +101,14 @@ class LogisticEngine:
         self.n_classes, self.degree = n_classes, degree
         self.folds = [int(f) for f in np.unique(fold) if f >= 0]
 
-    def judge(self, X: Array) -> tuple[Array, Solution]:
+    def judge(self, X: Array, fewer: Fewer | None = None) -> tuple[Array, Solution]:
         """Posterior of each row by a classifier that was fitted without the row's fold.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, width)
+        fewer : Fewer, default=None
+            What the penalty pulls towards.
 
         Returns
         -------
@@ -113,7 +119,7 @@ class LogisticEngine:
         if not self.folds or not X.shape[1]:
             solution = self.fit(X)
             return _rounded(solution.scorer.predict_proba(X)), solution
-        problem = self._problem(X, compared=True)
+        problem = self._problem(X, compared=True, fewer=fewer)
         if problem is None:
             solution = self._prior()
             return _rounded(solution.scorer.predict_proba(X)), solution
@@ -132,7 +138,8 @@ class LogisticEngine:
             self._without_a_class(said)
         posterior = np.empty_like(said)
         posterior[self.order] = said
-        return _rounded(posterior), Solution(problem.scorer(coef), C)
+        without = {fold: problem.scorer(own) for fold, own in fits.items()}
+        return _rounded(posterior), Solution(problem.scorer(coef), C, without)
 
     def judge_without_each(self, X: Array) -> dict[int, tuple[Array, Solution]]:
         """What `judge` gives on the rows outside each fold, for all folds at once.
@@ -245,7 +252,9 @@ class LogisticEngine:
         start[:, -1] = np.where(present, start[:, -1], NEVER)
         return start
 
-    def fit(self, X: Array, start: Solution | None = None) -> Solution:
+    def fit(
+        self, X: Array, start: Solution | None = None, fewer: Fewer | None = None
+    ) -> Solution:
         """The classifier fitted to all rows, at its minimum.
 
         Parameters
@@ -253,8 +262,10 @@ class LogisticEngine:
         X : ndarray of shape (n_samples, width)
         start : Solution, default=None
             What `judge` found on the same columns; the minimum is the same without.
+        fewer : Fewer, default=None
+            What the penalty pulls towards.
         """
-        problem = self._problem(X) if X.shape[1] else None
+        problem = self._problem(X, fewer=fewer) if X.shape[1] else None
         if problem is None:
             return self._prior()
         if start is None or not isinstance(start.scorer, LogisticScorer):
@@ -274,7 +285,9 @@ class LogisticEngine:
             curvature = fresh(coef, C)
         return Solution(problem.scorer(coef), C)
 
-    def _problem(self, X: Array, compared: bool = False) -> RidgeProblem | None:
+    def _problem(
+        self, X: Array, compared: bool = False, fewer: Fewer | None = None
+    ) -> RidgeProblem | None:
         """The fits to these columns; None if there is one class only."""
         if not np.isfinite(X).all():
             raise DataError(
@@ -298,7 +311,10 @@ class LogisticEngine:
                 stacklevel=2,
             )
         degree = 1 if n_terms > TERMS else 2
-        return RidgeProblem(X[self.order], degree, self.labels, compared)
+        problem = RidgeProblem(X[self.order], degree, self.labels, compared)
+        if fewer is not None and degree == 2:
+            problem.toward = fewer.in_terms_of(problem.center, problem.scale)
+        return problem
 
     def _prior(self) -> Solution:
         """The class prior, where there is nothing to learn from."""

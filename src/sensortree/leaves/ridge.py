@@ -4,7 +4,8 @@ With basis x_i (its last term is 1), classes y_i and weights w_i,
 
     minimise  sum_i w_i loss(y_i, B x_i) + |slopes of B|^2 / (2 C)
 
-over B, one row for two classes, else one for each; to all rows, or without some folds. The
+over B, one row for two classes, else one for each; to all rows, or without some folds. With
+`toward`, the penalty is on what the slopes differ from those that are given. The
 columns are standardised and multiplied once. Fits go side by side: blocks of rows, none of
 which spans two folds, are read once for all that learn from them.
 
@@ -14,7 +15,7 @@ to about one nat, so that comparisons need no more than a fraction of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -94,12 +95,16 @@ class RidgeProblem:
     ----------
     linear : ndarray of shape (width, n_samples)
         Standardised columns, rows by fold.
+    toward : mapping of int to ndarray of shape (n_outputs, n_terms + 1), or None
+        Coefficients that the penalty pulls towards, by the fold that is held out; None
+        for zeros.
     """
 
     X: Array
     degree: int
     labels: FoldedLabels
     compared_only: bool
+    toward: Mapping[int, Array] | None = field(default=None, init=False)
     cached: list[tuple[slice, int, Array]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -181,16 +186,24 @@ class RidgeProblem:
                 yield slice(a, b), int(fold[begin]), terms
 
     def start(self) -> Array:
-        """No slopes, and the intercepts of the class prior, (n_outputs, n_terms + 1)."""
+        """No slopes, and the intercepts of the class prior, (n_outputs, n_terms + 1).
+
+        Or what the penalty pulls towards.
+        """
         coef = np.zeros((self.n_outputs, self.n_terms + 1))
         labels = self.labels
         share = np.bincount(labels.y, labels.weight, labels.n_classes)
+        there = share > 0
         if self.n_outputs == 1:
             coef[0, -1] = np.log(share[1] / share[0])
-            return coef
-        there = share > 0
-        coef[there, -1] = np.log(share[there]) - np.log(share[there]).mean()
-        coef[~there, -1] = NEVER
+        else:
+            coef[there, -1] = np.log(share[there]) - np.log(share[there]).mean()
+            coef[~there, -1] = NEVER
+        if self.toward is not None:
+            given = self.toward[NONE]
+            known = given[:, -1] > NEVER / 2
+            known &= there if self.n_outputs > 1 else True
+            coef[known] = given[known]
         return coef
 
     def losses(
@@ -201,6 +214,8 @@ class RidgeProblem:
         Without each pair of folds, if `held_out` is of shape (n, 2); `C` may differ.
         """
         slopes = coef.copy()
+        if self.toward is not None:
+            slopes -= np.array([self.toward[int(fold)] for fold in held_out])
         slopes[..., -1] = 0.0
         value = 0.5 / C * np.einsum("kcj,kcj->k", slopes, slopes)
         gradient = slopes / np.reshape(C, (-1, 1, 1))
@@ -376,7 +391,7 @@ class RidgePart(RidgeProblem):
         moments: tuple[Array, Array],
         single: bool,
     ):
-        self.degree, self.labels = degree, labels
+        self.degree, self.labels, self.toward = degree, labels, None
         self.center, self.scale = moments
         self.linear = np.ascontiguousarray(((X - self.center) / self.scale).T)
         width = len(self.linear)

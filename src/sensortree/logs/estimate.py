@@ -5,7 +5,8 @@ For a row i whose log ends after T rounds, and whose way is known after τ round
     w_t = Π_{s<t} 1 / (1 − λ(H_s))
     φ   = q(H_0) + Σ_{t=1}^{min(T, τ)} w_t [q(H_t) − q(H_{t−1})]
 
-The mean of φ is right if λ is, or if q is.
+The mean of φ is right if λ is, or if q is. Its variance is taken twice, once from the
+contributions and once from what was likely, and the larger counts: see `likely_variance`.
 """
 
 from __future__ import annotations
@@ -67,13 +68,62 @@ def contributions(weight: Array, outlook: Array) -> Array:
     return value
 
 
-def mean_estimate(contribution: Array) -> Estimate:
-    """Mean of what rows contribute, with its normal interval."""
+def likely_variance(
+    followed: Followed, stopping: Stopping, weight: Array, outlook: Array
+) -> Array:
+    """Variance of φ by how likely rows were to go on, (n_measures,).
+
+    Steps from one round to the next have mean 0 if q is right. Given what was known after
+    t rounds, a row goes on with a chance of 1 - λ and then counts 1 / (1 - λ) times, so
+
+        Var φ = Var q(H_0) + Σ_t E[ w_t² v_t / (1 − λ(H_t)) ]
+        v_t   = E[ (q(H_{t+1}) − q(H_t))² ]
+
+    over rows that are there after t rounds, those whose log ends there too. The variance
+    of the contributions is the same in the long run; but it says nothing of rows that had
+    a small chance and were not lucky, and of a few lucky ones too much. v_t is the weighted
+    mean of squared steps that were taken. 0 if no log ended too early: the contributions
+    say all.
+
+    Parameters
+    ----------
+    followed : Followed
+    stopping : Stopping
+    weight : ndarray of shape (n_rounds + 1, n_rows)
+    outlook : ndarray of shape (n_rounds + 1, n_rows, n_measures)
+    """
+    n_rows = len(followed.n_needed)
+    if followed.complete.all():
+        return np.zeros(outlook.shape[-1])
+    variance: Array = outlook[0].var(axis=0, ddof=min(1, n_rows - 1))
+    for after in range(len(followed.stands) - 1):
+        rows = followed.stands[after].rows
+        on = rows[followed.purchases.n_rounds[rows] > after]
+        if not on.size:
+            continue
+        step = outlook[after + 1, on] - outlook[after, on]
+        counts = weight[after + 1, on]
+        square = counts @ step**2 / counts.sum()
+        stays = 1 - stopping.chance[rows, after]
+        variance = variance + square * (weight[after, rows] ** 2 / stays).sum() / n_rows
+    return variance
+
+
+def mean_estimate(contribution: Array, variance: float = 0.0) -> Estimate:
+    """Mean of what rows contribute, with its normal interval.
+
+    Parameters
+    ----------
+    contribution : ndarray of shape (n_rows,)
+    variance : float, default=0.0
+        The least that their variance is taken to be.
+    """
     n_rows = len(contribution)
     mean = float(contribution.mean())
     if n_rows < 2:
         return Estimate(mean, float("nan"), float("nan"))
-    spread = DEVIATIONS * float(contribution.std(ddof=1)) / n_rows**0.5
+    variance = float(max(variance, contribution.var(ddof=1)))
+    spread = DEVIATIONS * (variance / n_rows) ** 0.5
     return Estimate(mean, mean - spread, mean + spread)
 
 

@@ -17,6 +17,7 @@ from sensortree.logs.estimate import (
     Estimate,
     as_share,
     contributions,
+    likely_variance,
     mean_estimate,
     ratio_estimate,
     weights,
@@ -335,6 +336,9 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
     support = support_of(followed, chances, weight)
     refused = reason_to_refuse(support)
     every = contributions(weight, foretold)
+    likely = likely_variance(followed, chances, weight, foretold)
+    outlooks = _with_total(foretold[..., :3], policy.cost_weight)
+    variances = likely_variance(followed, chances, weight, outlooks)
     values = _with_total(every[:, :3], policy.cost_weight)
     logger = _with_total(log.logger, policy.cost_weight)
     told = None if refused else values
@@ -347,8 +351,9 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
             )
             for by in (odds, 1 / odds)
         ]
-        bands.append(_band(odds, np.stack([values, *tilted])))
-    measured = _measured(told)
+        bands.append(_band(odds, np.stack([values, *tilted]), variances))
+    measured = _measured(told, variances)
+    beside = likely_variance(followed, chances, weight, outlooks - logger)
     if told is not None:
         wrong = followed.outcomes[followed.complete, 0]
         n_rare = int(min(wrong.sum(), (1 - wrong).sum()))
@@ -360,9 +365,9 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
         refused=refused,
         support=support,
         logger=_measured(logger),
-        difference=_measured(None if told is None else told - logger),
-        sensors=_sensors(policy, followed, None if refused else every),
-        leaves=_leaves(policy, followed, None if refused else every),
+        difference=_measured(None if told is None else told - logger, beside),
+        sensors=_sensors(policy, followed, None if refused else every, likely),
+        leaves=_leaves(policy, followed, None if refused else every, likely),
         bands=tuple(bands),
         notes=_notes(support, refused),
         has_loss=not policy.loss.plain,
@@ -373,30 +378,33 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
 
 
 def _with_total(values: Array, cost_weight: float) -> Array:
-    """Error, loss, cost and total of each row, (n_rows, 4)."""
-    total = values[:, 1] + cost_weight * values[:, 2]
-    return np.column_stack([values, total])
+    """Error, loss, cost and total of each row, (..., 4)."""
+    total = values[..., 1] + cost_weight * values[..., 2]
+    return np.concatenate([values, total[..., None]], axis=-1)
 
 
-def _measured(values: Array | None) -> Measured:
-    """Means of all measures; untold without values."""
+def _measured(values: Array | None, variances: Array | None = None) -> Measured:
+    """Means of all measures, of at least some variances; untold without values."""
     if values is None:
         return Measured(UNTOLD, UNTOLD, UNTOLD, UNTOLD)
-    return Measured(*map(mean_estimate, values.T))
+    least = np.zeros(4) if variances is None else variances
+    return Measured(*map(mean_estimate, values.T, least))
 
 
-def _band(odds: float, values: Array) -> Band:
+def _band(odds: float, values: Array, variances: Array) -> Band:
     """Least and largest means, if every row may have the worst of some contributions.
 
     Parameters
     ----------
     odds : float
     values : ndarray of shape (n_ways, n_rows, 4)
+    variances : ndarray of shape (4,)
+        The least that those of the contributions are taken to be.
     """
-    least, most = values.min(axis=0), values.max(axis=0)
+    least = _measured(values.min(axis=0), variances)
+    most = _measured(values.max(axis=0), variances)
     ends: Mapping[str, tuple[float, float]] = {
-        name: (mean_estimate(least[:, i]).low, mean_estimate(most[:, i]).high)
-        for i, name in enumerate(MEASURES)
+        name: (getattr(least, name).low, getattr(most, name).high) for name in MEASURES
     }
     low, high = ends["error"]
     share = (min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0))
@@ -404,14 +412,15 @@ def _band(odds: float, values: Array) -> Band:
 
 
 def _sensors(
-    policy: Policy, followed: Followed, every: Array | None
+    policy: Policy, followed: Followed, every: Array | None, likely: Array
 ) -> tuple[SensorFromLog, ...]:
     """Use of every sensor, in the declared order."""
 
     def mean(what: str, name: str) -> Estimate:
         if every is None:
             return UNTOLD
-        return mean_estimate(every[:, followed.column(what, name)])
+        column = followed.column(what, name)
+        return mean_estimate(every[:, column], likely[column])
 
     return tuple(
         SensorFromLog(name, mean("acquires", name), mean("spends", name))
@@ -420,7 +429,7 @@ def _sensors(
 
 
 def _leaves(
-    policy: Policy, followed: Followed, every: Array | None
+    policy: Policy, followed: Followed, every: Array | None, likely: Array
 ) -> tuple[PlaceFromLog, ...]:
     """Use of every place where rows stop."""
     found = []
@@ -430,9 +439,11 @@ def _leaves(
         assert isinstance(place, int)
         share = error = UNTOLD
         if every is not None:
-            stops = every[:, followed.column("stops", place)]
+            column = followed.column("stops", place)
+            stops = every[:, column]
             errs = every[:, followed.column("errs", place)]
-            share, error = mean_estimate(stops), ratio_estimate(errs, stops)
+            share = mean_estimate(stops, likely[column])
+            error = ratio_estimate(errs, stops)
         stopped = followed.outcomes[:, followed.column("stops", place)]
         found.append(
             PlaceFromLog(

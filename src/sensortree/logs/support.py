@@ -15,6 +15,7 @@ LEAST_SHARE = 0.01  # effective size as a share of the rows, below which nothing
 LEAST_ROWS = 10  # and as a number of rows
 CERTAIN = 0.95  # chance of stopping from which a row had hardly another
 MOST_UNREACHED = 0.1  # share of rows without a chance, above which nothing is said
+MOST_OFF = 2.0  # factor by which the mean weight may differ from 1
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,20 @@ def reason_to_refuse(support: Support) -> str | None:
     spread = 1 / support.effective_size - 1 / support.n_rows
     noise = 3 * max(spread, 0.0) ** 0.5  # three standard errors of the mean weight
     if support.unreached > MOST_UNREACHED and short > support.unreached / 2 + noise:
-        unreached, mean = percent(support.unreached), f"{support.mean_weight:.2f}"
+        unreached, said = percent(support.unreached), f"{support.mean_weight:.2f}"
         return (
             f"for {unreached} of the rows the logger stopped, with a chance above "
             f"{100 * CERTAIN:.0f} %, before all that the policy asks was bought, and rows "
-            f"like them are missing among the others (mean weight {mean}, expected 1); at "
+            f"like them are missing among the others (mean weight {said}, expected 1); at "
             f"most {100 * MOST_UNREACHED:.0f} % may be. Judge a policy that asks for no "
             f"more there, or let some such rows go on."
+        )
+    mean = support.mean_weight
+    if not 1 / MOST_OFF <= mean <= MOST_OFF and abs(short) > noise:
+        return (
+            f"the rows for which the log holds all that the policy asks weigh {mean:.2f} "
+            f"in the mean, where 1 is expected: from this log it cannot be learned how "
+            f"likely buying goes on so far. Judge a policy that asks less, or log more "
+            f"rows for which the rest is bought too."
         )
     return None
