@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,14 @@ def test_chunks_on_disk_are_solved_to_the_same_bits(tmp_path, max_memory):
     same(solve_rows(rows, l2=1.0), solve(PROBLEM, l2=1.0))
     assert bool(rows.held) == (max_memory > 0)
     assert any(tmp_path.iterdir()) == (max_memory == 0)
+
+
+@pytest.mark.parametrize("max_memory", [0, 1 << 29])
+def test_nodes_that_share_their_features_do_so_in_files(tmp_path, max_memory):
+    shared = replace(PROBLEM, features=[PROBLEM.features[0]] * PROBLEM.n_nodes)
+    makes = [Source(ProblemRows, (shared.part(some),)) for some in parts_of(shared)]
+    rows = OnDisk(tmp_path, makes, max_memory)
+    same(solve_rows(rows, l2=1.0), solve(shared, l2=1.0))
 
 
 @pytest.mark.slow

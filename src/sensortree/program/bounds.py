@@ -57,9 +57,23 @@ class Bound:
 
 
 def ridge_bound(
-    rows: Chunks, columns: Sequence[Columns], coef: Sequence[Vector], penalty: Penalty
+    rows: Chunks,
+    columns: Sequence[Columns],
+    coef: Sequence[Vector],
+    penalty: Penalty,
+    spare: float,
 ) -> Bound:
-    """The dual objective with a ridge penalty, for all coefficients."""
+    """The dual objective with a ridge penalty, for all coefficients.
+
+    The coupling r is brought near l2 θ (and l1), where the bound is best. What is left,
+    δ, costs at most |θ| |δ| + δ² / (2 l2); that it costs `spare` in all is near enough.
+    """
+
+    def enough(j: int, off: Vector) -> bool:
+        left = np.abs(off) * columns[j].scale
+        cost = left @ np.abs(coef[j]) + left @ left / (2 * penalty.l2)
+        return bool(cost <= spare / len(columns))
+
     restore_coupling(
         rows,
         columns,
@@ -67,6 +81,7 @@ def ridge_bound(
             penalty.l2 * t / node.scale for node, t in zip(columns, coef, strict=True)
         ],
         slacks=[penalty.l1 / node.scale for node in columns],
+        enough=enough,
     )
     value, residual = 0.0, 0.0
     for node, theta, pulled, coupling in zip(
@@ -102,6 +117,7 @@ def free_bound(
             slack if node.turn is None else np.zeros(node.n_directions)
             for node, slack in zip(columns, slacks, strict=True)
         ],
+        enough=lambda j, off: False,
         precisely=not l1,
     )
     # Each pull a little towards 0, where the coupling is 0: all of them get room.

@@ -16,7 +16,7 @@ from sensortree.program.arrays import (
     on_device_of,
 )
 from sensortree.program.solvers.structured.cuts import Cut
-from sensortree.program.solvers.structured.features import FeatureProducts
+from sensortree.program.solvers.structured.features import FeatureProducts, multiply
 from sensortree.program.solvers.structured.shape import (
     TreeShape,
     fill_drops,
@@ -68,6 +68,7 @@ class Rows:
         self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
         self.products = FeatureProducts(tree, features)
         self.rough: list[Array] = []  # features in single precision, once needed
+        self.resting = False  # whether only the point is known
         at_once = PRODUCT_ROWS if xp is np else self.n_rows
         n_parts = -(-self.n_rows // at_once)
         ends = [k * self.n_rows // n_parts for k in range(n_parts + 1)]
@@ -82,8 +83,15 @@ class Rows:
         tree, features, weight, keep = state["data"]
         self.__init__(tree, features, weight[0, ...], weight[1, ...])  # type: ignore[misc]
         self.products.keep = keep
-        m, s, self.z = state["point"]
-        self.m, self.s = m + 0.0, s + 0.0  # a step writes to them
+        self.m, self.s, self.z = state["point"]
+        self.resting = True
+
+    def rise(self) -> None:
+        """Compute anew what a copy does not hold, unless it is there."""
+        if not self.resting:
+            return
+        self.resting = False
+        self.m, self.s = self.m + 0.0, self.s + 0.0  # a step writes to them
         self.product = self.s * self.z
         self._aim_of_predictor()
 
@@ -433,14 +441,6 @@ def recentred(
     t += xp.clip(back, min=-WIDE * mu) / product
     t += 1.0
     return t
-
-
-def multiply(X: Array, weight: Array, out: Array) -> None:
-    """Multiply each row of X, (m, n_rows), by a weight for each of its entries."""
-    if isinstance(out, np.ndarray):
-        np.multiply(X, weight, out=out)
-    else:
-        out[...] = X * weight
 
 
 def add_product(S: Array, X: Array, Y: Array) -> None:
