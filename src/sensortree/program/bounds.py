@@ -61,20 +61,24 @@ def ridge_bound(
     columns: Sequence[Columns],
     coef: Sequence[Vector],
     penalty: Penalty,
+    upper: float,
     spare: float,
 ) -> Bound:
     """The dual objective with a ridge penalty, for all coefficients.
 
     The coupling r is brought near l2 θ (and l1), where the bound is best. What is left,
-    δ, costs at most |θ| |δ| + δ² / (2 l2); that it costs `spare` in all is near enough.
+    δ, costs at most |θ| |δ| + δ² / (2 l2). That it costs `spare` in all is near enough,
+    or a thousandth of what is between the bound and the objective `upper` in any case.
     """
+    bound = _dual_objective(rows, columns, coef, penalty)
+    spare = max(spare, 1e-3 * (upper - bound.value))
 
     def enough(j: int, off: Vector) -> bool:
         left = np.abs(off) * columns[j].scale
         cost = left @ np.abs(coef[j]) + left @ left / (2 * penalty.l2)
         return bool(cost <= spare / len(columns))
 
-    restore_coupling(
+    moved = restore_coupling(
         rows,
         columns,
         aims=[
@@ -83,6 +87,13 @@ def ridge_bound(
         slacks=[penalty.l1 / node.scale for node in columns],
         enough=enough,
     )
+    return _dual_objective(rows, columns, coef, penalty) if moved else bound
+
+
+def _dual_objective(
+    rows: Chunks, columns: Sequence[Columns], coef: Sequence[Vector], penalty: Penalty
+) -> Bound:
+    """The dual objective of the present pulls, with a ridge penalty."""
     value, residual = 0.0, 0.0
     for node, theta, pulled, coupling in zip(
         columns, coef, *dual_values(rows), strict=True

@@ -176,7 +176,7 @@ def certify_rows(
         rows.note(ProofRows.begin, least)
         if penalty.l2 > 0:
             small = SMALL_SHARE * tol * max(unit, upper)
-            bound = ridge_bound(rows, columns, coef, penalty, small)
+            bound = ridge_bound(rows, columns, coef, penalty, upper, small)
             reach = np.inf
         else:
             rows.note(ProofRows.drop_small, SHARE * spare / (len(coef) * n_rows))

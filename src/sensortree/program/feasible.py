@@ -97,13 +97,14 @@ def restore_coupling(
     slacks: Sequence[Vector],
     enough: Callable[[int, Vector], bool],
     precisely: bool = False,
-) -> None:
+) -> bool:
     """Move pulls within their capacities until couplings are within `slacks` of `aims`.
 
     Alternating projections: each step is the least-squares correction in which examples
     move in proportion to the room they have, then a cut to the bounds. Since pull = 0 has
     coupling 0, the bounds and a coupling of 0 always meet. A node is done when `enough`
-    says so of what its coupling is off by, or rounding is all that is left.
+    says so of what its coupling is off by, or rounding is all that is left. Returns
+    whether any pull was moved.
     """
     best = [np.inf] * len(columns)
     going = list(range(len(columns)))
@@ -132,6 +133,7 @@ def restore_coupling(
         if attempt + 1 < MAX_ATTEMPTS:
             rows.note(ProofRows.move, steps)
     rows.note(ProofRows.take_best)
+    return attempt > 0
 
 
 def _steps(
