@@ -35,6 +35,8 @@ from sensortree.program.surrogate import Penalty
 Vector = NDArray[np.float64]
 
 EPSILON = float(np.finfo(float).eps)
+# Share of the gap by which a coupling may be off, with a ridge penalty.
+SMALL_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,16 @@ def ridge_bound(
     coef: Sequence[Vector],
     penalty: Penalty,
     upper: float,
-    spare: float,
+    asked: float,
 ) -> Bound:
     """The dual objective with a ridge penalty, for all coefficients.
 
     The coupling r is brought near l2 θ (and l1), where the bound is best. What is left,
-    δ, costs at most |θ| |δ| + δ² / (2 l2). That it costs `spare` in all is near enough,
-    or a thousandth of what is between the bound and the objective `upper` in any case.
+    δ, costs at most |θ| |δ| + δ² / (2 l2). A small share of what is between the bound and
+    the objective `upper`, or of the gap `asked` for, is little enough.
     """
     bound = _dual_objective(rows, columns, coef, penalty)
-    spare = max(spare, 1e-3 * (upper - bound.value))
+    spare = SMALL_SHARE * max(asked, upper - bound.value)
 
     def enough(j: int, off: Vector) -> bool:
         left = np.abs(off) * columns[j].scale

@@ -37,8 +37,6 @@ REACH = 1e6
 BEYOND = 100.0
 # Share of the tolerance that may be given away to repair a coupling, and to reach further.
 SHARE = 0.1
-# The same, that a coupling with a ridge penalty may be off by.
-SMALL_SHARE = 1e-3
 # Rows that are not worth dividing.
 AT_ONCE = 1 << 13
 
@@ -175,8 +173,8 @@ def certify_rows(
     for least, most in attempts[:2] if penalty.l2 else attempts:
         rows.note(ProofRows.begin, least)
         if penalty.l2 > 0:
-            small = SMALL_SHARE * tol * max(unit, upper)
-            bound = ridge_bound(rows, columns, coef, penalty, upper, small)
+            asked = tol * max(unit, upper)
+            bound = ridge_bound(rows, columns, coef, penalty, upper, asked)
             reach = np.inf
         else:
             rows.note(ProofRows.drop_small, SHARE * spare / (len(coef) * n_rows))

@@ -132,6 +132,7 @@ class Chunk:
 
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
+        self._rise()
         self.settled = False
         return float(self._sum(lambda rows: rows.stand(theta), 0.0))
 

@@ -62,10 +62,14 @@ class Rows:
     """
 
     def __init__(self, tree: TreeShape, features: list[Array], a: Array, b: Array):
-        self.tree, self.features = tree, features
-        self.xp = xp = namespace(a)
-        self.n_nodes, self.n_rows = a.shape
-        self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
+        self._lay(tree, features, namespace(a).stack([a, b]))
+        self.slope = self.xp.stack([a, -b])
+
+    def _lay(self, tree: TreeShape, features: list[Array], weight: Array) -> None:
+        """Have all that is not worth writing down, but for the slope."""
+        self.tree, self.features, self.weight = tree, features, weight
+        self.xp = xp = namespace(weight)
+        self.n_nodes, self.n_rows = weight.shape[1:]
         self.products = FeatureProducts(tree, features)
         self.rough: list[Array] = []  # features in single precision, once needed
         self.resting = False  # whether only the point is known
@@ -81,7 +85,7 @@ class Rows:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tree, features, weight, keep = state["data"]
-        self.__init__(tree, features, weight[0, ...], weight[1, ...])  # type: ignore[misc]
+        self._lay(tree, features, weight)
         self.products.keep = keep
         self.m, self.s, self.z = state["point"]
         self.resting = True
@@ -91,6 +95,7 @@ class Rows:
         if not self.resting:
             return
         self.resting = False
+        self.slope = self.xp.stack([self.weight[0, ...], -self.weight[1, ...]])
         self.m, self.s = self.m + 0.0, self.s + 0.0  # a step writes to them
         self.product = self.s * self.z
         self._aim_of_predictor()
