@@ -27,6 +27,8 @@ LARGE, ALIGNED = 1 << 12, 64
 # Room that a chunk needs beside its arrays while it is worked on, as a multiple of them,
 # and what the process needs besides.
 WORKING, BESIDES = 2.0, 1 << 28
+# What holds no array.
+PLAIN = frozenset({int, float, bool, str, bytes, slice, type(None)})
 
 
 class Place(NamedTuple):
@@ -238,18 +240,24 @@ class _Reader(pickle.Unpickler):
         return array.T if place.by_columns else array
 
 
-def size_of(value: Any, seen: set[int] | None = None) -> int:
+def size_of(value: Any) -> int:
     """Bytes of all arrays that something holds, those that files are read into too."""
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return 0
-    seen.add(id(value))
-    if isinstance(value, np.ndarray):
-        whole = isinstance(value.base, np.ndarray)
-        return size_of(value.base, seen) if whole else value.nbytes
-    if isinstance(value, dict):
-        return sum(size_of(each, seen) for each in value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        return sum(size_of(each, seen) for each in value)
-    ours = type(value).__module__.startswith("sensortree")
-    return size_of(vars(value), seen) if ours and hasattr(value, "__dict__") else 0
+    seen: set[int] = set()
+    size, left = 0, [value]
+    while left:
+        each = left.pop()
+        if type(each) in PLAIN or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            if isinstance(each.base, np.ndarray):
+                left.append(each.base)
+            else:
+                size += each.nbytes
+        elif isinstance(each, dict):
+            left += each.values()
+        elif isinstance(each, list | tuple | set | frozenset):
+            left += each
+        elif type(each).__module__.startswith("sensortree"):
+            left.append(getattr(each, "__dict__", None))
+    return size
