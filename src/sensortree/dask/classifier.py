@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from sensortree.dask.all_rows import AllRows, all_rows, priced_by_all
 from sensortree.dask.disk import OnDisk
 from sensortree.dask.learning import Sample, Ways, fit_in_chunks, widths_of
 from sensortree.dask.log import Source
@@ -23,7 +24,6 @@ from sensortree.dask.partitions import (
     OnCluster,
     OnThisMachine,
     Partitions,
-    digests,
     joined,
     parts_beside,
     read_part,
@@ -45,8 +45,7 @@ from sensortree.policy.about import About, now
 from sensortree.program.chunks import Chunks, InMemory
 from sensortree.program.solvers.structured.chunk import block_rows
 from sensortree.progress import TextProgress
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.types import Array, Mask, Rows
+from sensortree.types import Array, Rows
 
 UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -402,84 +401,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
 
 def _answered(answer: Callable[..., Any], part: Any, prices: Any) -> Any:
     return answer(part, prices)
-
-
-@dataclass(frozen=True, eq=False)
-class AllRows:
-    """What is known here of all rows that count, in the order of the partitions.
-
-    Attributes
-    ----------
-    lengths : ndarray of shape (n_partitions,)
-        Rows of each partition.
-    numbers, labels, weight : ndarray of shape (n_rows,)
-        As in `Digested`.
-    priced : ndarray of bool of shape (n_sensors,), or None
-        Whether some row was given a price of its own for a sensor.
-    """
-
-    lengths: Rows
-    numbers: NDArray[np.uint64]
-    labels: NDArray[Any]
-    weight: Array
-    priced: Mask | None
-
-    def check_prices(self, sensors: SensorSet) -> None:
-        """Refuse prices of which no row of the sample has any."""
-        if self.priced is None:
-            return
-        unknown = np.setdiff1d(np.flatnonzero(self.priced), sensors.varying)
-        if unknown.size:
-            raise DataError(
-                f"so few rows have a price for sensor {sensors.names[unknown[0]]!r} that "
-                f"none of the sample has; set a larger sample_rows."
-            )
-
-
-def all_rows(reader: Any, partitions: Partitions) -> AllRows:
-    """What partitions say of their rows."""
-    given = (partitions.X, partitions.y, partitions.weight, partitions.prices)
-    found = list(reader.map(digests, *given))
-    lengths = np.array([len(each.numbers) for each in found])
-    if not lengths.sum():
-        raise DataError(
-            "X has no rows of a weight above 0; give at least two, of two classes."
-        )
-    priced = [each.priced for each in found if each.priced is not None]
-    return AllRows(
-        lengths,
-        np.concatenate([each.numbers for each in found]),
-        np.concatenate([each.labels for each in found]),
-        np.concatenate([each.weight for each in found]),
-        np.any(priced, axis=0) if priced else None,
-    )
-
-
-def priced_by_all(
-    taken: TrainingRows, column: Callable[[int], Array], weight: Array
-) -> TrainingRows:
-    """Rows of a sample that know the mean and the highest prices of all rows.
-
-    Parameters
-    ----------
-    taken : TrainingRows
-        The sample.
-    column : callable
-        Gives a column of all readings; prices of sensors come behind these.
-    weight : ndarray of shape (n_rows,)
-        Of all rows.
-    """
-    sensors = taken.sensors
-    first = sum(taken.reader.widths)
-    costs, varies = sensors.costs.copy(), sensors.mask(())
-    total = np.zeros(len(weight))
-    for sensor in map(int, sensors.varying):
-        own = column(first + sensor)
-        costs[sensor], varies[sensor] = np.average(own, weights=weight), True
-        total += own
-    dearest = float(total.max()) + float(sensors.own_costs[~varies].sum())
-    reader = replace(taken.reader, sensors=replace(sensors, costs=costs))
-    return replace(taken, reader=reader, dearest=dearest)
 
 
 def _never(*_: Any) -> Any:
