@@ -43,6 +43,8 @@ from sensortree.program.solvers.structured.chunk import rows_at_once
 
 TOL, RIDGE = 1e-4, 1.0
 NOISE = 0.05  # standard deviations of each column
+# Dask has workers give memory back at once; each array of a step is then new memory.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 30, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
 
 
 def main() -> None:
@@ -121,6 +123,7 @@ def alone(folder: Path) -> dict[str, Any]:
 
 def on_two_workers(report: Report, folder: Path) -> None:
     """Solve in one process, then on two worker processes."""
+    import dask
     from distributed import Client, LocalCluster
 
     one = apart(alone, folder)
@@ -129,7 +132,9 @@ def on_two_workers(report: Report, folder: Path) -> None:
     shape["chunks"] = len(parts)
     report.add(kind="one process", **shape, **one, gap=certificate.gap)
     sources = [Source(loaded, (folder, part.start, part.stop)) for part in parts]
+    spawn = "distributed.nanny.pre-spawn-environ"
     with (
+        dask.config.set({spawn: {**dask.config.get(spawn), **KEEP_MEMORY}}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
         ) as cluster,

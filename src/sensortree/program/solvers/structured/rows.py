@@ -73,6 +73,7 @@ class Rows:
         self.products = FeatureProducts(tree, features)
         self.rough: list[Array] = []  # features in single precision, once needed
         self.resting = False  # whether only the point is known
+        self.from_file = False  # whether that cannot be written to
         at_once = PRODUCT_ROWS if xp is np else self.n_rows
         n_parts = -(-self.n_rows // at_once)
         ends = [k * self.n_rows // n_parts for k in range(n_parts + 1)]
@@ -88,7 +89,7 @@ class Rows:
         self._lay(tree, features, weight)
         self.products.keep = keep
         self.m, self.s, self.z = state["point"]
-        self.resting = True
+        self.resting = self.from_file = True
 
     def rise(self) -> None:
         """Compute anew what a copy does not hold, unless it is there."""
@@ -96,7 +97,6 @@ class Rows:
             return
         self.resting = False
         self.slope = self.xp.stack([self.weight[0, ...], -self.weight[1, ...]])
-        self.m, self.s = self.m + 0.0, self.s + 0.0  # a step writes to them
         self.product = self.s * self.z
         self._aim_of_predictor()
 
@@ -104,7 +104,7 @@ class Rows:
 
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
-        self.m = self.products.margins(theta)
+        self.m, self.from_file = self.products.margins(theta), False
         return float(self.xp.sum(self._values(0.0)[0, :]))
 
     def center(self, mu: float) -> None:
@@ -393,6 +393,8 @@ class Rows:
 
     def move(self, primal: float, dual: float) -> None:
         """Take the corrector's step."""
+        if self.from_file:
+            self.m, self.s, self.from_file = self.m + 0.0, self.s + 0.0, False
         self.m += primal * self.dm
         self.r *= primal
         self.r += 1.0
