@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from strategies import random_problem
 
-from benchmarks import shapes
+from benchmarks import dask_fit, shapes
+from benchmarks.problems import synthetic
 from benchmarks.rivals import RIVALS
 from experiments.data import few, load
 from sensortree import Leaf, Node, SensorTree, exhaustive_tree
@@ -85,3 +86,13 @@ def test_the_shapes_benchmark_fills_its_table(monkeypatch):
     rows = list(shapes.lines("line", 0.012))
     assert len(rows) == 1 + len(shapes.RULES) * len(shapes.SHAPES)
     assert all(row.count("|") == 14 for row in rows)
+
+
+def test_steps_out_of_core_are_those_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_fit, "forest", lambda n_rows: synthetic(n_rows, 8, 6))
+    dask_fit.save(3_000, tmp_path)
+    within, outside = (
+        dask_fit.steps(tmp_path, 20_000, 2, memory) for memory in (0.0, 1e-3)
+    )
+    assert outside["gap_so_far"] == within["gap_so_far"]
+    assert outside["chunks_in_memory"] == 0 < outside["chunks"] == within["chunks"]

@@ -8,7 +8,9 @@ from strategies import random_problem
 
 from sensortree import CertificateWarning
 from sensortree.program import DualPoint, Penalty, certify, solve
+from sensortree.program import bounds as bounds_module
 from sensortree.program import solution as solution_module
+from sensortree.program.proof_rows import ProofRows
 from sensortree.program.solvers import Candidate, RawSolution, Solver
 
 
@@ -157,3 +159,23 @@ def test_subgradients_support_the_objective_from_below():
             step = sum(g @ (b - a) for g, a, b in zip(slope, here, there, strict=True))
             value = problem.value(here, penalty)
             assert problem.value(there, penalty) >= value + step - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_a_ridge_a_coupling_is_not_repaired_beyond_what_that_is_worth(
+    seed, monkeypatch
+):
+    problem = random_problem(seed, n_samples=400)
+    solution = solve(problem, tol=1e-4, l2=1.0)
+    repairs = []
+    move = ProofRows.move
+    monkeypatch.setattr(
+        ProofRows, "move", lambda rows, steps: (repairs.append(1), move(rows, steps))
+    )
+    ridge = {"tol": 1e-4, "penalty": Penalty(1.0)}
+    bound = certify(problem, solution.coef, solution.dual, **ridge)
+    needed = len(repairs)
+    monkeypatch.setattr(bounds_module, "SMALL_SHARE", 0.0)
+    closest = certify(problem, solution.coef, solution.dual, **ridge)
+    assert needed < len(repairs) - needed
+    assert closest.lower - bound.lower <= 1e-3 * 1e-4 * bound.upper + 1e-12

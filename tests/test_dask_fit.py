@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sensortree import (
     CertificateWarning,
     DataError,
     ParameterError,
+    Sensor,
     SensorTreeClassifier,
     load,
     save,
@@ -63,6 +65,14 @@ def test_chunks_on_disk_are_solved_to_the_same_bits(tmp_path, max_memory):
     same(solve_rows(rows, l2=1.0), solve(PROBLEM, l2=1.0))
     assert bool(rows.held) == (max_memory > 0)
     assert any(tmp_path.iterdir()) == (max_memory == 0)
+
+
+@pytest.mark.parametrize("max_memory", [0, 1 << 29])
+def test_nodes_that_share_their_features_do_so_in_files(tmp_path, max_memory):
+    shared = replace(PROBLEM, features=[PROBLEM.features[0]] * PROBLEM.n_nodes)
+    makes = [Source(ProblemRows, (shared.part(some),)) for some in parts_of(shared)]
+    rows = OnDisk(tmp_path, makes, max_memory)
+    same(solve_rows(rows, l2=1.0), solve(shared, l2=1.0))
 
 
 @pytest.mark.slow
@@ -117,11 +127,15 @@ def in_parts(X, y, n_rows):
     return da.from_array(X, chunks=(n_rows, -1)), da.from_array(y, chunks=n_rows)
 
 
-def fitted(X, y, n_rows=400, **parameters):
+def fitted(X, y, n_rows=400, sample_weight=None, prices=None, **parameters):
     from sensortree.dask import DaskSensorTreeClassifier
 
     model = DaskSensorTreeClassifier(**{**PARAMETERS, **parameters})
-    return model.fit(*in_parts(X, y, n_rows))
+    beside = [
+        None if given is None else da.from_array(given, chunks=150)
+        for given in (sample_weight, prices)
+    ]
+    return model.fit(*in_parts(X, y, n_rows), *beside)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +148,124 @@ def test_the_objective_is_that_of_a_fit_in_memory(classifier, n_classes):
     assert model.n_sample_ < 400
     assert model.certificate_.converged
     assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
+
+
+def weights_of(y, seed=2):
+    """Weights of which some are 0."""
+    return np.random.default_rng(seed).integers(0, 4, len(y)) / 2
+
+
+@pytest.mark.parametrize("classifier", ["linear", "logistic2"])
+def test_the_objective_of_weighted_rows_is_that_of_a_fit_in_memory(classifier):
+    X, y = made_up()
+    weight = weights_of(y)
+    parameters = {**PARAMETERS, "classifier": classifier, "class_weight": "balanced"}
+    alone = SensorTreeClassifier(**parameters).fit(X, y, weight)
+    model = fitted(X, y, 400, weight, **parameters, sample_rows=300)
+    assert model.n_sample_ < 400
+    assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
+    without = fitted(
+        X[weight > 0], y[weight > 0], 400, weight[weight > 0], **parameters
+    )
+    whole = fitted(X, y, 97, weight, **parameters)
+    assert without.certificate_ == whole.certificate_
+    np.testing.assert_array_equal(without.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_boosted_leaves_of_a_sample_of_all_rows_are_those_of_a_fit_in_memory(weighted):
+    X, y = made_up(500)
+    weight = weights_of(y) if weighted else None
+    parameters = {"structure": "cascade", "classifier": "boosted"}
+    alone = SensorTreeClassifier(**{**PARAMETERS, **parameters}).fit(X, y, weight)
+    model = fitted(X, y, 100, weight, **parameters)
+    # Chunks keep posteriors in single precision.
+    assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-7)
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    X, y = made_up(300)
+    rows = np.random.default_rng(0).integers(1, 3, len(y))
+    weighted = fitted(X, y, 100, rows.astype(float), classifier="linear")
+    again = fitted(np.repeat(X, rows, axis=0), np.repeat(y, rows), classifier="linear")
+    assert weighted.certificate_.upper == pytest.approx(
+        again.certificate_.upper, rel=1e-9
+    )
+
+
+def prices_of(X, seed=4):
+    """Prices of the three sensors; NaN for a sensor's own."""
+    rng = np.random.default_rng(seed)
+    prices = np.full((len(X), 3), np.nan)
+    prices[:, 1] = np.round(rng.uniform(1, 3, len(X)), 1)
+    prices[rng.random(len(X)) < 0.1, 1] = np.nan
+    return prices
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"max_cost": 3.5}, {"max_memory": "1kB"}], ids=str
+)
+def test_prices_of_rows_are_paid_as_in_memory(limits):
+    X, y = made_up()
+    prices, weight = prices_of(X), weights_of(y)
+    parameters = {**PARAMETERS, "classifier": "linear"}
+    limit = {k: v for k, v in limits.items() if k != "max_memory"}
+    alone = SensorTreeClassifier(**parameters, **limit).fit(X, y, weight, prices)
+    model = fitted(X, y, 400, weight, prices, **limits, classifier="linear")
+    assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
+    assert model.training_cost_ == pytest.approx(alone.training_cost_)
+    np.testing.assert_allclose(model.sensors_.costs, alone.sensors_.costs)
+    parts, own = da.from_array(X, chunks=(97, -1)), da.from_array(prices, (50, 2))
+    np.testing.assert_array_equal(
+        model.acquired(parts, own).compute(), alone.acquired(X, prices)
+    )
+    np.testing.assert_allclose(
+        model.acquisition_cost(X, prices), alone.acquisition_cost(X, prices)
+    )
+    sampled = fitted(
+        X, y, 97, weight, prices, **limits, sample_rows=300, classifier="linear"
+    )
+    assert sampled.n_sample_ < 400
+    assert sampled.certificate_.upper == pytest.approx(
+        alone.certificate_.upper, rel=1e-9
+    )
+
+
+def test_columns_of_a_frame_are_weights_and_prices(tmp_path):
+    pd = pytest.importorskip("pandas", reason="pandas is absent")
+    pytest.importorskip("dask.dataframe", reason="dask.dataframe is absent")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    from sensortree.dask import DaskSensorTreeClassifier
+
+    X, y = made_up(500)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    frame["fee"] = np.round(np.random.default_rng(0).uniform(1, 3, len(X)), 1)
+    sensors = {"first": ["a"], "second": Sensor(["b", "c"], cost="fee"), "third": ["d"]}
+    parameters = {"structure": "exhaustive", "classifier": "linear", "outages": False}
+    alone = SensorTreeClassifier(sensors, **parameters, fallback=False)
+    alone.fit(frame, y, weights_of(y))
+    written = frame.assign(kind=y, often=weights_of(y))
+    for k, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        written.iloc[part].to_parquet(tmp_path / f"part-{k}.parquet")
+    model = DaskSensorTreeClassifier(sensors, **parameters, fallback=False)
+    model.fit(str(tmp_path), "kind", "often")
+    assert list(model.feature_names_in_) == list(frame)
+    assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
+    np.testing.assert_array_equal(model.acquired(frame), alone.acquired(frame))
+
+
+def test_weights_and_prices_that_cannot_be_are_refused():
+    X, y = made_up(300)
+    with pytest.raises(DataError, match="weights are finite and at least 0"):
+        fitted(X, y, 100, -np.ones(len(y)))
+    with pytest.raises(DataError, match="no rows of a weight above 0"):
+        fitted(X, y, 100, np.zeros(len(y)))
+    with pytest.raises(DataError, match="one weight for each row"):
+        fitted(X, y, 100, np.ones(7))
+    prices = prices_of(X)
+    prices[:, 2] = np.where(np.arange(len(X)) == 5, 1.5, np.nan)
+    with pytest.raises(DataError, match="set a larger sample_rows"):
+        fitted(X, y, 100, None, prices, sample_rows=100)
 
 
 def test_with_a_sample_of_all_rows_the_model_is_that_of_a_fit_in_memory():

@@ -398,6 +398,29 @@ def test_no_more_rows_a_second_are_asked_for_than_said(model, X, bureau, sqlite)
         assert sum(n for t, n in asked if t <= at) <= 10 + 200 * (at - began)
 
 
+def test_calls_do_not_bunch_where_orders_are_written_slowly(
+    model, X, bureau, sqlite, monkeypatch
+):
+    asked: list[float] = []
+    claim, calls = SqliteLedger.claim, []
+
+    def slow_at_first(ledger, sensor, *arguments):
+        if sensor == "a":
+            calls.append(sensor)
+            time.sleep(0.5 if len(calls) <= 5 else 0.0)
+        return claim(ledger, sensor, *arguments)
+
+    def sell(ask):
+        asked.append(time.time())
+        return X[list(ask.keys)][:, [0]]
+
+    monkeypatch.setattr(SqliteLedger, "claim", slow_at_first)
+    lookup = Lookup(sell, size=10, per_second=100, at_once=5)
+    acquire(model.policy_, range(200), {**bureau, "a": lookup}, sqlite)
+    for at in asked:  # five calls in half a second, and two that a busy machine delayed
+        assert sum(at <= other < at + 0.45 for other in asked) <= 7
+
+
 # money ------------------------------------------------------------------------------------
 
 

@@ -2,13 +2,15 @@
 
 In a wave every row of the block asks for its next sensor; rows that ask for the same are
 asked for together, in calls of the size that its oracle takes. Each call goes the same way:
-a slot in time is taken, the order is written, the oracle is asked, what came is written,
-and only then is it known.
+the order is written, a slot in time is taken, the oracle is asked, what came is written,
+and only then is it known. The slot comes last before the call, since writing may wait for
+others: calls that are late would come together.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -173,8 +175,6 @@ class Waves:
         job, lookup = self._job, self._job.oracles[sensor]
         async with self._doors[sensor]:
             self._check_going_on()
-            await self._slot(sensor, len(rows))
-            self._check_going_on()
             keys = [self._stand.keys[row] for row in rows]
             claim = await asyncio.to_thread(
                 job.ledger.claim, sensor, keys, prices, job.limit
@@ -188,6 +188,7 @@ class Waves:
             if not claim.granted and not cut_off:
                 return sensor, []
             ask = self._ask(sensor, claim.granted + cut_off)
+            await self._slot(sensor, len(ask.keys))
             replies = await ask_until_answered(
                 lookup, ask, lambda n: self._slot(sensor, n), job.seed
             )
@@ -223,9 +224,9 @@ class Waves:
         """Wait until so many rows may be asked for, by all who ask."""
         rate = self._job.oracles[sensor].per_second
         if rate is not None:
-            ledger = self._job.ledger
+            ledger, began = self._job.ledger, time.monotonic()
             seconds = await asyncio.to_thread(ledger.slot, sensor, n, rate)
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds - (time.monotonic() - began))
 
     def _be_patient(self, lookup: Lookup, ask: Ask, lost: list[Outcome]) -> None:
         """Count calls in a row to which no answer came at all, and end if too many."""

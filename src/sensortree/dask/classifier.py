@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from sensortree.dask.all_rows import AllRows, all_rows, priced_by_all
 from sensortree.dask.disk import OnDisk
 from sensortree.dask.learning import Sample, Ways, fit_in_chunks, widths_of
 from sensortree.dask.log import Source
@@ -23,8 +24,8 @@ from sensortree.dask.partitions import (
     OnCluster,
     OnThisMachine,
     Partitions,
-    digests,
     joined,
+    parts_beside,
     read_part,
     some_rows,
 )
@@ -44,7 +45,7 @@ from sensortree.policy.about import About, now
 from sensortree.program.chunks import Chunks, InMemory
 from sensortree.program.solvers.structured.chunk import block_rows
 from sensortree.progress import TextProgress
-from sensortree.types import Rows
+from sensortree.types import Array, Rows
 
 UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -64,8 +65,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             structure, n_leaves, n_exact, max_time, improve, root_sensors, classifier, \
             calibration, cv, savings, errors, decision_features, refine, tol, l2, l1, \
             fallback, calibrate_leaves, outages, n_jobs, verbose, unit
-        As in `SensorTreeClassifier`. `cv` is a number or None, prices are the same for
-        all rows, and nobody is handed over.
+        As in `SensorTreeClassifier`. `cv` is a number or None, and nobody is handed over.
     refer_cost, solver
         Must be what they are by default.
     sample_rows : int, default=20_000
@@ -187,8 +187,8 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         self,
         X: Any,
         y: Any,
-        sample_weight: ArrayLike | None = None,
-        prices: ArrayLike | None = None,
+        sample_weight: Any = None,
+        prices: Any = None,
         *,
         acquired: Any = None,
         order: Any = None,
@@ -203,47 +203,60 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             All sensors of all examples.
         y : dask Series, dask Array, or name of a column of X
             Classes.
-        sample_weight, prices, acquired, order, label_influenced_buying, unbought
-            Are not taken yet.
+        sample_weight : dask Series, dask Array, or name of a column of X, default=None
+            Weight 0 is the same as leaving the row out, weight 2 as repeating it.
+        prices : dask Array or DataFrame of shape (n_samples, n_sensors), default=None
+            Prices of each example, in the order of the sensors; NaN for a sensor's own.
+        acquired, order, label_influenced_buying, unbought
+            Are not taken yet: what a log holds is learned from in memory.
 
         Returns
         -------
         self
         """
-        given = {"sample_weight": sample_weight, "prices": prices, "acquired": acquired}
-        for name, value in given.items():
-            if value is not None:
-                raise ParameterError(
-                    f"DaskSensorTreeClassifier does not take {name} yet; leave it out, or "
-                    f"fit SensorTreeClassifier in memory, to a sample if need be."
-                )
+        if acquired is not None:
+            raise ParameterError(
+                "DaskSensorTreeClassifier does not take acquired yet; leave it out, or "
+                "fit SensorTreeClassifier in memory, to a sample if need be."
+            )
         with all_or_nothing(self), ExitStack() as held:
             self._check_parameters()
             settings = self._settings()
             progress = TextProgress(settings.verbose, max_time=settings.max_time)
-            partitions = Partitions.of(X, y)
+            partitions = Partitions.of(X, y, sample_weight, prices)
             max_memory = bytes_of(self.max_memory)
             client = None if max_memory else current_client()
             reader = OnThisMachine() if client is None else OnCluster(client)
             with progress.watch.stage("reading"):
-                lengths, labels, drawn, table = self._drawn(reader, partitions)
-                taken = read_rows(self, settings, table, labels[drawn], None, None)
-                codes = codes_of(labels, taken.classes)
-                weight = np.ones(len(codes))
-                loss = settings.losses(taken.classes, codes, weight)
+                every = all_rows(reader, partitions)
+                drawn, table, own = self._drawn(reader, partitions, every)
+                taken = read_rows(
+                    self,
+                    settings,
+                    table,
+                    every.labels[drawn],
+                    None if sample_weight is None else every.weight[drawn],
+                    own,
+                )
+                codes = codes_of(every.labels, taken.classes)
+                loss = settings.losses(taken.classes, codes, every.weight)
                 taken = replace(taken, loss=loss, target=partitions.target)
                 self._refuse(taken)
-                frame = taken.take(np.arange(0))
+                every.check_prices(taken.sensors)
                 folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
                 read = [taken.reader] * len(partitions.X)
+                beside = (partitions.weight, partitions.prices, read)
                 if client is None:
-                    parts = reader.map(read_part, partitions.X, read)
-                    readings: Any = OnDiskReadings(folder, parts, lengths)
+                    parts = reader.map(read_part, partitions.X, *beside)
+                    readings: Any = OnDiskReadings(folder, parts, every.lengths)
                 else:
                     assert isinstance(reader, OnCluster)
-                    stays = reader.stay(read_part, partitions.X, read)
-                    readings = OnWorkersReadings(reader, stays, lengths)
-                ordered = Ordered(readings, frame, codes, settings)
+                    stays = reader.stay(read_part, partitions.X, *beside)
+                    readings = OnWorkersReadings(reader, stays, every.lengths)
+                if taken.prices is not None:
+                    taken = priced_by_all(taken, readings.column, every.weight)
+                frame = taken.take(np.arange(0))
+                ordered = Ordered(readings, frame, codes, every.weight, settings)
             sample = self._sample(ordered, taken, drawn, settings, progress)
             progress.step("sample")
             n_coef = sum(widths_of(sample.tree, sample.prepared.leaves, settings))
@@ -269,29 +282,25 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         return self
 
     def _drawn(
-        self, reader: Any, partitions: Partitions
-    ) -> tuple[Rows, NDArray[Any], Rows, Any]:
-        """Rows of each partition, all classes, and the rows of the sample: which, what."""
-        found = list(reader.map(digests, partitions.X, partitions.y))
-        lengths = np.array([len(numbers) for numbers, _ in found])
-        numbers = np.concatenate([each for each, _ in found])
-        labels = np.concatenate([each for _, each in found])
-        if not len(numbers):
-            raise DataError("X has no rows; give at least two, of two classes.")
-        n_sample = min(self.sample_rows, len(numbers))
-        below = int(np.partition(numbers, n_sample - 1)[n_sample - 1])
-        drawn = np.flatnonzero(numbers <= np.uint64(below))
-        limits = [below] * len(lengths)
-        parts = list(reader.map(some_rows, partitions.X, partitions.y, limits))
-        return lengths, labels, drawn, joined([table for table, _ in parts])
+        self, reader: Any, partitions: Partitions, every: AllRows
+    ) -> tuple[Rows, Any, Array | None]:
+        """The rows of the sample: which, their table, and their prices if given."""
+        n_sample = min(self.sample_rows, len(every.numbers))
+        below = int(np.partition(every.numbers, n_sample - 1)[n_sample - 1])
+        drawn = np.flatnonzero(every.numbers <= np.uint64(below))
+        given = (partitions.X, partitions.y, partitions.weight, partitions.prices)
+        limits = [below] * len(partitions.X)
+        parts = list(reader.map(some_rows, *given, limits))
+        tables, prices = zip(*parts, strict=True)
+        own = None if prices[0] is None else np.concatenate(prices)
+        return drawn, joined(tables), own
 
     def _refuse(self, taken: TrainingRows) -> None:
         """Refuse what only a fit in memory can do."""
-        if taken.prices is not None or taken.referral is not None:
-            what = "refer_cost" if taken.referral is not None else "prices that vary"
+        if taken.referral is not None:
             raise ParameterError(
-                f"DaskSensorTreeClassifier cannot take {what}; fit SensorTreeClassifier "
-                f"in memory, to a sample if need be."
+                "DaskSensorTreeClassifier cannot take refer_cost; fit "
+                "SensorTreeClassifier in memory, to a sample if need be."
             )
 
     def _check_together(self, parameters: Any) -> None:
@@ -338,52 +347,60 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
 
     # predicting -----------------------------------------------------------------------
 
-    def predict(self, X: Any, prices: ArrayLike | None = None) -> Any:
+    def predict(self, X: Any, prices: Any = None) -> Any:
         """Class of each example, (n_samples,); of a Dask collection, a Dask array."""
-        return self._in_parts(X, super().predict, self.classes_.dtype, ())
+        return self._in_parts(X, prices, super().predict, self.classes_.dtype, ())
 
-    def predict_proba(self, X: Any, prices: ArrayLike | None = None) -> Any:
+    def predict_proba(self, X: Any, prices: Any = None) -> Any:
         """Probability of each class, (n_samples, n_classes)."""
         shape = (len(self.classes_),)
-        return self._in_parts(X, super().predict_proba, np.dtype(float), shape)
+        return self._in_parts(X, prices, super().predict_proba, np.dtype(float), shape)
 
-    def acquired(self, X: Any, prices: ArrayLike | None = None) -> Any:
+    def acquired(self, X: Any, prices: Any = None) -> Any:
         """Which sensors each example buys, (n_samples, n_sensors)."""
         shape = (len(self.sensors_),)
-        return self._in_parts(X, super().acquired, np.dtype(bool), shape)
+        return self._in_parts(X, prices, super().acquired, np.dtype(bool), shape)
 
-    def acquisition_cost(self, X: Any, prices: ArrayLike | None = None) -> Any:
+    def acquisition_cost(self, X: Any, prices: Any = None) -> Any:
         """What each example pays, (n_samples,)."""
-        return self._in_parts(X, super().acquisition_cost, np.dtype(float), ())
+        return self._in_parts(X, prices, super().acquisition_cost, np.dtype(float), ())
 
     def _in_parts(
         self,
         X: Any,
-        answer: Callable[[Any], Any],
+        prices: Any,
+        answer: Callable[..., Any],
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
     ) -> Any:
         """Answers of each partition, as they are needed; at once of what is in memory."""
         check_is_fitted(self)
         if not hasattr(X, "to_delayed"):
-            return answer(X)
+            return answer(X, prices)
         import dask.array as da
         from dask.delayed import delayed
 
         if hasattr(X, "rechunk"):
             X = X.rechunk({1: -1})
         lengths = getattr(X, "chunks", [[np.nan] * X.npartitions])[0]
+        own = [None] * len(lengths)
+        if prices is not None:
+            own = parts_beside(X, prices, "prices", "row of prices")
         task = delayed(_answered, pure=True)
         policy = delayed(answer, pure=True)
         parts = [
-            da.from_delayed(task(policy, part), shape=(length, *shape), dtype=dtype)
-            for part, length in zip(np.ravel(X.to_delayed()), lengths, strict=True)
+            da.from_delayed(
+                task(policy, part, paid), shape=(length, *shape), dtype=dtype
+            )
+            for part, paid, length in zip(
+                np.ravel(X.to_delayed()), own, lengths, strict=True
+            )
         ]
         return da.concatenate(parts)
 
 
-def _answered(answer: Callable[[Any], Any], part: Any) -> Any:
-    return answer(part)
+def _answered(answer: Callable[..., Any], part: Any, prices: Any) -> Any:
+    return answer(part, prices)
 
 
 def _never(*_: Any) -> Any:

@@ -2,27 +2,68 @@
 
 A chunk that there is no room for is read, worked on and dropped; what a step changed of it
 is written when the step is done, and in the middle of a step the log since then is done
-again instead. Arrays have a file each: those that were not changed are not written again,
-and those that a task does not look at are not read.
+again instead. Large arrays are in files, those of one writing in one: what was not changed
+is not written again, and what a task does not look at is not read. While a chunk is worked
+on, the next one is on its way from the disk.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sensortree.dask.log import Logged, Source, Told, caught_up
 
-# Bytes from which an array has a file of its own.
-LARGE = 1 << 12
+# Bytes from which an array is in a file, and where one may begin there.
+LARGE, ALIGNED = 1 << 12, 64
 # Room that a chunk needs beside its arrays while it is worked on, as a multiple of them,
 # and what the process needs besides.
 WORKING, BESIDES = 2.0, 1 << 28
+# What holds no array.
+PLAIN = frozenset({int, float, bool, str, bytes, slice, type(None)})
+
+
+class Place(NamedTuple):
+    """Where an array is."""
+
+    file: str
+    start: int
+    dtype: str
+    shape: tuple[int, ...]
+    by_columns: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """Its size."""
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+class Written(NamedTuple):
+    """A chunk that is in files: all of it but its large arrays, and where these are."""
+
+    version: int
+    state: bytes
+    places: tuple[Place, ...]
+
+
+# Arrays by their identity, which holds as long as they do, and where they are.
+Known = dict[int, tuple[Place, Any]]
+
+
+class Kept(NamedTuple):
+    """A chunk in memory, its version, and which of its arrays are in files."""
+
+    chunk: Any
+    version: int
+    known: Known
 
 
 class OnDisk(Logged):
@@ -44,115 +85,179 @@ class OnDisk(Logged):
         self.folder, self.sources = Path(folder), list(sources)
         self.folder.mkdir(exist_ok=True)
         self.max_memory = max_memory
-        self.held: dict[int, Any] = {}
+        self.held: dict[int, Kept] = {}
         self.sizes: dict[int, int] = {}
-        self.version: list[int | None] = [None] * len(self.sources)  # of the file
-        self.held_version: dict[int, int] = {}
+        self.written: dict[int, Written] = {}
         self._n_files = 0
 
-    def _call(self, asked: Told | None) -> list[Any]:
-        return [self._one(number, asked) for number in range(len(self.sources))]
+    def _call(self, asked: Told | None) -> Iterator[Any]:
+        return (self._one(number, asked) for number in range(len(self.sources)))
 
     def _one(self, number: int, asked: Told | None) -> Any:
         """What a chunk says; it is then held, or written if it has changed."""
-        chunk, version = self._take(number)
+        chunk, version, known = self._take(number)
+        self._send_for((number + 1) % len(self.sources))
         said = caught_up(chunk, self.log.since(version))
         if asked is not None:
             said = asked.done_to(chunk)
-        changed = self.version[number] != self.log.version
         self.sizes[number] = size_of(chunk)
-        if self._has_room(number):
-            self.held[number] = chunk
-            self.held_version[number] = self.log.version
-        elif changed and chunk.settled:
-            self._write(number, chunk)
+        self.held[number] = Kept(chunk, self.log.version, known)
+        del chunk
+        while self.held and not self._has_room():
+            last = max(self.held)
+            self._put_away(last, self.held.pop(last))
         return said
 
-    def _take(self, number: int) -> tuple[Any, int]:
-        """A chunk and its version: from memory, from its file, or made anew."""
+    def _take(self, number: int) -> Kept:
+        """A chunk: from memory, from its files, or made anew."""
         if number in self.held:
-            return self.held.pop(number), self.held_version[number]
-        version = self.version[number]
-        if version is None:
+            return self.held.pop(number)
+        if number not in self.written:
             source = self.sources[number]
-            return source.make(*source.arguments), 0
-        with open(self._file(number), "rb") as file:
-            return _Reader(file).load(), version
+            return Kept(source.make(*source.arguments), 0, {})
+        version, state, _ = self.written[number]
+        reader = _Reader(state)
+        return Kept(reader.load(), version, reader.known)
 
-    def _has_room(self, number: int) -> bool:
-        """Whether a chunk may stay in memory, beside the largest that is worked on."""
-        sizes = self.sizes
-        held = sum(sizes[k] for k in self.held) + sizes[number]
-        working = WORKING * max(sizes.values())
+    def _send_for(self, number: int) -> None:
+        """Have a chunk that is in files read ahead, where the system can do that."""
+        if number in self.held or number not in self.written:
+            return
+        for name, places in _by_file(self.written[number].places).items():
+            with open(name, "rb") as file:
+                for place in places if hasattr(os, "posix_fadvise") else ():
+                    os.posix_fadvise(
+                        file.fileno(),
+                        place.start,
+                        place.n_bytes,
+                        os.POSIX_FADV_WILLNEED,
+                    )
+
+    def _has_room(self) -> bool:
+        """Whether what is held may stay in memory, beside the largest at work."""
+        held = sum(self.sizes[k] for k in self.held)
+        working = WORKING * max(self.sizes.values())
         return BESIDES + held + working <= self.max_memory
 
-    def _file(self, number: int) -> Path:
-        return self.folder / f"chunk-{number}.pickle"
-
-    def _write(self, number: int, chunk: Any) -> None:
-        """Write what has changed of a chunk, and remove what it no longer needs."""
-        new = self._file(number).with_suffix(".new")
-        with open(new, "wb") as file:
-            writer = _Writer(file, self.folder / f"{number}-{self._n_files}")
-            writer.dump(chunk)
+    def _put_away(self, number: int, kept: Kept) -> None:
+        """Write what has changed of a chunk, unless it is in the middle of a step."""
+        before = self.written.get(number)
+        changed = before is None or before.version != kept.version
+        if not (changed and kept.chunk.settled):
+            return
+        buffer = BytesIO()
+        name = self.folder / f"{number}-{self._n_files}"
         self._n_files += 1
-        new.replace(self._file(number))
-        self.version[number] = self.log.version
-        for path in self.folder.glob(f"{number}-*.npy"):
-            if str(path) not in writer.used:
-                path.unlink()
+        with _Writer(buffer, name, kept.known) as writer:
+            writer.dump(kept.chunk)
+        places = tuple(writer.used.values())
+        self.written[number] = Written(kept.version, buffer.getvalue(), places)
+        if before is not None:
+            for old in _by_file(before.places).keys() - _by_file(places).keys():
+                os.unlink(old)
+
+
+def _by_file(places: Sequence[Place]) -> dict[str, list[Place]]:
+    """Places by the file that they are in."""
+    found: dict[str, list[Place]] = {}
+    for place in places:
+        found.setdefault(place.file, []).append(place)
+    return found
 
 
 class _Writer(pickle.Pickler):
-    """Writes large arrays to files of their own, and names those that are in one."""
+    """Writes large arrays to a file, but for those that are in one.
 
-    def __init__(self, file: Any, stem: Path):
-        super().__init__(file, protocol=5)
-        self.stem, self.used = stem, set[str]()
-        self._names: dict[int, tuple[str, Any]] = {}
+    Attributes
+    ----------
+    used : dict of int to Place
+        All arrays, by their identity.
+    """
 
-    def persistent_id(self, value: Any) -> str | None:
-        """Name of the file of a large array; None for all else."""
+    def __init__(self, buffer: BytesIO, name: Path, known: Known):
+        super().__init__(buffer, protocol=5)
+        self.name, self.known = name, dict(known)
+        self.used: dict[int, Place] = {}
+        self._file: Any = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def persistent_id(self, value: Any) -> Place | None:
+        """Where a large array is; None for all else."""
         if not isinstance(value, np.ndarray) or value.nbytes < LARGE:
             return None
         if value.dtype.hasobject:
             return None
-        if id(value) not in self._names:
-            self._names[id(value)] = self._name(value), value
-        name = self._names[id(value)][0]
-        self.used.add(name)
-        return name
+        if id(value) not in self.known:
+            self.known[id(value)] = self._append(value), value
+        self.used[id(value)] = self.known[id(value)][0]
+        return self.used[id(value)]
 
-    def _name(self, value: Any) -> str:
-        # A slice of what is in a file is no whole file.
-        if isinstance(value, np.memmap) and isinstance(value.base, mmap.mmap):
-            return str(value.filename)
-        name = f"{self.stem}-{len(self._names)}.npy"
-        np.save(name, value)
-        return name
+    def _append(self, value: Any) -> Place:
+        if self._file is None:
+            self._file = open(self.name, "wb")  # noqa: SIM115 - closed on exit
+        by_columns = value.flags.f_contiguous and not value.flags.c_contiguous
+        start = -(-self._file.tell() // ALIGNED) * ALIGNED
+        self._file.seek(start)
+        self._file.write(np.ascontiguousarray(value.T if by_columns else value).data)
+        return Place(
+            str(self.name), start, value.dtype.str, value.shape, bool(by_columns)
+        )
 
 
 class _Reader(pickle.Unpickler):
     """Reads arrays when they are looked at; they cannot be written to."""
 
-    def persistent_load(self, name: str) -> Any:
-        """The array in a file."""
-        return np.load(name, mmap_mode="r")
+    def __init__(self, state: bytes):
+        super().__init__(BytesIO(state))
+        self.known: Known = {}
+        self._arrays: dict[Place, Any] = {}
+        self._files: dict[str, mmap.mmap] = {}
+
+    def persistent_load(self, place: Place) -> Any:
+        """The array at a place, one for all who hold it."""
+        if place not in self._arrays:
+            if place.file not in self._files:
+                with open(place.file, "rb") as file:
+                    self._files[place.file] = mmap.mmap(
+                        file.fileno(), 0, access=mmap.ACCESS_READ
+                    )
+            array = self._read(place)
+            self._arrays[place] = array
+            self.known[id(array)] = place, array
+        return self._arrays[place]
+
+    def _read(self, place: Place) -> Any:
+        file, dtype = self._files[place.file], np.dtype(place.dtype)
+        shape = place.shape[::-1] if place.by_columns else place.shape
+        flat = np.frombuffer(file, dtype, prod(shape), place.start)
+        array = flat.reshape(shape)
+        return array.T if place.by_columns else array
 
 
-def size_of(value: Any, seen: set[int] | None = None) -> int:
-    """Bytes of all arrays that something holds in memory."""
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return 0
-    seen.add(id(value))
-    if isinstance(value, np.memmap):
-        return 0
-    if isinstance(value, np.ndarray):
-        return value.nbytes if value.base is None else size_of(value.base, seen)
-    if isinstance(value, dict):
-        return sum(size_of(each, seen) for each in value.values())
-    if isinstance(value, list | tuple | set | frozenset):
-        return sum(size_of(each, seen) for each in value)
-    ours = type(value).__module__.startswith("sensortree")
-    return size_of(vars(value), seen) if ours and hasattr(value, "__dict__") else 0
+def size_of(value: Any) -> int:
+    """Bytes of all arrays that something holds, those that files are read into too."""
+    seen: set[int] = set()
+    size, left = 0, [value]
+    while left:
+        each = left.pop()
+        if type(each) in PLAIN or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            if isinstance(each.base, np.ndarray):
+                left.append(each.base)
+            else:
+                size += each.nbytes
+        elif isinstance(each, dict):
+            left += each.values()
+        elif isinstance(each, list | tuple | set | frozenset):
+            left += each
+        elif type(each).__module__.startswith("sensortree"):
+            left.append(getattr(each, "__dict__", None))
+    return size

@@ -228,7 +228,7 @@ class FitRows:
 def make_rows(
     frame: TrainingRows,
     pieces: Sequence[Array],
-    labels: tuple[Rows, Rows, Rows, Rows],
+    labels: tuple[Rows, Rows, Rows, Rows, Array],
 ) -> FitRows:
     """A chunk of readings that come in pieces.
 
@@ -237,22 +237,23 @@ def make_rows(
     frame : TrainingRows
         No rows, and all that they have in common.
     pieces : list of arrays of shape (n, width)
-        Readings of all sensors.
-    labels : tuple of four arrays of shape (n_rows,)
+        Readings of all sensors, then prices, if rows have their own.
+    labels : tuple of five arrays of shape (n_rows,)
         Where each row stands among the pieces, one after the other; its class, its fold,
-        and its number among all rows.
+        its number among all rows, and its weight.
     """
-    place, y, fold, numbers = labels
+    place, y, fold, numbers, weight = labels
     readings = np.concatenate(pieces)[place]
-    ends = np.cumsum(frame.reader.widths)[:-1]
-    blocks = [np.ascontiguousarray(b) for b in np.split(readings, ends, axis=1)]
+    ends = np.cumsum(frame.reader.widths)
+    *blocks, prices = map(np.ascontiguousarray, np.split(readings, ends, axis=1))
     data = replace(
         frame,
         blocks=blocks,
         y=y.astype(np.intp),
-        weight=np.ones(len(y)),
+        weight=weight,
         fold=fold.astype(np.intp),
         rows=numbers,
+        prices=None if frame.prices is None else prices,
         frequent=np.zeros(len(y), dtype=bool),
     )
     return FitRows(data)

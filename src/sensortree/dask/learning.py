@@ -103,9 +103,7 @@ def fit_in_chunks(
     watch, mark = prepared.progress.watch, Mark.now(prepared.progress.watch)
     needed = [*judged_subsets(tree), *believed_subsets(tree, settings)]
     with watch.stage("leaf classifiers"):
-        classifiers = judge_leaves(
-            rows, needed, prepared.leaves, ordered.y, ordered.fold
-        )
+        classifiers = judge_leaves(rows, needed, prepared.leaves, ordered)
     with watch.stage("decisions"):
         best = trusted_subset(rows, tree, settings, ordered)
         leaves = sampled_leaves(rows, sample, classifiers)
@@ -179,7 +177,7 @@ def trusted_subset(
         return None
     subsets = believed_subsets(tree, settings)
     lost = total(rows.ask(FitRows.log_losses, subsets))
-    counts = np.bincount(ordered.y)
+    counts = np.bincount(ordered.y, ordered.weight)
     counts = counts[counts > 0]
     of_prior = -float(counts @ np.log(counts / counts.sum()))
     best = int(np.argmin(lost))
@@ -254,5 +252,6 @@ def widths_of(
         likely = np.full((1, sample.data.n_outputs), 1.0 / sample.data.n_outputs)
         first, _ = sample.data.distinct()
         parts = decision_parts(settings, readings[:1], sample.data.y[first][:1])
-        widths.append(1 + sum(p(readings[:1], likely).shape[1] for p in parts))
+        own = sum(p(readings[:1], likely).shape[1] for p in parts)
+        widths.append(1 + own + sample.data.varying_prices().shape[1])
     return widths

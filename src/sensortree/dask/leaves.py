@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sensortree.dask.fit_rows import FitRows
+from sensortree.dask.readings import Ordered
 from sensortree.exceptions import DataError
+from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.engine import TERMS, LogisticEngine, Solution
@@ -142,8 +144,7 @@ def judge_leaves(
     rows: Chunks,
     subsets: Iterable[Subset],
     sampled: LeafClassifiers,
-    y: Rows,
-    fold: Rows,
+    ordered: Ordered,
 ) -> dict[Subset, Any]:
     """Have the posteriors of some subsets found in place; their classifiers.
 
@@ -157,14 +158,15 @@ def judge_leaves(
     subsets : iterable of subsets
     sampled : LeafClassifiers
         Of the sample.
-    y, fold : ndarray of shape (n_rows,)
-        Of all rows, in any order.
+    ordered : Ordered
+        All rows.
     """
+    y, fold, weight = ordered.y, ordered.fold, ordered.weight
     data, classifier = sampled.data, sampled.classifier
     wanted = list(dict.fromkeys(subsets))
     if isinstance(classifier, RidgeLogisticRegression):
         C, degree = classifier.C, classifier._degree
-        engine = EngineInChunks(y, len(data.classes), None, fold, C, degree)
+        engine = EngineInChunks(y, len(data.classes), weight, fold, C, degree)
         engine.rows = rows
         found = {}
         for subset in wanted:
@@ -172,10 +174,20 @@ def judge_leaves(
             columns = Columns(subset, (len(y), width))
             found[subset] = engine.judge_in_place(columns).scorer
         return found
+    sampled.judge(wanted)  # says how many rounds to boost
     found = {s: compile_classifier(c) for s, c in sampled.fit(wanted).items()}
     folds = [int(f) for f in np.unique(fold) if f >= 0]
-    rest = {f: sampled.take(np.flatnonzero(data.fold != f)) for f in folds}
+    rest = {f: without_fold(sampled, f) for f in folds}
     for subset in wanted:
         scorers = {f: compile_classifier(rest[f].fit([subset])[subset]) for f in folds}
         rows.note(FitRows.judge, subset, {-1: found[subset], **scorers})
     return found
+
+
+def without_fold(sampled: LeafClassifiers, fold: int) -> LeafClassifiers:
+    """Leaf classifiers of the rows outside a fold, as large as those of all rows."""
+    rest = sampled.take(np.flatnonzero(sampled.data.fold != fold))
+    classifier = sampled.classifier
+    if isinstance(classifier, BoostedTrees):
+        classifier = BoostedTrees(classifier.size_for(len(sampled.data.y)))
+    return replace(rest, classifier=classifier, starts=sampled.starts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -79,12 +79,12 @@ class Logged:
     def tell(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The same of a task that changes the chunks."""
         self.note(task, *arguments)
-        return self._call(None)
+        return list(self._call(None))
 
     def note(self, task: Callable[..., Any], *arguments: Any) -> None:
         """Have chunks changed by a task that says nothing, before the next one."""
         self.log.add(task, arguments)
 
-    def _call(self, asked: Told | None) -> list[Any]:
+    def _call(self, asked: Told | None) -> Iterable[Any]:
         """What each chunk answers, or says of what it was told last."""
         raise NotImplementedError

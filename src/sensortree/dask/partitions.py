@@ -6,82 +6,127 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.reader import SensorReader, float_table
+from sensortree.sensors.reader import (
+    SensorReader,
+    check_price_array,
+    float_table,
+    read_prices,
+)
 from sensortree.sensors.table import Table, typed_table
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Parts of X and y, as Dask's delayed values; nothing is computed yet.
+    """Parts of what a fit is given, as Dask's delayed values; nothing is computed yet.
 
     Attributes
     ----------
     X, y : list of delayed
+    weight, prices : list of delayed, or of None
     target : str
         Name of y; "" if it has none.
     """
 
     X: list[Any]
     y: list[Any]
+    weight: list[Any]
+    prices: list[Any]
     target: str
 
     @classmethod
-    def of(cls, X: Any, y: Any) -> Partitions:
+    def of(
+        cls, X: Any, y: Any, sample_weight: Any = None, prices: Any = None
+    ) -> Partitions:
         """Take apart what the user gave.
 
         Parameters
         ----------
         X : dask DataFrame, dask Array, or path to a folder of Parquet files
         y : dask Series, dask Array, or name of a column of X
+        sample_weight : the same, or None
+        prices : dask Array or DataFrame, or None
         """
         if isinstance(X, str | os.PathLike):
             import dask.dataframe as dd
 
             X = dd.read_parquet(Path(X))
-        if isinstance(y, str):
-            if y not in X.columns:
-                raise DataError(
-                    f"y names column {y!r}, which X does not have; its columns are "
-                    f"{', '.join(map(repr, X.columns))}."
-                )
-            X, y = X.drop(columns=[y]), X[y]
+        X, y = _taken_out(X, y, "y")
+        X, sample_weight = _taken_out(X, sample_weight, "sample_weight")
         if hasattr(X, "rechunk") and len(X.chunks) == 2:
             X = X.rechunk({1: -1})
-            known = not np.isnan(X.chunks[0]).any()
-            if known and hasattr(y, "rechunk") and not np.isnan(y.chunks[0]).any():
-                if sum(y.chunks[0]) != sum(X.chunks[0]):
-                    raise DataError(
-                        f"X has {sum(X.chunks[0])} rows and y {sum(y.chunks[0])}; give "
-                        f"one class for each row."
-                    )
-                y = y.rechunk({0: X.chunks[0]})
         if not hasattr(X, "to_delayed") or not hasattr(y, "to_delayed"):
             raise DataError(
                 f"X and y must be collections of Dask, or X the path of a folder of "
                 f"Parquet files and y the name of a column; got {type(X).__name__} and "
                 f"{type(y).__name__}. For rows in memory there is SensorTreeClassifier."
             )
+        parts = _parts(X)
+        nothing = [None] * len(parts)
         name = getattr(y, "name", "")
-        is_array = hasattr(y, "chunks")
-        # Optimised apart, columns of one file may come in other partitions than the rest.
-        of_X, of_y = (
-            list(np.ravel(each.to_delayed(optimize_graph=hasattr(each, "chunks"))))
-            for each in (X, y)
+        target = name if isinstance(name, str) and not hasattr(y, "chunks") else ""
+        return cls(
+            parts,
+            parts_beside(X, y, "y", "class"),
+            nothing
+            if sample_weight is None
+            else parts_beside(X, sample_weight, "sample_weight", "weight"),
+            nothing
+            if prices is None
+            else parts_beside(X, prices, "prices", "row of prices"),
+            target,
         )
-        if len(of_X) != len(of_y):
-            raise DataError(
-                f"X has {len(of_X)} partitions and y {len(of_y)}; take both from "
-                f"one collection."
-            )
-        target = name if isinstance(name, str) and not is_array else ""
-        return cls(of_X, of_y, target)
+
+
+def _taken_out(X: Any, given: Any, what: str) -> tuple[Any, Any]:
+    """X without the column that is named, and the column."""
+    if not isinstance(given, str):
+        return X, given
+    if given not in X.columns:
+        raise DataError(
+            f"{what} names column {given!r}, which X does not have; its columns are "
+            f"{', '.join(map(repr, X.columns))}."
+        )
+    return X.drop(columns=[given]), X[given]
+
+
+def _parts(collection: Any) -> list[Any]:
+    """Delayed values of a collection's partitions."""
+    # Optimised apart, columns of one file may come in other partitions than the rest.
+    of_arrays = hasattr(collection, "chunks")
+    return list(np.ravel(collection.to_delayed(optimize_graph=of_arrays)))
+
+
+def parts_beside(X: Any, given: Any, what: str, each: str) -> list[Any]:
+    """Partitions of what is given for the rows of X, cut as those are."""
+    if not hasattr(given, "to_delayed"):
+        raise DataError(
+            f"{what} must be a collection of Dask as X is, got {type(given).__name__}."
+        )
+    if hasattr(given, "rechunk") and hasattr(X, "rechunk"):
+        rows = X.chunks[0]
+        if not np.isnan([*rows, *given.chunks[0]]).any():
+            if sum(given.chunks[0]) != sum(rows):
+                raise DataError(
+                    f"X has {sum(rows)} rows and {what} {sum(given.chunks[0])}; give "
+                    f"one {each} for each row."
+                )
+            given = given.rechunk({0: rows})
+        if len(given.chunks) == 2:
+            given = given.rechunk({1: -1})
+    parts = _parts(given)
+    if len(parts) != X.npartitions:
+        raise DataError(
+            f"X has {X.npartitions} partitions and {what} {len(parts)}; take both from "
+            f"one collection."
+        )
+    return parts
 
 
 class OnThisMachine:
@@ -120,25 +165,67 @@ class OnCluster:
         return iter(self.client.gather(self.stay(function, *arguments)))
 
 
-def digests(X: Any, y: Any) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-    """A number for each row that its content decides, and the classes."""
+class Digested(NamedTuple):
+    """What a partition says of its rows that count.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n_rows,)
+        One for each row, that its content decides.
+    labels, weight : ndarray of shape (n_rows,)
+    priced : ndarray of bool of shape (n_sensors,), or None
+        Whether prices hold a number for a sensor.
+    """
+
+    numbers: NDArray[np.uint64]
+    labels: NDArray[Any]
+    weight: Array
+    priced: Mask | None
+
+
+def digests(X: Any, y: Any, weight: Any, prices: Any) -> Digested:
+    """What a partition says of its rows that count."""
     import pandas as pd
 
     frame = X if hasattr(X, "columns") else pd.DataFrame(np.asarray(X))
-    values = np.asarray(y)
-    if len(frame) != len(values):
+    for what, beside in (("y", y), ("sample_weight", weight), ("prices", prices)):
+        if beside is not None and len(frame) != len(beside):
+            raise DataError(
+                f"a partition of X has {len(frame)} rows and that of {what} "
+                f"{len(beside)}; take both from one collection."
+            )
+    rows, weights = counted(weight, len(frame))
+    numbers = pd.util.hash_pandas_object(frame, index=False).to_numpy()
+    priced = None
+    if prices is not None:
+        priced = np.logical_not(np.isnan(np.asarray(prices, float)[rows]).all(axis=0))
+    return Digested(numbers[rows], np.asarray(y)[rows], weights, priced)
+
+
+def counted(weight: Any, n_rows: int) -> tuple[Rows, Array]:
+    """Rows of a partition that count, those of a weight above 0, and their weights."""
+    if weight is None:
+        return np.arange(n_rows), np.ones(n_rows)
+    weights = np.asarray(weight, dtype=np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
         raise DataError(
-            f"a partition of X has {len(frame)} rows and that of y {len(values)}; take "
-            f"both from one collection."
+            f"sample_weight holds {weights[wrong[0]]}; weights are finite and at least 0."
         )
-    return pd.util.hash_pandas_object(frame, index=False).to_numpy(), values
+    rows = np.flatnonzero(weights > 0)
+    return rows, weights[rows]
 
 
-def some_rows(X: Any, y: Any, below: int) -> tuple[Any, NDArray[Any]]:
-    """Rows whose digest is at most a number."""
-    numbers, values = digests(X, y)
-    chosen = numbers <= np.uint64(below)
-    return (X[chosen], values[chosen])
+def some_rows(
+    X: Any, y: Any, weight: Any, prices: Any, below: int
+) -> tuple[Any, Array | None]:
+    """Rows that count whose number is at most so much, and their prices."""
+    numbers = digests(X, y, weight, prices).numbers
+    rows, _ = counted(weight, len(X))
+    chosen = np.zeros(len(X), dtype=bool)
+    chosen[rows[numbers <= np.uint64(below)]] = True
+    own = None if prices is None else np.asarray(prices, float)[chosen]
+    return X[chosen], own
 
 
 def joined(tables: Sequence[Any]) -> Any:
@@ -150,18 +237,24 @@ def joined(tables: Sequence[Any]) -> Any:
     return pd.concat(list(tables), ignore_index=True)
 
 
-def read_part(X: Any, reader: SensorReader) -> Array:
-    """Readings of all sensors of a partition, (n_rows, width)."""
+def read_part(X: Any, weight: Any, prices: Any, reader: SensorReader) -> Array:
+    """Readings of all sensors of a partition's rows that count, (n_rows, width).
+
+    Prices of all sensors come behind them, where rows have their own.
+    """
     table = typed_table(X)
     if table is None:
         table = Table(np.asarray(X, dtype=np.float64))
     elif not reader.transformers:
         table = float_table(table, reader.sensors)
-    rows = np.arange(table.shape[0])
-    read = [
-        reader.read(table, sensor, rows)[0] for sensor in range(len(reader.sensors))
-    ]
-    return np.hstack(read)
+    rows, _ = counted(weight, table.shape[0])
+    sensors = reader.sensors
+    read = [reader.read(table, sensor, rows)[0] for sensor in range(len(sensors))]
+    if prices is not None:
+        own = check_price_array(prices, table.shape[0], sensors)
+        table = Table(table.data, own)
+    paid = read_prices(table, sensors)
+    return np.hstack(read if paid is None else [*read, paid[rows]])
 
 
 def column_of(readings: Array, column: int) -> Array:

@@ -142,7 +142,7 @@ class Ordered:
     ----------
     order : ndarray of shape (n_rows,)
         The row, as it was given, at each place.
-    y, fold : ndarray of shape (n_rows,)
+    y, fold, weight : ndarray of shape (n_rows,)
         By place.
     """
 
@@ -151,6 +151,7 @@ class Ordered:
         readings: AllReadings,
         frame: TrainingRows,
         codes: Rows,
+        weight: Array,
         settings: Settings,
     ):
         self.readings, self.frame = readings, frame
@@ -160,16 +161,18 @@ class Ordered:
         in_X = sorted(range(len(sensors)), key=lambda s: min(sensors.columns[s]))
         by_X = [starts[s] + c for s in in_X for c in range(widths[s])]
         n_rows = len(codes)
-        columns = (column(int(c)) for c in by_X)
-        self.order = order_of_rows(chain(columns, [codes]), n_rows)
-        self.y = codes[self.order]
+        own = [int(starts[-1]) + s for s in in_X if s in sensors.varying]
+        columns = (column(int(c)) for c in [*by_X, *own])
+        self.order = order_of_rows(chain(columns, [codes, weight]), n_rows)
+        self.y, self.weight = codes[self.order], weight[self.order]
         values: Any = SortedReadings(column, self.order, int(starts[-1]))
         self.fold = np.full(n_rows, -1)
         if settings.cv is not None:
             n_folds = int(settings.cv)
             self.fold = settings.task.folds(values, self.y, n_folds, frame.classes)
+        paid = (column(c)[self.order] for c in own)
         ends = [self.y, self.fold]
-        self.distinct = first_of_runs(chain(values.T, ends), n_rows)
+        self.distinct = first_of_runs(chain(values.T, paid, ends), n_rows)
 
     def sources(self, at_once: int, n_coef: int) -> list[Source]:
         """What makes each chunk of rows.
@@ -188,7 +191,13 @@ class Ordered:
                 (
                     pieces,
                     self.readings.sent(
-                        (place, self.y[some].astype(code), self._fold(some), rows)
+                        (
+                            place,
+                            self.y[some].astype(code),
+                            self._fold(some),
+                            rows,
+                            self.weight[some],
+                        )
                     ),
                 ),
             )

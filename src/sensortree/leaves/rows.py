@@ -67,6 +67,9 @@ class TrainingRows:
     continued : Continued or None
         Who stands in where a log holds nothing of a row; None where everything was bought.
         `blocks` are then as searches look at them.
+    dearest : float or None
+        What everything costs at most, where these rows are some of many that pay prices
+        of their own; None for what these say.
     """
 
     reader: SensorReader
@@ -86,6 +89,7 @@ class TrainingRows:
     may_refer: bool = False
     task: Task = CLASSES
     continued: Continued | None = None
+    dearest: float | None = None
 
     @property
     def n_outputs(self) -> int:

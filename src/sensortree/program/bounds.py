@@ -35,6 +35,8 @@ from sensortree.program.surrogate import Penalty
 Vector = NDArray[np.float64]
 
 EPSILON = float(np.finfo(float).eps)
+# Share of the gap by which a coupling may be off, with a ridge penalty.
+SMALL_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,43 @@ class Bound:
 
 
 def ridge_bound(
-    rows: Chunks, columns: Sequence[Columns], coef: Sequence[Vector], penalty: Penalty
+    rows: Chunks,
+    columns: Sequence[Columns],
+    coef: Sequence[Vector],
+    penalty: Penalty,
+    upper: float,
+    asked: float,
 ) -> Bound:
-    """The dual objective with a ridge penalty, for all coefficients."""
-    restore_coupling(
+    """The dual objective with a ridge penalty, for all coefficients.
+
+    The coupling r is brought near l2 θ (and l1), where the bound is best. What is left,
+    δ, costs at most |θ| |δ| + δ² / (2 l2). A small share of what is between the bound and
+    the objective `upper`, or of the gap `asked` for, is little enough.
+    """
+    bound = _dual_objective(rows, columns, coef, penalty)
+    spare = SMALL_SHARE * max(asked, upper - bound.value)
+
+    def enough(j: int, off: Vector) -> bool:
+        left = np.abs(off) * columns[j].scale
+        cost = left @ np.abs(coef[j]) + left @ left / (2 * penalty.l2)
+        return bool(cost <= spare / len(columns))
+
+    moved = restore_coupling(
         rows,
         columns,
         aims=[
             penalty.l2 * t / node.scale for node, t in zip(columns, coef, strict=True)
         ],
         slacks=[penalty.l1 / node.scale for node in columns],
+        enough=enough,
     )
+    return _dual_objective(rows, columns, coef, penalty) if moved else bound
+
+
+def _dual_objective(
+    rows: Chunks, columns: Sequence[Columns], coef: Sequence[Vector], penalty: Penalty
+) -> Bound:
+    """The dual objective of the present pulls, with a ridge penalty."""
     value, residual = 0.0, 0.0
     for node, theta, pulled, coupling in zip(
         columns, coef, *dual_values(rows), strict=True
@@ -102,6 +130,7 @@ def free_bound(
             slack if node.turn is None else np.zeros(node.n_directions)
             for node, slack in zip(columns, slacks, strict=True)
         ],
+        enough=lambda j, off: False,
         precisely=not l1,
     )
     # Each pull a little towards 0, where the coupling is 0: all of them get room.

@@ -173,7 +173,8 @@ def certify_rows(
     for least, most in attempts[:2] if penalty.l2 else attempts:
         rows.note(ProofRows.begin, least)
         if penalty.l2 > 0:
-            bound = ridge_bound(rows, columns, coef, penalty)
+            asked = tol * max(unit, upper)
+            bound = ridge_bound(rows, columns, coef, penalty, upper, asked)
             reach = np.inf
         else:
             rows.note(ProofRows.drop_small, SHARE * spare / (len(coef) * n_rows))

@@ -6,7 +6,7 @@ is all that is left of the way there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,13 +95,16 @@ def restore_coupling(
     columns: Sequence[Columns],
     aims: Sequence[Vector],
     slacks: Sequence[Vector],
+    enough: Callable[[int, Vector], bool],
     precisely: bool = False,
-) -> None:
+) -> bool:
     """Move pulls within their capacities until couplings are within `slacks` of `aims`.
 
     Alternating projections: each step is the least-squares correction in which examples
     move in proportion to the room they have, then a cut to the bounds. Since pull = 0 has
-    coupling 0, the bounds and a coupling of 0 always meet.
+    coupling 0, the bounds and a coupling of 0 always meet. A node is done when `enough`
+    says so of what its coupling is off by, or rounding is all that is left. Returns
+    whether any pull was moved.
     """
     best = [np.inf] * len(columns)
     going = list(range(len(columns)))
@@ -119,7 +122,7 @@ def restore_coupling(
             if largest_off < best[j]:
                 best[j] = largest_off
                 better.append(j)
-            if largest_off > 1e-15 * size:
+            if largest_off > 1e-15 * size and not enough(j, off):
                 residual[j] = off
         if better:
             rows.note(ProofRows.keep, better)
@@ -130,6 +133,7 @@ def restore_coupling(
         if attempt + 1 < MAX_ATTEMPTS:
             rows.note(ProofRows.move, steps)
     rows.note(ProofRows.take_best)
+    return attempt > 0
 
 
 def _steps(

@@ -125,8 +125,14 @@ class Chunk:
         assert isinstance(found, Speeds)
         return found
 
+    def _rise(self) -> None:
+        """Have blocks that were read from a file ready for a step."""
+        for rows in self.blocks:
+            rows.rise()
+
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
+        self._rise()
         self.settled = False
         return float(self._sum(lambda rows: rows.stand(theta), 0.0))
 
@@ -142,6 +148,7 @@ class Chunk:
 
     def follow(self, d: Vector) -> Speeds:
         """Complete the predictor for dθ; what is needed to choose mu."""
+        self._rise()
         self.settled = False
         return self._speeds(lambda rows: rows.follow(d), 2)
 
@@ -186,6 +193,7 @@ class Chunk:
         shape = self.n_pairs if pairs else (self.n_coef, self.n_coef)
         if not self.blocks:
             return np.zeros(shape)
+        self._rise()
         weight = self.blocks[0].weight
         xp = namespace(weight)
         kind = xp.float32 if roughly and not pairs else weight.dtype
@@ -201,6 +209,7 @@ class Chunk:
 
     def apply(self, d: Vector) -> Vector:
         """S @ d without the matrix."""
+        self._rise()
         return self._vector(lambda rows: rows.apply(d))
 
     def dual(self, problem: SurrogateProblem, best: bool) -> DualPoint:

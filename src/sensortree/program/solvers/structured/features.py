@@ -76,10 +76,25 @@ class FeatureProducts:
         if self.kept is not None:
             return self.kept
         phi = self.features[0]
-        products = self.xp.concat([phi[d, :] * phi[d:, :] for d in range(phi.shape[0])])
+        n, n_rows = phi.shape
+        kind = {"dtype": phi.dtype, **on_device_of(phi)}
+        products = self.xp.empty((n * (n + 1) // 2, n_rows), **kind)
+        start = 0
+        for d in range(n):
+            end = start + n - d
+            multiply(phi[d:, :], phi[d, :], products[start:end, :])
+            start = end
         if self.keep:
             self.kept = products
         return products
+
+
+def multiply(X: Array, weight: Array, out: Array) -> None:
+    """Multiply each row of X, (m, n_rows), by a weight for each of its entries."""
+    if isinstance(out, np.ndarray):
+        np.multiply(X, weight, out=out)
+    else:
+        out[...] = X * weight
 
 
 def _places(columns: list[slice]) -> Any:

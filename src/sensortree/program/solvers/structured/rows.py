@@ -16,7 +16,7 @@ from sensortree.program.arrays import (
     on_device_of,
 )
 from sensortree.program.solvers.structured.cuts import Cut
-from sensortree.program.solvers.structured.features import FeatureProducts
+from sensortree.program.solvers.structured.features import FeatureProducts, multiply
 from sensortree.program.solvers.structured.shape import (
     TreeShape,
     fill_drops,
@@ -62,12 +62,18 @@ class Rows:
     """
 
     def __init__(self, tree: TreeShape, features: list[Array], a: Array, b: Array):
-        self.tree, self.features = tree, features
-        self.xp = xp = namespace(a)
-        self.n_nodes, self.n_rows = a.shape
-        self.weight, self.slope = xp.stack([a, b]), xp.stack([a, -b])
+        self._lay(tree, features, namespace(a).stack([a, b]))
+        self.slope = self.xp.stack([a, -b])
+
+    def _lay(self, tree: TreeShape, features: list[Array], weight: Array) -> None:
+        """Have all that is not worth writing down, but for the slope."""
+        self.tree, self.features, self.weight = tree, features, weight
+        self.xp = xp = namespace(weight)
+        self.n_nodes, self.n_rows = weight.shape[1:]
         self.products = FeatureProducts(tree, features)
         self.rough: list[Array] = []  # features in single precision, once needed
+        self.resting = False  # whether only the point is known
+        self.from_file = False  # whether that cannot be written to
         at_once = PRODUCT_ROWS if xp is np else self.n_rows
         n_parts = -(-self.n_rows // at_once)
         ends = [k * self.n_rows // n_parts for k in range(n_parts + 1)]
@@ -80,10 +86,17 @@ class Rows:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tree, features, weight, keep = state["data"]
-        self.__init__(tree, features, weight[0, ...], weight[1, ...])  # type: ignore[misc]
+        self._lay(tree, features, weight)
         self.products.keep = keep
-        m, s, self.z = state["point"]
-        self.m, self.s = m + 0.0, s + 0.0  # a step writes to them
+        self.m, self.s, self.z = state["point"]
+        self.resting = self.from_file = True
+
+    def rise(self) -> None:
+        """Compute anew what a copy does not hold, unless it is there."""
+        if not self.resting:
+            return
+        self.resting = False
+        self.slope = self.xp.stack([self.weight[0, ...], -self.weight[1, ...]])
         self.product = self.s * self.z
         self._aim_of_predictor()
 
@@ -91,7 +104,7 @@ class Rows:
 
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
-        self.m = self.products.margins(theta)
+        self.m, self.from_file = self.products.margins(theta), False
         return float(self.xp.sum(self._values(0.0)[0, :]))
 
     def center(self, mu: float) -> None:
@@ -380,6 +393,8 @@ class Rows:
 
     def move(self, primal: float, dual: float) -> None:
         """Take the corrector's step."""
+        if self.from_file:
+            self.m, self.s, self.from_file = self.m + 0.0, self.s + 0.0, False
         self.m += primal * self.dm
         self.r *= primal
         self.r += 1.0
@@ -433,14 +448,6 @@ def recentred(
     t += xp.clip(back, min=-WIDE * mu) / product
     t += 1.0
     return t
-
-
-def multiply(X: Array, weight: Array, out: Array) -> None:
-    """Multiply each row of X, (m, n_rows), by a weight for each of its entries."""
-    if isinstance(out, np.ndarray):
-        np.multiply(X, weight, out=out)
-    else:
-        out[...] = X * weight
 
 
 def add_product(S: Array, X: Array, Y: Array) -> None:
