@@ -20,7 +20,7 @@ from sensortree import SensorTreeClassifier
 
 COST_WEIGHTS = {
     "context": (0.012, 0.016, 0.02, 0.03, 0.09),
-    "no-context": (0.012, 0.03),
+    "no-context": (0.01, 0.012, 0.03),
     "digits": (0.01,),
 }
 STRUCTURES = ("auto", "chain")
