@@ -43,7 +43,7 @@ MAX_ROUNDS = 200
 # Nats a row: what a chunk must save is a share of the log-loss, or of these if it is less.
 LITTLE = 1e-2
 # Learning rate where there are more than two classes, at least.
-LEAST_RATE = 0.15
+LEAST_RATE = 0.2
 # Rows up to which all folds choose the number of rounds; of more, two do.
 FEW_ROWS = 2_000
 # Rounds where no row is held out to choose them by, and of numbers rather than classes.
