@@ -30,6 +30,7 @@ from sensortree import (
 )
 from sensortree.cli.app import app
 from sensortree.leaves.fewer import in_terms_of
+from sensortree.leaves.logistic import LinearLogisticRegression
 from sensortree.leaves.observations import Observations
 from sensortree.policy.classifiers import LogisticScorer
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -128,10 +129,12 @@ def test_leaves_learn_from_every_row_that_bought_their_sensors():
             ),
         )
     )
-    model = tree(structure=given, fallback=False, calibrate_leaves=False)
+    given_penalty = LinearLogisticRegression(C=1.0)
+    parameters = {"classifier": given_penalty, "calibrate_leaves": False}
+    model = tree(structure=given, fallback=False, **parameters)
     model.fit(hidden(X, acquired), y, acquired=acquired)
     both = acquired[:, 1] > 0
-    alone = tree(structure=given, fallback=False, calibrate_leaves=False)
+    alone = tree(structure=given, fallback=False, **parameters)
     alone.fit(X[both], y[both])
     subset = frozenset({"pulse", "blood"})
     new = rows_of_three(20, seed=5)[0][:, :2]
@@ -374,7 +377,15 @@ def test_readings_do_not_decide_where_a_log_is_ended():
 def test_rows_with_the_same_stand_in_are_one_observation_together():
     # Rows 0 and 1 are looked at through row 7, row 2 through itself.
     seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
-    assert seen.each(np.array([1.0, 2.0, 6.0])).tolist() == [6 * 2 / 3, 3 * 2 / 3]
+    assert seen.each(np.array([1.0, 2.0, 6.0])).tolist() == [
+        3 + 3 * 2 / 3,
+        3 - 3 * 2 / 3,
+    ]
+
+
+def test_how_often_a_row_stands_in_for_others_is_no_spread():
+    seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
+    assert seen.each(np.full(3, 5.0)).tolist() == [5.0, 5.0]
 
 
 # leaves that are pulled towards fewer sensors ---------------------------------------------

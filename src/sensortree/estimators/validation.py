@@ -128,7 +128,7 @@ def read_rows(
         continued = continue_rows(logged, Market(sensors, own_paid).free())
     return TrainingRows(
         reader,
-        blocks if continued is None else continued.blocks(),
+        blocks if continued is None else continued.blocks([b.shape[1] for b in blocks]),
         codes,
         classes,
         weight[order],

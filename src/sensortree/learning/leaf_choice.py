@@ -142,8 +142,7 @@ def complete_rows(rows: TrainingRows) -> TrainingRows:
         return rows
     part = rows.take(np.flatnonzero(log.has(log.reach[0])))
     assert part.continued is not None
-    most = replace(part.continued, reach=log.reach[:1], other=part.continued.other[:1])
-    return replace(part, continued=most)
+    return replace(part, continued=part.continued.first_set())
 
 
 def _leaves(

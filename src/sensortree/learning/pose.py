@@ -159,6 +159,8 @@ def leaf_risks(
     # No decision may lead where an example cannot pay.
     ruled_out = ~market.affordable(costs)
     worst = worst_risk(data, settings)
+    if data.continued is not None:  # what was put right may be above what can be lost
+        risk, observed = np.minimum(risk, worst), np.minimum(observed, worst)
     return np.where(ruled_out, worst, risk), np.where(ruled_out, worst, observed)
 
 
@@ -201,7 +203,7 @@ def losses(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> Array:
     def lost(vertex: Leaf | Node) -> Array:
         if isinstance(vertex, Leaf) and vertex.refers:
             return data.handed_over()
-        return data.judge(leaves.posteriors[vertex.sensors])
+        return leaves.lost(vertex.sensors)
 
     each = list(map(lost, vertices))
     return np.stack(each, axis=1) if each else np.empty((len(data.y), 0))

@@ -28,7 +28,7 @@ from sensortree.leaves.sklearn_private import (
     boosted_scores,
 )
 from sensortree.policy.classifiers import posterior, probabilities
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 # What a leaf value is shrunk by, as a ridge on its second derivatives.
 L2 = 3.0
@@ -140,7 +140,7 @@ class BoostedEngine:
         Classes as integers.
     n_classes : int
     weight : ndarray of shape (n_samples,), default=None
-        None stands for ones.
+        None stands for ones. A row of weight 0 is judged, and not learned from.
     fold : ndarray of shape (n_samples,), default=None
         The fold that a row is held out with; -1 for a row that never is. None stands for
         -1 throughout.
@@ -168,7 +168,9 @@ class BoostedEngine:
         size: str | None = None,
     ):
         self.y, self.n_classes, self.weight = y, n_classes, weight
-        self.size = SIZES[size or usual_size(len(y))].of_classes(n_classes)
+        self.taught = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        n_taught = int(self.taught.sum())
+        self.size = SIZES[size or usual_size(n_taught)].of_classes(n_classes)
         self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
         self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
 
@@ -209,7 +211,8 @@ class BoostedEngine:
 
     def _groups(self) -> list[list[int]]:
         """Folds that are held out together: each by itself, unless rows are many."""
-        n_groups = len(self.folds) if len(self.y) < MANY_ROWS else MANY_GROUPS
+        few = self.taught.sum() < MANY_ROWS
+        n_groups = len(self.folds) if few else MANY_GROUPS
         return [self.folds[k::n_groups] for k in range(min(n_groups, len(self.folds)))]
 
     def _judge_without(
@@ -240,20 +243,28 @@ class BoostedEngine:
 
     def _fit(self, X: Coded, n_rounds: int) -> Any:
         """The classifier fitted to all rows, which is asked with readings as coded."""
-        if not X.shape[1] or (self.y == self.y[0]).all():
+        X, y, weight = X.take(self.taught), self.y[self.taught], self._weight()
+        if not X.shape[1] or (y == y[0]).all():
             prior = DummyClassifier(strategy="prior")
-            return prior.fit(X.values, self.y, self.weight)
+            return prior.fit(X.values, y, weight)
         trees = booster(X.shape, n_rounds, X.coding, self.size)
-        return trees.fit(X.values, self.y, self.weight)
+        return trees.fit(X.values, y, weight)
+
+    def _weight(self, rows: Mask | None = None) -> Array | None:
+        """Weights of those of some rows that are learned from; None if all count alike."""
+        if self.weight is None:
+            return None
+        own = self.weight[self.taught if rows is None else self.taught & rows]
+        return None if (own == 1.0).all() else own
 
     def _without(self, group: Sequence[int], X: Coded) -> _Fold:
         held_out = np.isin(self.fold, group)
-        train, judged = ~held_out, np.flatnonzero(held_out)
+        train, judged = self.taught & ~held_out, np.flatnonzero(held_out)
         weight = np.ones(len(self.y)) if self.weight is None else self.weight
         return _Fold(
             X.take(train),
             self.y[train],
-            None if self.weight is None else self.weight[train],
+            self._weight(train),
             judged,
             X.values[judged],
             self.y[judged],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import wraps
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import Coded
+from sensortree.leaves.drawn import Drawn
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.fewer import Fewer
 from sensortree.leaves.fitting import (
@@ -21,7 +22,10 @@ from sensortree.leaves.fitting import (
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.logistic import (
+    QuadraticLogisticRegression,
+    RidgeLogisticRegression,
+)
 from sensortree.leaves.ridge import NONE
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior
@@ -34,6 +38,8 @@ Asked = TypeVar("Asked")
 # and how many times as many rows must have bought those.
 PULLS = (1.0, 1 / 9, 1 / 81, 1 / 729, 1 / 6561)
 MORE = 1.1
+# By how much rows may count in leaves for each sensor that they did not buy.
+SHARES = (0.0, 0.5)
 # Probability that a logarithm takes for the least.
 LEAST_LIKELY = 1e-6
 
@@ -71,6 +77,9 @@ class LeafClassifiers:
         Where fits to all rows set out from.
     pulled : dict of subset to subset
         Of a log, the fewer sensors whose classifier that of a subset is pulled towards.
+    shares : dict of int to float
+        Of a log, by how much rows count in leaves for each sensor that they did not buy,
+        within each set of sensors that it reaches.
     watch : Stopwatch
         Counts the time that they take.
     """
@@ -82,12 +91,18 @@ class LeafClassifiers:
     posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
     starts: dict[frozenset[str], Any] = field(default_factory=dict)
     pulled: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    shares: dict[int, float] = field(default_factory=dict)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows, who learn from those rows alone."""
         part = self.data.take(rows)
         return LeafClassifiers(part, self.classifier, self.n_jobs, watch=self.watch)
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """Rows of a log, drawn where nothing was bought."""
+        return Drawn(self.data)
 
     @timed
     def judge(self, subsets: Iterable[frozenset[str]]) -> None:
@@ -100,14 +115,88 @@ class LeafClassifiers:
             self.posteriors.update(self._judge(new, self.data))
             return
         for subset in new:
-            rows = self.data.learned_from(subset)
-            fewer = self._fewer(subset)
-            said = (
-                self._judge([subset], rows)[subset]
-                if fewer is None
-                else self._judge_pulled(subset, fewer, rows)
-            )
-            self.posteriors[subset] = self._of_all_rows(subset, rows, said)
+            share = self._share(subset)
+            if subset not in self.posteriors:  # to choose the share, some were judged
+                self.posteriors[subset] = self._judge_logged(subset, share)
+
+    def _share(self, subset: frozenset[str]) -> float:
+        """By how much rows count for each sensor of a subset that they did not buy.
+
+        As lowers the log-loss of rows that were held out, and bought all that is looked at
+        with the subset. Only of logistic regressions whose penalty is not given.
+        """
+        log = self.data.continued
+        assert log is not None
+        within = log.within(subset)
+        if within in self.shares:
+            return self.shares[within]
+        self.shares[within] = 0.0
+        whole, kind = log.reach[within], self.classifier
+        judged = log.has(whole) & (self.data.fold >= 0)
+        choosable = isinstance(kind, RidgeLogisticRegression) and kind.C == "evidence"
+        choosable &= not log.counts_others and not log.has(whole).all()
+        if not choosable or not judged.any():
+            return 0.0
+        weight, least = self.data.weight * judged, np.inf
+        for share in SHARES:
+            found = replace(self, posteriors={}, starts={}, pulled={}, shares={})
+            found.shares[within] = share
+            said = found._judge_logged(whole, share)
+            lost = self.data.task.compared(said, self.data.y, self.data.loss)
+            if float(weight @ lost) < least:
+                least, best, kept = float(weight @ lost), share, found
+                found.posteriors[whole] = said
+        self.shares[within] = best
+        self.posteriors.update(kept.posteriors)
+        self.starts.update(kept.starts)
+        self.pulled.update(kept.pulled)
+        return best
+
+    def _taught(self, subset: frozenset[str]) -> TrainingRows:
+        """Rows with the weights that the leaf of a subset learns with; 0 of the others."""
+        data, log = self.data, self.data.continued
+        assert log is not None
+        weight = log.taught(subset, data.weight)
+        return replace(data, weight=weight, weighted=True)
+
+    def _judge_logged(self, subset: frozenset[str], share: float) -> Array:
+        """Posteriors of a subset by rows that bought it, and by others as a share says."""
+        if share:
+            return self._judge_drawn(subset, share)
+        rows, fewer = self._taught(subset), self._fewer(subset)
+        if fewer is not None:
+            return self._judge_pulled(subset, fewer, rows)
+        return self._judge([subset], rows)[subset]
+
+    def _judge_drawn(self, subset: frozenset[str], share: float) -> Array:
+        """Posteriors of a subset by classifiers that were taught by drawn readings too.
+
+        The one of all rows comes first: its penalty is that of the others, which set out
+        from it.
+        """
+        data = self.data
+        engine, X = self._drawn_engine(subset, share, NONE)
+        self.starts[subset] = solution = engine.fit(X)
+        X, said = data.features(subset), np.empty((len(data.y), data.n_outputs))
+        for fold in np.unique(data.fold):
+            out, own = np.flatnonzero(data.fold == fold), solution
+            if fold >= 0:
+                engine, taught = self._drawn_engine(subset, share, int(fold))
+                own = engine.refit(taught, solution)
+            said[out] = posterior(own.scorer, X[out], data.n_outputs)
+        return said
+
+    def _drawn_engine(
+        self, subset: frozenset[str], share: float, out: int
+    ) -> tuple[LogisticEngine, Array]:
+        """What fits the classifier of a subset without a fold, and the readings it fits to.
+
+        Some of these are drawn.
+        """
+        X, y, weight = self.drawn.without(subset, share, out)
+        engine = engine_of(self.classifier, y, self.data.n_outputs, weight)
+        assert isinstance(engine, LogisticEngine)
+        return engine, X
 
     def _judge_pulled(
         self, subset: frozenset[str], fewer: frozenset[str], rows: TrainingRows
@@ -180,32 +269,11 @@ class LeafClassifiers:
             {subset: rows.features(subset) for subset in subsets},
             rows.y,
             rows.n_outputs,
-            rows.weight if rows.weighted else None,
+            rows.weight if self.data.weighted else None,
             rows.fold,
             self.n_jobs,
+            rows.weight > 0,
         )
-
-    def _of_all_rows(
-        self, subset: frozenset[str], learned: TrainingRows, said: Array
-    ) -> Array:
-        """Posteriors of all rows, each as of the row that it is looked at through.
-
-        Where that is not among the rows, nothing was learned from it: the classifier of
-        all that bought the subset speaks.
-        """
-        log = self.data.continued
-        assert log is not None
-        assert learned.continued is not None
-        place = np.full(len(log.log[0]), -1)
-        place[learned.continued.own] = np.arange(len(said))
-        at = place[log.source(subset)]
-        whole = np.asarray(said[at])
-        away = np.flatnonzero(at < 0)
-        if away.size:
-            fitted = self.fit([subset])[subset]
-            X = self.data.features(subset)[away]
-            whole[away] = posterior(fitted, X, self.data.n_outputs)
-        return whole
 
     @timed
     def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
@@ -221,9 +289,11 @@ class LeafClassifiers:
 
     def _fit_logged(self, subset: frozenset[str]) -> Any:
         """Fit the classifier of a subset to all rows of a log that bought it."""
-        if subset not in self.starts:  # whether it is pulled is found by judging
-            self._find([subset])
-        rows = self.data.learned_from(subset)
+        self._find([subset])  # how it is learned is found by judging
+        share = self._share(subset)
+        if share:
+            return self.starts[subset].scorer
+        rows = self._taught(subset)
         if subset not in self.pulled:
             return self._fit([subset], rows)[subset]
         fewer = self.pulled[subset]
@@ -240,8 +310,10 @@ class LeafClassifiers:
         if engine is not None:
             read = self._read(engine, rows, subsets)
             return fit_by_engine(engine, read, self.starts, self.n_jobs)
+        if self.data.continued is not None:  # weights may not be taken, but for 0
+            rows = rows.take(np.flatnonzero(rows.weight))
         features = {subset: rows.features(subset) for subset in subsets}
-        weight = rows.weight if rows.weighted else None
+        weight = rows.weight if self.data.weighted else None
         return fit_leaf_classifiers(
             self.classifier, features, rows.y, weight, self.n_jobs
         )
@@ -258,6 +330,20 @@ class LeafClassifiers:
         if isinstance(engine, BoostedEngine):
             read = rows.coded
         return {subset: read(subset) for subset in subsets}
+
+    def lost(self, subset: frozenset[str], likely: Array | None = None) -> Array:
+        """What answers with a subset lose, (n_samples,); of a log, doubly robust.
+
+        Parameters
+        ----------
+        subset : set of str
+        likely : ndarray of shape (n_samples, n_classes), default=None
+            What is said; None for the posteriors, which must have been judged.
+        """
+        data = self.data
+        lost = data.judge(self.posteriors[subset] if likely is None else likely)
+        log = data.continued
+        return lost if log is None else log.put_right(lost, subset)
 
     @timed
     def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:

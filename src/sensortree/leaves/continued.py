@@ -1,4 +1,4 @@
-"""`Continued`: rows whose log ended, each with a row that stands in for what is missing."""
+"""`Continued`: rows whose log ended, with readings in place of what was not bought."""
 
 from __future__ import annotations
 
@@ -7,43 +7,59 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sensortree.leaves.standardising import moments
 from sensortree.sensors.reader import together
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Mask, Rows
 
+# Rows that a mean of few rows counts beside them, at the mean of all.
+FEW = 30
+# Sets of known sensors that are told apart; rows of rarer ones count as if less was known.
+PATTERNS = 48
+
 
 @dataclass(frozen=True, eq=False)
 class Continued:
-    """Which row's readings a row is looked at with, where not all of them were bought.
+    """What a row is looked at with, where not all of it was bought.
 
-    With a subset of sensors that was bought for it, a row is looked at with its own
-    readings; with others, with all of the readings of another row, which was like it as
-    far as it was known, and whose log went on.
+    With sensors that were bought for it, a row is looked at with its own readings; with
+    others, with those of another row, which was like it as far as it was known and whose
+    log went on, moved to where the row is.
 
     Attributes
     ----------
     sensors : SensorSet
-    log : list of n_sensors arrays of shape (n_logged, width)
-        Readings of all rows of the log; NaN where nothing was bought.
+    filled : tuple of n_sets lists of n_sensors arrays of shape (n_logged, width)
+        Readings of all rows of the log within each set of `reach`, filled where nothing
+        was bought; no columns of sensors that are not in the set.
     reach : tuple of sets of sensors
         What the log holds of enough rows to be learned from.
     bought : ndarray of bool of shape (n_rows, n_sensors)
+    level : ndarray of shape (n_rows,)
+        The class, or the group that a number belongs to.
+    n_logged : int
+        Rows of the log.
     own : ndarray of shape (n_rows,)
         Where each row stands in the log.
     other : ndarray of shape (n_sets, n_rows)
         Where the row stands that stands in for it, within each set of `reach`; itself
         where all of the set was bought.
+    told : ndarray of shape (n_sets, n_rows, 2, n_told)
+        What was told of a row when its log ended, and of its stand-in by the same.
     counts_others : bool
         Whether leaves count a row once more for each that it stands in for: needed where
         the label influenced what was bought.
     """
 
     sensors: SensorSet
-    log: list[Array]
+    filled: tuple[list[Array], ...]
     reach: tuple[frozenset[str], ...]
     bought: Mask
+    level: Rows
+    n_logged: int
     own: Rows
     other: Rows
+    told: Array
     counts_others: bool = False
 
     def take(self, rows: Rows) -> Continued:
@@ -51,8 +67,20 @@ class Continued:
         return replace(
             self,
             bought=self.bought[rows],
+            level=self.level[rows],
             own=self.own[rows],
             other=self.other[:, rows],
+            told=self.told[:, rows],
+        )
+
+    def first_set(self) -> Continued:
+        """The same within the first set of `reach` alone."""
+        return replace(
+            self,
+            filled=self.filled[:1],
+            reach=self.reach[:1],
+            other=self.other[:1],
+            told=self.told[:1],
         )
 
     def has(self, subset: frozenset[str]) -> Mask:
@@ -75,33 +103,156 @@ class Continued:
             if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
         ]
 
-    def source(self, subset: frozenset[str]) -> Rows:
-        """Where the row stands whose readings a row is looked at with, (n_rows,)."""
-        first = next(i for i, within in enumerate(self.reach) if subset <= within)
-        return np.where(self.has(subset), self.own, self.other[first])
+    def within(self, subset: frozenset[str]) -> int:
+        """Which set of `reach` a subset is looked at in: the first that holds it."""
+        return next(i for i, within in enumerate(self.reach) if subset <= within)
+
+    def block(self, sensor: int, subset: frozenset[str]) -> Array:
+        """Readings of one sensor of a subset, (n_rows, width)."""
+        return np.asarray(self.filled[self.within(subset)][sensor][self.own])
 
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_rows, width)."""
-        return together(self.log, self.sensors, subset, self.source(subset))
+        within = self.filled[self.within(subset)]
+        return together(within, self.sensors, subset, self.own)
 
-    def blocks(self) -> list[Array]:
-        """Readings of each sensor as a search looks at them; 0 of what is out of reach.
+    def owner(self, subset: frozenset[str]) -> Rows:
+        """The sensor that each column of `features` is of."""
+        within = self.filled[self.within(subset)]
+        members = np.flatnonzero(self.sensors.mask(subset))
+        return np.repeat(members, [within[sensor].shape[1] for sensor in members])
 
-        A row of which something is missing is looked at through the row that stands in for
-        it, so that all its readings are those of one row.
-        """
+    def blocks(self, widths: Sequence[int]) -> list[Array]:
+        """Readings of each sensor as a search looks at them; 0 of what is out of reach."""
         seen = []
-        for name, block in zip(self.sensors.names, self.log, strict=True):
-            at = next((i for i, s in enumerate(self.reach) if name in s), None)
-            shape = len(self.own), block.shape[1]
-            seen.append(np.zeros(shape) if at is None else block[self.other[at]])
+        for sensor, name in enumerate(self.sensors.names):
+            reached = self.reaches(frozenset({name}))
+            seen.append(
+                self.block(sensor, frozenset({name}))
+                if reached
+                else np.zeros((len(self.own), widths[sensor]))
+            )
         return seen
+
+    def taught(self, subset: frozenset[str], weight: Array) -> Array:
+        """Weight with which the leaf of a subset learns from each row, (n_rows,).
+
+        That of rows that bought it, with those that they stand in for if these count;
+        others 0.
+        """
+        has = self.has(subset)
+        if not self.counts_others:
+            return np.where(has, weight, 0.0)
+        source = np.where(has, self.own, self.other[self.within(subset)])
+        total = np.bincount(source, weight, self.n_logged)
+        return np.where(has, total[self.own], 0.0)
+
+    def put_right(self, lost: Array, subset: frozenset[str]) -> Array:
+        """What rows lose at the leaf of a subset, doubly robust, (n_rows,).
+
+        What a row with filled readings loses is off by as much as rows with real ones
+        differ, all else told of them being equal. With t what was told of a row when
+        its log ended, and s(i) who stands in for i,
+
+            R_i = lost_i + E_real[lost | t_i] - E_filled[lost | t_i],
+
+        the first expectation learned from pairs of lost_s(i) and what was told of s(i),
+        the second from those of lost_i and t_i. Summed over i this is, the expectations
+        being linear,
+
+            Σ_i E_real[lost | t_i] + Σ_i (lost_s(i) - E_real[lost | t_s(i)]),
+
+        right if what is lost is as expected by what was told, or if rows stand in for
+        others as often as chances have it.
+
+        Parameters
+        ----------
+        lost : ndarray of shape (n_rows,)
+            With readings as they are filled.
+        subset : set of str
+        """
+        first, lacking = self.within(subset), ~self.has(subset)
+        place = np.full(self.n_logged, -1)
+        place[self.own] = np.arange(len(self.own))
+        at = place[self.other[first]]
+        pairs = np.flatnonzero(lacking & (at >= 0))
+        if not len(pairs):
+            return lost
+        told, level = self.told[first], self.level
+        n_levels = int(level.max()) + 1
+        real = expectation(told[pairs, 1], level[pairs], lost[at[pairs]], n_levels)
+        filled = expectation(told[pairs, 0], level[pairs], lost[pairs], n_levels)
+        rows = np.flatnonzero(lacking)
+        right = lost.copy()
+        right[rows] += (real - filled).of(told[rows, 0], level[rows])
+        return right
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """A linear expectation, by what is told and by level.
+
+    Attributes
+    ----------
+    slope : ndarray of shape (n_told,)
+    intercept : float
+    by_level : ndarray of shape (n_levels,)
+        What each level has beside it.
+    """
+
+    slope: Array
+    intercept: float
+    by_level: Array
+
+    def __sub__(self, other: Expectation) -> Expectation:
+        return Expectation(
+            self.slope - other.slope,
+            self.intercept - other.intercept,
+            self.by_level - other.by_level,
+        )
+
+    def of(self, told: Array, level: Rows) -> Array:
+        """What is expected of rows, (n_rows,)."""
+        return np.asarray(told @ self.slope + self.intercept + self.by_level[level])
+
+
+def expectation(told: Array, level: Rows, value: Array, n_levels: int) -> Expectation:
+    """Learn what is expected: a ridge regression, and what levels differ by, shrunk."""
+    center, scale = moments(told, np.ones(len(told)))
+    z = (told - center) / scale
+    mean = float(value.mean())
+    slope = np.linalg.solve(z.T @ z + FEW * np.eye(z.shape[1]), z.T @ (value - mean))
+    left = value - mean - z @ slope
+    n_each = np.bincount(level, minlength=n_levels)
+    by_level = np.bincount(level, left, n_levels) / (n_each + FEW)
+    by_level -= by_level[level].mean()  # the mean is met exactly
+    slope = slope / scale
+    return Expectation(slope, mean - float(center @ slope), by_level)
 
 
 def effective_size(standing_in: Rows, n_rows: int) -> float:
     """Number of equal rows that those are worth who stand for others, (Σw)² / Σw²."""
     times = np.bincount(standing_in, minlength=1).astype(np.float64)
     return n_rows**2 / float(times @ times)
+
+
+def patterns_of(known: Mask, lacking: Mask) -> list[tuple[Mask, Rows]]:
+    """Sets of known sensors, and the rows that count as if just these were known."""
+    rows = np.flatnonzero(lacking)
+    sets, set_of = np.unique(known[rows], axis=0, return_inverse=True)
+    set_of = set_of.ravel()
+    size = np.bincount(set_of, minlength=len(sets))
+    frequent = np.sort(np.argsort(-size, kind="stable")[:PATTERNS])
+    nothing: Mask = np.asarray(known.all(axis=0))  # what is known of everybody
+    kept = np.unique(np.vstack([sets[frequent], nothing[None]]), axis=0)
+    inside = (kept[None] <= sets[:, None]).all(axis=2)  # (n_sets, n_kept)
+    counts_as = np.where(inside, kept.sum(axis=1), -1).argmax(axis=1)
+    found = []
+    for number, pattern in enumerate(kept):
+        own = rows[counts_as[set_of] == number]
+        if own.size:
+            found.append((pattern, own))
+    return found
 
 
 def minimal_sets_beyond(

@@ -63,7 +63,7 @@ class LogisticEngine:
         Classes as integers.
     n_classes : int
     weight : ndarray of shape (n_samples,), default=None
-        None stands for ones.
+        None stands for ones. A row of weight 0 is judged, and not learned from.
     fold : ndarray of shape (n_samples,), default=None
         The fold that a row is held out with; -1 for a row that never is. None stands for
         -1 throughout.
@@ -246,7 +246,8 @@ class LogisticEngine:
         """Where a fit without some folds sets out; a class that is not there never is."""
         if problem.n_outputs == 1:
             return coef
-        left = self.labels.y[~np.isin(self.labels.fold, out)]
+        labels = self.labels
+        left = labels.y[~np.isin(labels.fold, out) & (labels.weight > 0)]
         present = np.bincount(left, minlength=self.n_classes) > 0
         start = np.where(present[:, None], coef, 0.0)
         start[:, -1] = np.where(present, start[:, -1], NEVER)
@@ -285,6 +286,25 @@ class LogisticEngine:
             curvature = fresh(coef, C)
         return Solution(problem.scorer(coef), C)
 
+    def refit(self, X: Array, start: Solution) -> Solution:
+        """The classifier that other rows have taught, with the same penalty.
+
+        As exact as comparing needs where rows are held out that `start` has seen.
+        """
+        problem = self._problem(X, compared=True) if X.shape[1] else None
+        if problem is None or not isinstance(start.scorer, LogisticScorer):
+            return self._prior()
+        coef = self._start(problem, _extended(start.scorer), ())
+        curvature = problem.curvature(coef, start.C)
+        for rounds in (ROUNDS[-1], MAX_ROUNDS):
+            coef, arrived = problem.minimise_one(
+                start.C, coef, curvature, problem.unseen, rounds
+            )
+            if arrived:
+                break
+            curvature = problem.curvature(coef, start.C)
+        return Solution(problem.scorer(coef), start.C)
+
     def _problem(
         self, X: Array, compared: bool = False, fewer: Fewer | None = None
     ) -> RidgeProblem | None:
@@ -295,7 +315,8 @@ class LogisticEngine:
                 "sensor a transformer that fills them in, or a classifier that accepts "
                 "them."
             )
-        if (self.labels.y == self.labels.y[0]).all():
+        taught = self.labels.y[self.labels.weight > 0]
+        if (taught == taught[0]).all():
             return None
         width = X.shape[1]
         n_terms = width * (width + 3) // 2
@@ -357,7 +378,8 @@ class LogisticEngine:
     def _without_a_class(self, said: Array, out: int = NONE) -> None:
         """Where a fold takes one of two classes away, the other is all there is."""
         for f in self.folds:
-            rest = self.labels.y[(self.labels.fold != f) & (self.labels.fold != out)]
+            there = (self.labels.fold != f) & (self.labels.fold != out)
+            rest = self.labels.y[there & (self.labels.weight > 0)]
             if len(rest) and (rest == rest[0]).all():
                 said[(self.labels.fold == f) & (f != out)] = np.eye(2)[rest[0]]
 

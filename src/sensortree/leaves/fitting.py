@@ -43,7 +43,7 @@ from sensortree.leaves.regressors import (
 )
 from sensortree.leaves.weighting import weight_parameters
 from sensortree.policy.classifiers import posterior
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 # How often a batch of fits is handed to a cluster that loses workers.
 MAX_ATTEMPTS = 3
@@ -204,6 +204,7 @@ def judge_leaf_classifiers(
     sample_weight: Array | None,
     fold: NDArray[np.intp],
     n_jobs: int | None = None,
+    taught: Mask | None = None,
 ) -> dict[Subset, Array]:
     """Posterior of each subset's classifier on rows that it has not seen.
 
@@ -215,11 +216,14 @@ def judge_leaf_classifiers(
     fold : ndarray of shape (n_samples,)
         A row's posterior is that of a classifier fitted without the row's fold; -1 stands
         for a classifier fitted on all rows.
+    taught : ndarray of bool of shape (n_samples,), default=None
+        Rows that are learned from; None for all.
 
     Returns
     -------
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
     """
+    taught = np.ones(len(y), dtype=bool) if taught is None else taught
     # With nothing known there is nothing to overfit, and the prior is the same for all.
     folds = {
         subset: fold if X.shape[1] else np.full(len(y), -1)
@@ -236,7 +240,7 @@ def judge_leaf_classifiers(
                 y,
                 n_classes,
                 sample_weight,
-                (folds[subset] != held_out) | (held_out == -1),
+                taught & ((folds[subset] != held_out) | (held_out == -1)),
                 folds[subset] == held_out,
             )
             for subset, held_out in tasks

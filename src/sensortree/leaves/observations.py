@@ -32,10 +32,15 @@ class Observations:
         )
 
     def each(self, values: Array) -> Array:
-        """Values of distinct rows as one for each observation, of the same mean."""
+        """Values of distinct rows as one for each observation, of the same mean.
+
+        Of rows of equal source, what they differ from the mean by is added up: how many
+        they are is no observation.
+        """
         if self.source is not None:
+            mean = values.mean()
             _, one = np.unique(self.source, return_inverse=True)
-            total = np.bincount(one, values)
-            return np.asarray(total * (len(total) / len(values)))
+            apart = np.bincount(one, values - mean)
+            return np.asarray(mean + apart * (len(apart) / len(values)))
         share = self.counts.mean() / self.counts
         return np.repeat(values * share, self.counts)

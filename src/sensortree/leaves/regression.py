@@ -43,7 +43,7 @@ class RidgeEngine:
     ----------
     y : ndarray of shape (n_samples,)
     weight : ndarray of shape (n_samples,), default=None
-        None stands for ones.
+        None stands for ones. A row of weight 0 is judged, and not learned from.
     fold : ndarray of shape (n_samples,), default=None
         The fold that a row is held out with; -1 for a row that never is. None stands for
         -1 throughout.
@@ -131,9 +131,9 @@ class _Problem:
         self.center, self.scale = moments(X, engine.weight)
         width = X.shape[1]
         self.n_terms = width if self.degree == 1 else width * (width + 3) // 2
-        self.few_rows = self.n_terms > len(X)
+        self.few_rows = self.n_terms > np.count_nonzero(engine.weight)
         if self.few_rows:
-            self.ridge = self._fit(np.arange(len(X)))
+            self.ridge = self._fit(np.flatnonzero(engine.weight))
             return
         self.sums = {f: self._sums(engine.fold == f) for f in np.unique(engine.fold)}
         first, *others = self.sums.values()
@@ -142,7 +142,7 @@ class _Problem:
 
     def without(self, fold: int) -> Ridge:
         """The regression to all rows but those of a fold, of the same penalty."""
-        rest = np.flatnonzero(self.engine.fold != fold)
+        rest = np.flatnonzero((self.engine.fold != fold) & (self.engine.weight > 0))
         if not len(rest):  # all rows are of one fold
             return self.ridge
         if self.few_rows:
@@ -155,8 +155,8 @@ class _Problem:
     def scorer(self, ridge: Ridge, rows: Mask) -> NumberScorer:
         """A regression with the spread of the rows that it was fitted on."""
         engine = self.engine
-        if not rows.any():
-            rows = ~rows
+        taught = engine.weight > 0
+        rows = rows & taught if (rows & taught).any() else taught
         regression = Polynomial(
             self.center,
             self.scale,

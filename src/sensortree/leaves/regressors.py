@@ -64,7 +64,7 @@ class HeldOutEngine(metaclass=ABCMeta):
     ----------
     y : ndarray of shape (n_samples,)
     weight : ndarray of shape (n_samples,), default=None
-        None stands for ones.
+        None stands for ones. A row of weight 0 is judged, and not learned from.
     fold : ndarray of shape (n_samples,), default=None
         The fold that a row is held out with; -1 for a row that never is.
     quantile : float or None, default=None
@@ -84,6 +84,7 @@ class HeldOutEngine(metaclass=ABCMeta):
         self.y = np.asarray(y, dtype=np.float64)
         self.given_weight = weight
         self.weight = np.ones(len(y)) if weight is None else weight
+        self.taught = self.weight > 0
         self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
         self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
         self.quantile = quantile
@@ -134,7 +135,8 @@ class HeldOutEngine(metaclass=ABCMeta):
 
     def _varies(self, X: Array) -> bool:
         """Whether there is anything to learn, and from."""
-        return bool(X.shape[1] and (self.y != self.y[0]).any() and len(self.y) > PARTS)
+        y = self.y[self.taught]
+        return bool(X.shape[1] and (y != y[0]).any() and len(y) > PARTS)
 
     def _constant(self, X: Array) -> NumberScorer:
         """One answer for all."""
@@ -143,7 +145,8 @@ class HeldOutEngine(metaclass=ABCMeta):
 
     def _answering(self, X: Array, number: Array, rows: Mask) -> Answering:
         """What makes answers of numbers, by some rows that regressions have not seen."""
-        rows = rows if rows.any() else ~rows
+        rows = rows & self.taught
+        rows = rows if rows.any() else self.taught
         left, weight = (self.y - number)[rows], self.weight[rows]
         quantile = self.quantile
         if self.answers_quantile:
@@ -189,12 +192,13 @@ class BoostedNumbers(HeldOutEngine):
         folds = [
             _Fold(
                 self._booster(X.shape),
-                X[~held_out],
-                self.y[~held_out],
-                None if self.given_weight is None else self.weight[~held_out],
+                X[train],
+                self.y[train],
+                None if self.given_weight is None else self.weight[train],
                 X[held_out],
             )
             for held_out in groups
+            for train in [self.taught & ~held_out]
         ]
         truth = [(self.y[g], self.weight[g]) for g in groups]
         done, best, least = 0, 1, np.inf
@@ -224,7 +228,9 @@ class BoostedNumbers(HeldOutEngine):
     def regression(self, X: Array, n_rounds: int) -> Regression:
         """The trees boosted on all rows."""
         trees = self._booster(X.shape).set_params(warm_start=False, max_iter=n_rounds)
-        compiled = compile_boosted(trees.fit(X, self.y, self.given_weight))
+        weight = None if self.given_weight is None else self.weight[self.taught]
+        grown = trees.fit(X[self.taught], self.y[self.taught], weight)
+        compiled = compile_boosted(grown)
         if isinstance(compiled, BoostedScorer):
             return replace(compiled, native=None)
         return Foreign(compiled)
@@ -291,13 +297,13 @@ class ForeignNumbers(HeldOutEngine):
         """Fit without each group."""
         number = np.empty(len(X))
         for held_out in groups:
-            fitted = self._fitted(X, ~held_out)
+            fitted = self._fitted(X, self.taught & ~held_out)
             number[held_out] = Foreign(fitted).scores(X[held_out])[:, 0]
         return Judged(UNJUDGED, number)
 
     def regression(self, X: Array, n_rounds: int) -> Regression:
         """The regressor fitted to all rows."""
-        return Foreign(self._fitted(X, np.ones(len(X), dtype=bool)))
+        return Foreign(self._fitted(X, self.taught))
 
     def _fitted(self, X: Array, rows: Mask) -> Any:
         weight = None if self.given_weight is None else self.weight[rows]

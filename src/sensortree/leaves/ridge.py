@@ -115,7 +115,7 @@ class RidgeProblem:
         self.n_terms = width if self.degree == 1 else width * (width + 3) // 2
         self.n_outputs = 1 if self.labels.n_classes == 2 else self.labels.n_classes
         y, n_classes = self.labels.y, self.labels.n_classes
-        n_present = int((np.bincount(y, minlength=n_classes) > 0).sum())
+        n_present = int((np.bincount(y, weight, n_classes) > 0).sum())
         self.n_coef = self.n_terms * (1 if n_present == 2 else n_present)
         # Where there is much to compute, comparing is content with single precision.
         self.much = bool(self.labels.weight.sum() * self.n_coef > MUCH)

@@ -176,25 +176,12 @@ class TrainingRows:
         """Readings of a subset side by side, a category as one column."""
         chosen = list(map(self.sensors.index, self.sensors.in_order(subset)))
         nothing = np.empty((len(self.y), 0))
-        if self.continued is None:
+        log = self.continued
+        if log is None:
             read = [self.coded_blocks[j] for j in chosen]
         else:
-            rows = self.continued.source(subset)
-            read = [self._coded(j, self.continued.log[j][rows]) for j in chosen]
+            read = [self._coded(j, log.block(j, subset)) for j in chosen]
         return side_by_side([nothing, *read])[0]
-
-    def learned_from(self, subset: frozenset[str]) -> TrainingRows:
-        """The rows that the leaf of a subset learns from: of a log, all that bought it."""
-        if self.continued is None:
-            return self
-        log = self.continued
-        part = self.take(np.flatnonzero(log.has(subset)))
-        if not log.counts_others:
-            return part
-        assert part.continued is not None
-        total = np.bincount(log.source(subset), self.weight, len(log.log[0]))
-        weight = np.asarray(total[part.continued.own], dtype=np.float64)
-        return replace(part, weight=weight, weighted=True)
 
     def distinct(self) -> tuple[Rows, Array]:
         """First row of each run of equal rows (class and fold too), and its weight."""

@@ -13,6 +13,10 @@ label, is as likely to have read anything that comes next. Prognosis and propens
 there in case one of them is learned wrongly; matching by both is not proved to help. A row
 counts once for itself, and once for each row that it stands in for; these are the weights
 of the log.
+
+A row goes on with its own readings and, where it has none, with those of its stand-in,
+moved to where the row is (`Gaussians.moved`). What the two were known by is kept, so that
+what leaves lose can be put right by how they differ (`Continued.put_right`).
 """
 
 from __future__ import annotations
@@ -23,8 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import Continued, effective_size
+from sensortree.leaves.continued import Continued, effective_size, patterns_of
 from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.gaussians import learn_gaussians
 from sensortree.leaves.standardising import moments
 from sensortree.logs.support import LEAST_SHARE
 from sensortree.sensors.reader import together
@@ -33,11 +38,11 @@ from sensortree.types import Array, Mask, Rows
 
 # Effective number of rows that a set of sensors wants, beside `LEAST_SHARE` of all.
 LEAST_ROWS = 30
-# Sets of known sensors of which similarity is learned; rows with rarer ones count as if
-# less was known. Columns up to which products of them count.
-PATTERNS, PRODUCTS = 48, 12
+# Columns up to which products of them count.
+PRODUCTS = 12
 # Probability that a logarithm takes for the least.
 LEAST_LIKELY = 1e-3
+N_TOLD = 3  # numbers that are told of a row
 
 Subset = frozenset[str]
 
@@ -86,29 +91,54 @@ def continue_rows(log: Logged, free: Subset) -> Continued:
         Sensors that are known of all rows.
     """
     reach: list[Subset] = []
-    others: list[Rows] = []
+    found: list[StandIns] = []
     # The set that has most, then for each sensor that is not in it the one that has most
     # beside that sensor.
     wanted = [free, *(log.sensors.closure(name) | free for name in log.sensors.names)]
     for needed in wanted:
         if any(needed <= within for within in reach):
             continue
-        found = _most_beside(needed, log)
-        if found is not None and not any(found[0] <= within for within in reach):
-            reach.append(found[0])
-            others.append(found[1])
+        most = _most_beside(needed, log)
+        if most is not None and not any(most[0] <= within for within in reach):
+            reach.append(most[0])
+            found.append(most[1])
     return Continued(
         log.sensors,
-        log.blocks,
+        tuple(filled_blocks(log, *each) for each in zip(reach, found, strict=True)),
         tuple(reach),
         log.bought,
+        log.level,
+        len(log.level),
         np.arange(len(log.level)),
-        np.stack(others),
+        np.stack([each.other for each in found]),
+        np.stack([each.told for each in found]),
         log.label_influenced_buying,
     )
 
 
-def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, Rows] | None:
+def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
+    """Readings of the sensors of a set, filled where nothing was bought.
+
+    Of other sensors no columns.
+    """
+    sensors = log.sensors
+    members = np.flatnonzero(sensors.mask(subset))
+    widths = [log.blocks[sensor].shape[1] for sensor in members]
+    values = together(log.blocks, sensors, subset, np.arange(len(log.level)))
+    owner = np.repeat(members, widths)
+    known = np.asarray(log.bought[:, owner])
+    patterns = [(pattern[owner], rows) for pattern, rows in found.patterns]
+    n_levels = int(log.level.max()) + 1
+    gaussians = learn_gaussians(values, known, log.level, n_levels, patterns)
+    moved = gaussians.moved(values, found.other, patterns, log.level)
+    filled = np.where(known, values, moved)
+    return [
+        np.ascontiguousarray(filled[:, owner == sensor])
+        for sensor in range(len(sensors))
+    ]
+
+
+def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
     """The largest set with some sensors that enough rows have, and who stands in for whom.
 
     The sensor that most rows lack goes first; None if even those needed are too rare.
@@ -117,9 +147,9 @@ def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, Rows] | None:
     kept = frozenset(sensors.names)
     while True:
         if sensors.admissible(kept) and log.has(kept).sum() >= log.least:
-            others = stand_ins(log, kept)
-            if effective_size(others, len(others)) >= log.least:
-                return kept, others
+            found = stand_ins(log, kept)
+            if effective_size(found.other, len(log.level)) >= log.least:
+                return kept, found
         left = [name for name in sensors.names if name in kept - needed]
         if not left:
             return None
@@ -127,45 +157,57 @@ def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, Rows] | None:
         kept = kept - {max(reversed(left), key=rows.__getitem__)}
 
 
-def stand_ins(log: Logged, subset: Subset) -> Rows:
-    """Where the row stands that stands in for each, (n_rows,); itself if it has all."""
+@dataclass(frozen=True, eq=False)
+class StandIns:
+    """Who stands in for whom within a set of sensors, and by what they were known.
+
+    Attributes
+    ----------
+    other : ndarray of shape (n_rows,)
+        Where the row stands that stands in for each; itself if it has all.
+    told : ndarray of shape (n_rows, 2, n_told)
+        What was told of a row by what was known of it, and of its stand-in by the same.
+    patterns : list of (sensors, rows)
+        Sensors that count as known, (n_sensors,), and the rows of which.
+    """
+
+    other: Rows
+    told: Array
+    patterns: list[tuple[Mask, Rows]]
+
+
+def stand_ins(log: Logged, subset: Subset) -> StandIns:
+    """Find who stands in for whom."""
     complete = log.has(subset)
-    found = np.arange(len(complete))
+    n_rows = len(complete)
+    found, told = np.arange(n_rows), np.zeros((n_rows, 2, N_TOLD))
     members = log.sensors.mask(subset)
-    known = log.bought & members
-    for pattern, rows in _patterns(known, ~complete):
+    patterns = patterns_of(log.bought & members, ~complete)
+    for pattern, rows in patterns:
         names = np.array(log.sensors.names)[pattern].tolist()
         there = log.has(names)
-        columns = likeness(log, frozenset(names), there, complete)
-        similar = np.full((len(complete), columns.shape[1]), np.nan)
+        columns, outlook = likeness(log, frozenset(names), there, complete)
+        similar = np.full((n_rows, columns.shape[1]), np.nan)
         similar[there] = columns
         _match(similar, rows, np.flatnonzero(complete), log, found)
-    return found
+        likely = np.empty((n_rows, N_TOLD))
+        likely[there] = outlook
+        told[rows, 0], told[rows, 1] = likely[rows], likely[found[rows]]
+    return StandIns(found, told, patterns)
 
 
-def _patterns(known: Mask, lacking: Mask) -> list[tuple[Mask, Rows]]:
-    """Sets of known sensors, and the rows that count as if just these were known."""
-    rows = np.flatnonzero(lacking)
-    sets, set_of = np.unique(known[rows], axis=0, return_inverse=True)
-    set_of = set_of.ravel()
-    size = np.bincount(set_of, minlength=len(sets))
-    frequent = np.sort(np.argsort(-size, kind="stable")[:PATTERNS])
-    nothing: Mask = np.asarray(known.all(axis=0))  # what is known of everybody
-    kept = np.unique(np.vstack([sets[frequent], nothing[None]]), axis=0)
-    inside = (kept[None] <= sets[:, None]).all(axis=2)  # (n_sets, n_kept)
-    counts_as = np.where(inside, kept.sum(axis=1), -1).argmax(axis=1)
-    found = []
-    for number, pattern in enumerate(kept):
-        own = rows[counts_as[set_of] == number]
-        if own.size:
-            found.append((pattern, own))
-    return found
+def likeness(
+    log: Logged, known: Subset, there: Mask, complete: Mask
+) -> tuple[Array, Array]:
+    """What rows are similar by that know some sensors, and what is told of each.
 
-
-def likeness(log: Logged, known: Subset, there: Mask, complete: Mask) -> Array:
-    """What rows are similar by that know some sensors, (n_there, n_columns).
-
-    Prognosis, propensity and readings, each of them of a variance of 1 in all.
+    Returns
+    -------
+    columns : ndarray of shape (n_there, n_columns)
+        Prognosis, propensity and readings, each of them of a variance of 1 in all.
+    outlook : ndarray of shape (n_there, 3)
+        How likely the row's own label is, by the prognosis: the probability, and its
+        logarithm; and the logarithm of how likely buying goes on.
     """
     rows = np.flatnonzero(there)
     X = together(log.blocks, log.sensors, known, rows)
@@ -176,18 +218,23 @@ def likeness(log: Logged, known: Subset, there: Mask, complete: Mask) -> Array:
     degree = 2 if X.shape[1] <= PRODUCTS else 1
 
     def told(target: Rows, seen: Array) -> Array:
-        """Logarithms of what is likely, by what was learned without a row's fold."""
+        """What is likely, by what was learned without a row's fold; the same if nothing."""
         n_classes = int(target.max()) + 1
         if n_classes < 2 or not seen.shape[1]:
-            return np.zeros((len(target), 0))
+            share = np.bincount(target, minlength=n_classes) / len(target)
+            return np.tile(np.maximum(share, LEAST_LIKELY), (len(target), 1))
         engine = LogisticEngine(target, n_classes, None, fold, "evidence", degree)
-        said, _ = engine.judge(seen)
-        return np.log(np.maximum(said[:, 1:], LEAST_LIKELY))
+        return np.maximum(engine.judge(seen)[0], LEAST_LIKELY)
 
     label = np.eye(int(level.max()) + 1)[level]
     seen = np.hstack([X, label]) if log.label_influenced_buying else X
-    parts = [told(level, X), told(goes_on, seen), X]
-    return np.hstack([_as_one(part) for part in parts])
+    prognosis, propensity = told(level, X), told(goes_on, seen)
+    own = prognosis[np.arange(len(rows)), level]
+    outlook = np.column_stack([own, np.log(own), np.log(propensity[:, -1])])
+    parts = [np.log(prognosis[:, 1:]), np.log(propensity[:, 1:]), X]
+    parts = [part for part in parts if np.ptp(part, axis=0).any()]
+    columns = [_as_one(part) for part in parts]
+    return np.hstack([np.empty((len(rows), 0)), *columns]), outlook
 
 
 def _as_one(columns: Array) -> Array:

@@ -112,7 +112,7 @@ class SubsetLosses:
         """Losses of the subsets' own classifiers, out of fold, (n_rows, n_subsets)."""
         named = [self.named(subset) for subset in subsets]
         self.leaves.judge(named)
-        losses = [self._losses(self.leaves.posteriors[s]) for s in named]
+        losses = [self._losses(self.leaves.posteriors[s], s) for s in named]
         return np.column_stack(losses)
 
     @property
@@ -146,7 +146,7 @@ class SubsetLosses:
             return self.screened_each(subsets)
         new = {self.named(s): s for s in subsets if s not in self._light}
         for named, posterior in self.leaves.screen(new).items():
-            self._light[new[named]] = self._losses(posterior)
+            self._light[new[named]] = self._losses(posterior, named)
         return np.column_stack([self._light[subset] for subset in subsets])
 
     def screened_each(self, subsets: Sequence[Subset]) -> Array:
@@ -156,13 +156,15 @@ class SubsetLosses:
             common = frozenset.intersection(*new)
             for k, scores in screen.scores_with(common, new):
                 said = self.data.task.read(scores, self.data)
-                self._screened[new[k]] = self._losses(said).astype(np.float32)
+                lost = self._losses(said, self.named(new[k]))
+                self._screened[new[k]] = lost.astype(np.float32)
         return np.column_stack([self.screened(subset) for subset in subsets])
 
     def screened(self, subset: Subset) -> Array:
         """Losses of the screen, (n_rows,)."""
         if subset not in self._screened:
-            losses = self._losses(self.data.task.read(self.scores(subset), self.data))
+            said = self.data.task.read(self.scores(subset), self.data)
+            losses = self._losses(said, self.named(subset))
             self._screened[subset] = losses.astype(np.float32)  # there may be very many
         return self._screened[subset]
 
@@ -230,10 +232,10 @@ class SubsetLosses:
         mean, _ = moments(columns, self.data.weight)
         return np.where(np.isnan(columns), mean, columns)
 
-    def _losses(self, posterior: Array) -> Array:
+    def _losses(self, posterior: Array, known: frozenset[str]) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""
         data = self.data
-        return data.judge(data.task.judged(posterior, data))
+        return self.leaves.lost(known, data.task.judged(posterior, data))
 
 
 @dataclass(frozen=True, eq=False)
