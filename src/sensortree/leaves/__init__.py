@@ -5,7 +5,9 @@
     rows         `TrainingRows`: what is learned from
     folds        what is held out together
     observations    how many independent observations rows are
-    continued    rows whose log ended, and who stands in for them
+    continued    rows whose log ended, with readings in place of those they lack
+    gaussians    how readings go with each other within a class, learned from a log
+    drawn        rows that teach leaves whose sensors they did not all buy
     fewer        classifiers of fewer sensors, which one of more is pulled towards
     task         what differs between classes and numbers
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for
