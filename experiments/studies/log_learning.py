@@ -154,9 +154,8 @@ def pages(lines: list[Line]) -> dict[str, str]:
     for name in SETS:
         every = of(lines, data=name)
         first = [line for line in every if line["repetition"] < FIRST]
-        for some in (first, every) if len(every) > len(first) else (first,):
-            if some:
-                rows.append([name, *shown(some)])
+        both = (first, every) if len(every) > len(first) else (first,)
+        rows += [[name, *shown(some)] for some in both if some]
     return {"log_learning.md": markdown(rows)}
 
 

@@ -367,13 +367,16 @@ def _judged(
 ) -> tuple[Array, Array, Array]:
     """Means of error, loss and cost on some rows, and of their squares; probabilities."""
     if part.continued is not None:
-        likely, cost, referred = walk_through_log(model.policy_, part)
+        walked = walk_through_log(model.policy_, part)
+        likely, cost, referred = walked.said, walked.cost, walked.referred
+        error, lost = walked.error, walked.lost
     else:
         likely, cost, referred = _walk(model, X, prices)
-    answer, lost = part.loss.answer(likely), part.judge(likely)
+        error = part.loss.error(part.y, part.loss.answer(likely))
+        lost = part.judge(likely)
     if part.refer_costs is not None:
         lost = np.where(referred, part.handed_over(), lost)
-    values = np.stack([part.loss.error(part.y, answer), lost, cost])
+    values = np.stack([error, lost, cost])
     means = np.average(values, axis=1, weights=part.weight)
     return means, np.average(values**2, axis=1, weights=part.weight), likely
 

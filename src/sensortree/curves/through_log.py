@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sensortree.leaves.rows import TrainingRows
@@ -12,18 +14,35 @@ from sensortree.tree.paths import leaf_costs
 from sensortree.types import Array, Mask
 
 
-def walk_through_log(policy: Policy, rows: TrainingRows) -> tuple[Array, Array, Mask]:
-    """What a policy says of rows, what they spend, and whether they are handed over.
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """Rows at the end of their ways.
 
-    At every place a row is looked at with its own readings, or, where the log holds too
-    little of it, with those of the row that stands in for it.
-
-    Returns
-    -------
+    Attributes
+    ----------
     said : ndarray of shape (n_rows, n_outputs)
+    error, lost : ndarray of shape (n_rows,)
+        Of answers, doubly robust.
     cost : ndarray of shape (n_rows,)
     referred : ndarray of bool of shape (n_rows,)
+        Whether they are handed over.
     """
+
+    said: Array
+    error: Array
+    lost: Array
+    cost: Array
+    referred: Mask
+
+
+def walk_through_log(policy: Policy, rows: TrainingRows) -> Walked:
+    """Lead rows of a log through a policy.
+
+    At every place a row is looked at with its own readings and, where the log holds too
+    little of it, with those that are filled in; what it loses is put right as in a fit.
+    """
+    log = rows.continued
+    assert log is not None
     tree, n_rows, prices = policy.tree, len(rows.y), rows.varying_prices()
 
     def likely(place: Place) -> Array:
@@ -40,9 +59,15 @@ def walk_through_log(policy: Policy, rows: TrainingRows) -> tuple[Array, Array, 
         decisions[:, node] = decision(rows.features(place.sensors), said, prices)
     leaf = tree.route(decisions)
     answered = np.empty((n_rows, rows.n_outputs))
+    error, lost = np.empty(n_rows), np.empty(n_rows)
     for k in np.unique(leaf):
-        answered[leaf == k] = likely(policy.places[k])[leaf == k]
+        place, here = policy.places[k], leaf == k
+        said = likely(place)
+        answered[here] = said[here]
+        wrong = rows.loss.error(rows.y, rows.loss.answer(said))
+        error[here] = log.put_right(wrong.astype(np.float64), place.sensors)[here]
+        lost[here] = log.put_right(rows.judge(said), place.sensors)[here]
     costs = leaf_costs(tree, rows.sensors, rows.prices)
     paid = np.broadcast_to(costs, (n_rows, tree.n_leaves))[np.arange(n_rows), leaf]
     refers = np.array([bool(end.refers) for end in tree.leaves])
-    return answered, np.asarray(paid), refers[leaf]
+    return Walked(answered, error, lost, np.asarray(paid), refers[leaf])

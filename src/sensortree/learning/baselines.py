@@ -74,7 +74,7 @@ def best_fixed_set(leaves: LeafClassifiers, settings: Settings) -> frozenset[str
 
     def risk(subset: frozenset[str]) -> tuple[float, float]:
         cost = market.mean_cost(subset)
-        loss = float(weight @ data.loss.judge(data.y, leaves.posteriors[subset]))
+        loss = float(weight @ leaves.lost(subset))
         return float(np.round(loss + settings.cost_weight * cost, 12)), cost
 
     return min(filter(market.allows, leaves.posteriors), key=risk)
