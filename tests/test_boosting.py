@@ -64,6 +64,7 @@ def test_noise_gets_fewer_rounds_than_a_signal():
     assert engine(noise).judge(X)[1] < engine(signal).judge(X)[1]
 
 
+@pytest.mark.slow
 def test_the_number_of_rounds_is_better_than_many_more():
     said, n_rounds = engine().judge(X)
     folds = [engine()._without([f], coded(X)) for f in range(5)]

@@ -172,6 +172,7 @@ def test_what_always_overspends_on_all_rows_is_not_met(two_sensors, monkeypatch)
     assert model.chosen_.mean_cost == model.curve_.mean_cost.min()
 
 
+@pytest.mark.slow
 def test_several_budgets_at_once_are_each_budget_alone():
     X = np.random.default_rng(3).normal(size=(240, 6))
     y = X[:, 0] + (X[:, 1] > 0) * X[:, 2] + 0.5 * X[:, 5] > 0

@@ -20,7 +20,7 @@ from experiments.data import Dataset, MissingFileError
 from experiments.figures import save
 from experiments.results import FOLDER as RESULTS
 from experiments.results import read
-from experiments.studies import logs, structures
+from experiments.studies import structures
 from experiments.studies.choices import VARIANTS
 from experiments.studies.paper import grid
 from experiments.study import Cell, Study
@@ -132,16 +132,6 @@ NOT_RUN = {
         f"{name}, greedy" for name in ("landsat", "digits", "forest", "letter")
     }
 }
-# Hours too; what is judged wrongly on purpose has fewer masks, as its table says.
-WHOLE = {f"pima, {logger}, λ wrong" for logger in logs.LOGGERS}
-WHOLE |= {"pima, confident, q wrong"}
-NOT_RUN["logs"] = {
-    f"{name}, {logger}, {told}"
-    for name in logs.SIZES
-    for logger in logs.LOGGERS
-    for told in logs.TOLD
-    if told not in ("as it is", "hardly ever goes on")
-} - WHOLE
 NOT_RUN["choices"] = {f"{n}, {v}" for n in ("landsat", "letter") for v in VARIANTS}
 
 

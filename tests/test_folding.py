@@ -74,7 +74,13 @@ def ends(display: TreeDisplay) -> list:
 
 LARGE = pytest.mark.parametrize(
     ("n_leaves", "max_leaves"),
-    [(16, 32), (64, 32), (64, None), (96, 32), (96, None)],
+    [
+        (16, 32),
+        (64, 32),
+        (64, None),
+        (96, 32),
+        pytest.param(96, None, marks=pytest.mark.slow),
+    ],
 )
 
 

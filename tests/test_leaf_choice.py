@@ -221,7 +221,9 @@ def test_calibrated_leaves_are_of_the_kind_that_was_chosen():
     assert model.leaf_report_.choice == "logistic2"
 
 
-@pytest.mark.parametrize("calibration", [None, "sigmoid"])
+@pytest.mark.parametrize(
+    "calibration", [None, pytest.param("sigmoid", marks=pytest.mark.slow)]
+)
 def test_a_budget_chooses_the_leaf_too(calibration):
     y = (X[:300] ** 2).sum(axis=1) > 2
     model = SensorTreeClassifierCV(
@@ -230,6 +232,7 @@ def test_a_budget_chooses_the_leaf_too(calibration):
     assert model.fit(X[:300], y).leaf_report_.choice == "logistic2"
 
 
+@pytest.mark.slow
 def test_thresholds_on_skewed_values_are_boosted_and_cost_less():
     table = thyroid()
     model = SensorTreeClassifier(table.sensors, cost_weight=table.cost_weight)
@@ -240,6 +243,7 @@ def test_thresholds_on_skewed_values_are_boosted_and_cost_less():
     assert lead.mean() > 3 * lead.std() / np.sqrt(len(lead))
 
 
+@pytest.mark.slow
 def test_a_small_clinical_table_loses_nothing_to_quadratic_leaves():
     table = clinical()
     model = SensorTreeClassifier(table.sensors, cost_weight=table.cost_weight)

@@ -515,6 +515,7 @@ def test_a_cluster_of_two_processes_finds_the_same_tree_even_if_one_dies():
         assert again.tree_ == serial.tree_
 
 
+@pytest.mark.slow
 def test_a_backward_chain_finds_sensors_that_tell_something_only_together():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_500, 8))

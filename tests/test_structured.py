@@ -103,7 +103,12 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
+LONG = {"a cascade of 64 leaves": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=LONG.get(name, ())) for name in HARD]
+)
 def test_hard_problems_end_in_a_certified_answer(name):
     problem = HARD[name]
     solution = solve(problem)

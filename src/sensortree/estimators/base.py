@@ -139,8 +139,9 @@ class BaseSensorTree(
         acquired : array-like of shape (n_samples, n_sensors), default=None
             What a log says was bought: the position of each purchase, 0 for never, or
             truth, with `order`; as in `evaluate_from_log`. Other cells of X are not read.
-            Leaves learn from every row that bought their sensors; where a decision wants
-            more, a similar row whose log went on stands in. None: everything was bought.
+            Leaves learn from every row that bought their sensors, linear and quadratic
+            ones from the others too where that helps; where a decision wants more, a
+            similar row whose log went on stands in. None: everything was bought.
         order : sequence of str, default=None
             The order in which sensors were always bought, if `acquired` holds truth.
         label_influenced_buying : bool, default=False
