@@ -14,9 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from chromium import Chromium, find_chromium  # noqa: E402
+from chromium import Chromium, find_chromium  # noqa: E402 - once the path is set
 
-from sensortree import demo, to_page  # noqa: E402
+from sensortree import demo, to_page  # noqa: E402 - the same
 
 WIDTH, HEIGHT = 390, 844
 PATIENT = {

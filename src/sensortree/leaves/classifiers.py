@@ -40,8 +40,6 @@ PULLS = (1.0, 1 / 9, 1 / 81, 1 / 729, 1 / 6561)
 MORE = 1.1
 # By how much rows may count in leaves for each sensor that they did not buy.
 SHARES = (0.0, 0.5)
-# Probability that a logarithm takes for the least.
-LEAST_LIKELY = 1e-6
 
 Subsets = Iterable[frozenset[str]]
 
@@ -139,18 +137,18 @@ class LeafClassifiers:
             return 0.0
         weight, least = self.data.weight * judged, np.inf
         for share in SHARES:
-            found = replace(self, posteriors={}, starts={}, pulled={}, shares={})
-            found.shares[within] = share
+            shares = {**self.shares, within: share}
+            found = replace(self, posteriors={}, starts={}, pulled={}, shares=shares)
             said = found._judge_logged(whole, share)
             lost = self.data.task.compared(said, self.data.y, self.data.loss)
             if float(weight @ lost) < least:
-                least, best, kept = float(weight @ lost), share, found
+                least, kept = float(weight @ lost), found
                 found.posteriors[whole] = said
-        self.shares[within] = best
+        self.shares.update(kept.shares)
         self.posteriors.update(kept.posteriors)
         self.starts.update(kept.starts)
         self.pulled.update(kept.pulled)
-        return best
+        return self.shares[within]
 
     def _taught(self, subset: frozenset[str]) -> TrainingRows:
         """Rows with the weights that the leaf of a subset learns with; 0 of the others."""
@@ -212,7 +210,7 @@ class LeafClassifiers:
         X, said, least = rows.features(subset), np.empty((0, 0)), np.inf
         for C in PULLS:
             told, found = self._logistic(rows, rows.fold, C).judge(X, pull)
-            loss = _log_loss(rows, told)
+            loss = float(rows.weight @ rows.task.compared(told, rows.y, rows.loss))
             if loss >= least:
                 break
             said, least, self.starts[subset] = told, loss, found
@@ -356,9 +354,3 @@ class LeafClassifiers:
             data.n_outputs,
             self.n_jobs,
         )
-
-
-def _log_loss(rows: TrainingRows, said: Array) -> float:
-    """Weighted log-loss of posteriors."""
-    likely = np.maximum(said[np.arange(len(rows.y)), rows.y], LEAST_LIKELY)
-    return float(-(rows.weight @ np.log(likely)))

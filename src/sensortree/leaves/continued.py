@@ -118,9 +118,7 @@ class Continued:
 
     def owner(self, subset: frozenset[str]) -> Rows:
         """The sensor that each column of `features` is of."""
-        within = self.filled[self.within(subset)]
-        members = np.flatnonzero(self.sensors.mask(subset))
-        return np.repeat(members, [within[sensor].shape[1] for sensor in members])
+        return owner_of(self.filled[self.within(subset)], self.sensors, subset)
 
     def blocks(self, widths: Sequence[int]) -> list[Array]:
         """Readings of each sensor as a search looks at them; 0 of what is out of reach."""
@@ -228,6 +226,14 @@ def expectation(told: Array, level: Rows, value: Array, n_levels: int) -> Expect
     by_level -= by_level[level].mean()  # the mean is met exactly
     slope = slope / scale
     return Expectation(slope, mean - float(center @ slope), by_level)
+
+
+def owner_of(
+    blocks: Sequence[Array], sensors: SensorSet, subset: frozenset[str]
+) -> Rows:
+    """The sensor that each column of a subset's readings, side by side, is of."""
+    members = np.flatnonzero(sensors.mask(subset)).tolist()
+    return np.repeat(members, [blocks[sensor].shape[1] for sensor in members])
 
 
 def effective_size(standing_in: Rows, n_rows: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.leaves.continued import patterns_of
-from sensortree.leaves.gaussians import learn_gaussians
+from sensortree.leaves.gaussians import Patterns, learn_gaussians
 from sensortree.leaves.rows import TrainingRows
 from sensortree.types import Array, Rows
 
@@ -98,9 +98,7 @@ class Drawn:
         return self.kept[within, out]
 
 
-def _among(
-    patterns: list[tuple[NDArray[np.bool_], Rows]], there: Rows, n_rows: int
-) -> list[tuple[NDArray[np.bool_], Rows]]:
+def _among(patterns: Patterns, there: Rows, n_rows: int) -> Patterns:
     """The same patterns, with the places that rows have among some of them."""
     place = np.full(n_rows, -1)
     place[there] = np.arange(len(there))
@@ -108,8 +106,6 @@ def _among(
     return [(pattern, rows) for pattern, rows in found if len(rows)]
 
 
-def _columns(
-    patterns: list[tuple[NDArray[np.bool_], Rows]], owner: Rows
-) -> list[tuple[NDArray[np.bool_], Rows]]:
+def _columns(patterns: Patterns, owner: Rows) -> Patterns:
     """Patterns of sensors as patterns of columns."""
     return [(pattern[owner], rows) for pattern, rows in patterns]

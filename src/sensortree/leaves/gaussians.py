@@ -15,7 +15,7 @@ reading with gaps are left as they are. Nothing leaves the range of what was bou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -141,14 +141,13 @@ def learn_gaussians(
     center, scale = moments(seen, np.ones(len(seen)))
     z = (seen - center) / scale
     held = np.where(np.isnan(z), 0.0, z)  # the mean of a column is in its range
-    mean = np.zeros((n_levels, len(columns)))
     found = Gaussians(
         columns,
         center,
         scale,
         held.min(axis=0, initial=0.0),
         held.max(axis=0, initial=0.0),
-        mean,
+        np.zeros((n_levels, len(columns))),
         np.tile(np.eye(len(columns)), (n_levels, 1, 1)),
     )
     for _ in range(TIMES if len(columns) else 0):
@@ -188,15 +187,7 @@ def _expected_anew(
     common = unsure.sum(axis=0) / len(z) + RIDGE * np.eye(width)
     n_each = np.bincount(level, minlength=n_levels)[:, None, None]
     covariance = (unsure + PRIOR * common) / (n_each + PRIOR)
-    return Gaussians(
-        before.columns,
-        before.center,
-        before.scale,
-        before.low,
-        before.high,
-        mean,
-        covariance,
-    )
+    return replace(before, mean=mean, covariance=covariance)
 
 
 def regression(covariance: Array, given: Mask) -> Array:

@@ -27,7 +27,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import Continued, effective_size, patterns_of
+from sensortree.leaves.continued import (
+    Continued,
+    effective_size,
+    owner_of,
+    patterns_of,
+)
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.gaussians import learn_gaussians
 from sensortree.leaves.standardising import moments
@@ -122,10 +127,8 @@ def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
     Of other sensors no columns.
     """
     sensors = log.sensors
-    members = np.flatnonzero(sensors.mask(subset))
-    widths = [log.blocks[sensor].shape[1] for sensor in members]
     values = together(log.blocks, sensors, subset, np.arange(len(log.level)))
-    owner = np.repeat(members, widths)
+    owner = owner_of(log.blocks, sensors, subset)
     known = np.asarray(log.bought[:, owner])
     patterns = [(pattern[owner], rows) for pattern, rows in found.patterns]
     n_levels = int(log.level.max()) + 1
