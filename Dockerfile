@@ -11,7 +11,7 @@ USER sensortree
 WORKDIR /data
 VOLUME /data
 EXPOSE 8000
-ENV PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+ENV PYTHONUNBUFFERED=1
 
 HEALTHCHECK --interval=10s --timeout=3s CMD ["python", "-c", \
     "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=2)"]

@@ -4,9 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 export SENSORTREE_DATA ?= $(abspath ../shared/data)
-# One BLAS thread per process: two busy pools on few cores are slower than one.
-export OMP_NUM_THREADS ?= 1
-export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage slow browser cluster check format docs links reproduce serve wheel constraints clean

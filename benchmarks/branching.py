@@ -13,8 +13,6 @@ import argparse
 import time
 import warnings
 
-from threadpoolctl import threadpool_limits
-
 from experiments.data import by_column, load
 from sensortree import SensorTreeClassifier
 
@@ -63,12 +61,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print("| problem | cost weight | structure | leaves | error | cost | risk | s |")
     print("|---|---|---|---|---|---|---|---|")
-    with threadpool_limits(1):
-        for name in arguments.problems or COST_WEIGHTS:
-            weights = arguments.cost_weight
-            for weight in COST_WEIGHTS[name] if weights is None else (weights,):
-                for structure in STRUCTURES:
-                    print(line(name, weight, structure), flush=True)
+    for name in arguments.problems or COST_WEIGHTS:
+        weights = arguments.cost_weight
+        for weight in COST_WEIGHTS[name] if weights is None else (weights,):
+            for structure in STRUCTURES:
+                print(line(name, weight, structure), flush=True)
 
 
 if __name__ == "__main__":

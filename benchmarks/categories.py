@@ -21,7 +21,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from experiments.data import load
 from sensortree import Sensor, SensorTreeClassifier
@@ -30,6 +29,7 @@ from sensortree.leaves.coding import coded
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.sensors.by_type import fit_by_type
 from sensortree.sensors.levels import levels_of
+from sensortree.threads import one_thread
 from sensortree.types import Rows
 
 LEVELS = (3, 5, 10, 25, 50, 250)
@@ -108,7 +108,7 @@ def main() -> None:
     n_rows = parser.parse_args().rows
     print("| levels | columns | linear | boosted | by sets | s | by sets, s | auto |")
     print("|---|---|---|---|---|---|---|---|")
-    with threadpool_limits(1):
+    with one_thread():
         for turns in (False, True):
             for n_levels in LEVELS:
                 name = f"{n_levels}, {'turns' if turns else 'adds'}"

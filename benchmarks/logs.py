@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sensortree import SensorTreeClassifier, evaluate_from_log
 
@@ -58,26 +57,25 @@ def main() -> None:
     print(
         "| sensors | rows | worth | error | cost | seconds |\n|---|---|---|---|---|---|"
     )
-    with threadpool_limits(1):
-        for guise, (n_columns, at_once) in GUISES.items():
-            rng = np.random.default_rng(0)
-            X, y = readings(N_LEARNED + n_rows, n_columns, rng)
-            sensors = {
-                f"s{s}": list(range(s * n_columns, (s + 1) * n_columns))
-                for s in range(N_SENSORS)
-            }
-            model = SensorTreeClassifier(sensors, cost_weight=0.01, n_jobs=1)
-            model.fit(X[:N_LEARNED], y[:N_LEARNED])
-            X, y = X[N_LEARNED:], y[N_LEARNED:]
-            acquired = logged(X, n_columns, at_once, rng)
-            started = time.process_time()
-            found = evaluate_from_log(model, X, y, acquired=acquired)
-            seconds = time.process_time() - started
-            print(
-                f"| {guise} | {n_rows:,} | {100 * found.support.effective_share:.0f} % | "
-                f"{found.error.value:.3f} | {found.cost.value:.2f} | {seconds:.1f} |",
-                flush=True,
-            )
+    for guise, (n_columns, at_once) in GUISES.items():
+        rng = np.random.default_rng(0)
+        X, y = readings(N_LEARNED + n_rows, n_columns, rng)
+        sensors = {
+            f"s{s}": list(range(s * n_columns, (s + 1) * n_columns))
+            for s in range(N_SENSORS)
+        }
+        model = SensorTreeClassifier(sensors, cost_weight=0.01, n_jobs=1)
+        model.fit(X[:N_LEARNED], y[:N_LEARNED])
+        X, y = X[N_LEARNED:], y[N_LEARNED:]
+        acquired = logged(X, n_columns, at_once, rng)
+        started = time.process_time()
+        found = evaluate_from_log(model, X, y, acquired=acquired)
+        seconds = time.process_time() - started
+        print(
+            f"| {guise} | {n_rows:,} | {100 * found.support.effective_share:.0f} % | "
+            f"{found.error.value:.3f} | {found.cost.value:.2f} | {seconds:.1f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

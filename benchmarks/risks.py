@@ -19,7 +19,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.data import by_column, first_rows, load
 from sensortree import SensorTreeClassifier
@@ -77,9 +76,8 @@ def main() -> None:
     heads = ("everything is worth", "validated", "test risk", "share of cost", "s, all")
     print(f"| data | {' | '.join(heads)} |")
     print("|---" * (1 + len(heads)) + "|")
-    with threadpool_limits(1):
-        for name in arguments.sets or SETS:
-            print("\n".join(lines(name, arguments.leaf)), flush=True)
+    for name in arguments.sets or SETS:
+        print("\n".join(lines(name, arguments.leaf)), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import argparse
 import warnings
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.data import load
 from experiments.methods import fitted_path, tested
@@ -67,9 +66,8 @@ def main() -> None:
         "| data | error, first sensor | error, all | target | share of the budget | s |"
     )
     print("|---|---|---|---|---|---|")
-    with threadpool_limits(1):
-        for name in arguments.data or DATA:
-            print(line(name), flush=True)
+    for name in arguments.data or DATA:
+        print(line(name), flush=True)
 
 
 if __name__ == "__main__":

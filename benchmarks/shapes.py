@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
-from threadpoolctl import threadpool_limits
 
 from experiments.data import Dataset, by_column, load
 from sensortree import Leaf, Node, SensorTree, SensorTreeClassifier
@@ -44,6 +43,7 @@ from sensortree.policy.classifiers import posterior
 from sensortree.program.refinement import best_cut, learn_upwards
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import TextProgress
+from sensortree.threads import one_thread
 from sensortree.tree.forks import fork_at, leaves_behind
 from sensortree.types import Array, Rows
 
@@ -388,7 +388,7 @@ def main() -> None:
     heads += "above many children | coefficients | s"
     print(f"| {heads} |")
     print("|---" * 13 + "|")
-    with threadpool_limits(1):
+    with one_thread():
         for name in arguments.problems or COST_WEIGHTS:
             weight = arguments.cost_weight or COST_WEIGHTS[name]
             for row in lines(name, weight):

@@ -15,7 +15,6 @@ import argparse
 import warnings
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from experiments.data import path_of
 from sensortree import SensorTreeClassifier
@@ -65,13 +64,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10, help="splits of a table")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    with threadpool_limits(1):
-        if arguments.what == "noise":
-            print(noise(arguments.sets))
-            return
-        for name, weights in COST_WEIGHTS.items():
-            for weight in weights:
-                print(risk(name, weight, arguments.splits), flush=True)
+    if arguments.what == "noise":
+        print(noise(arguments.sets))
+        return
+    for name, weights in COST_WEIGHTS.items():
+        for weight in weights:
+            print(risk(name, weight, arguments.splits), flush=True)
 
 
 if __name__ == "__main__":

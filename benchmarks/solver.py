@@ -11,14 +11,14 @@
 `-path` behind the name the paper's own, with `-recursive` and `-margins` those in between
 (`rivals.py`); `highs-simplex` is HiGHS's dual simplex. The structured solver is timed
 twice: where all nodes share their features, and where each has an array of its own, which
-is the same linear program. Each solver has one thread and a process of its own, so that
-its peak memory, above what the problem itself takes, is seen; a run beyond the time limit
-is ended and its line says so. Seconds are the clock's, cpu_seconds those that the
-process had: on a machine with other work, ratios of the latter are the fairer ones.
-General solvers are asked for a hundredth of the gap, since
-their tolerance is on residuals; every answer is certified by us and its gap is in the
-table. Ratios are of seconds in the same run. Results go to stdout, and with ``--output
-FILE`` also to a file of JSON lines.
+is the same linear program. Each solver has one thread (`solve` sees to BLAS for all of
+them, and HiGHS is told) and a process of its own, so that its peak memory, above what the
+problem itself takes, is seen; a run beyond the time limit is ended and its line says so.
+Seconds are the clock's, cpu_seconds those that the process had: on a machine with other
+work, ratios of the latter are the fairer ones. General solvers are asked for a hundredth of
+the gap, since their tolerance is on residuals; every answer is certified by us and its gap
+is in the table. Ratios are of seconds in the same run. Results go to stdout, and with
+``--output FILE`` also to a file of JSON lines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.problems import forest, synthetic, with_own_features
 from benchmarks.rivals import RIVALS, n_rows
@@ -131,11 +130,10 @@ def timed(
     problem: SurrogateProblem,
     solver: str,
     tol: float = 1e-6,
-    blas_threads: int | None = 1,
     **options: Any,
 ) -> Any:
     """Solve, certificate warnings aside: the gap is in the table."""
-    with threadpool_limits(blas_threads), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", CertificateWarning)
         return solve(problem, solver, tol, **options)
 
@@ -275,8 +273,8 @@ def grow(quick: bool, report: Report) -> None:
         values, seconds, per_iteration = [], [], []
         for size in sizes:
             problem = synthetic(*size)
-            timed(problem, "structured")
-            run = timed(problem, "structured")
+            timed(problem, "structured", n_jobs=1)
+            run = timed(problem, "structured", n_jobs=1)
             values.append(size["NKD".index(name)])
             seconds.append(run.seconds)
             per_iteration.append(run.seconds / max(1, run.iterations))
@@ -327,7 +325,6 @@ def run_forest(arguments: argparse.Namespace, report: Report) -> None:
         problem,
         "structured",
         arguments.tol or 1e-4,
-        None if arguments.torch else 1,
         n_jobs=arguments.jobs,
         callback=watch,
     )

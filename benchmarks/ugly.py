@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import subprocess
 import sys
 import tempfile
@@ -417,7 +416,6 @@ def run(arguments: list[str], typed: str) -> tuple[int, float]:
         input=typed,
         capture_output=True,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
     seconds = time.perf_counter() - start
     if done.returncode not in (0, 1, 2, 3) or "Traceback" in done.stderr:

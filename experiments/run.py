@@ -30,6 +30,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from experiments import study as registry
 from experiments.data import MissingFileError
@@ -167,7 +168,8 @@ def measured(
 ) -> tuple[Cell, list[Line], float]:
     """Lines of a cell, what identifies them first, and how long they took."""
     started = time.perf_counter()
-    with warnings.catch_warnings():
+    # Everybody's methods have one thread, also those that would take more by themselves.
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FewRowsWarning)
         lines = [*known, *(study.measure(cell) if cell.values else ())]

@@ -17,6 +17,7 @@ from sensortree.logs.purchases import Log, Order, Unbought, log_of
 from sensortree.policy.baselines import EVERYTHING, NOTHING
 from sensortree.policy.tradeoff import TradeoffCurve, standard_error
 from sensortree.sensors.scores import METRICS
+from sensortree.threads import one_thread
 
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
 # as a share of their range, below which no point is put in between.
@@ -116,6 +117,7 @@ def tradeoff_curve(
 
 
 @with_callbacks
+@one_thread()
 def _told_curve(
     model: Any,
     weights: list[float] | None,

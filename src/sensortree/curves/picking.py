@@ -34,6 +34,7 @@ from sensortree.logs.purchases import Log, Order, Unbought, log_of
 from sensortree.policy.choice import Choice, check_targets, choose
 from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
+from sensortree.threads import one_thread
 
 # Points put between the last that meets a target and the first that does not, on held-out
 # folds, and then where all rows overspend; and the distance in cost or error, as a share of
@@ -60,6 +61,7 @@ class PicksCostWeight(
     verbose: bool
 
     @with_callbacks
+    @one_thread()
     def fit(
         self,
         X: Any,
@@ -97,6 +99,7 @@ class PicksCostWeight(
         return self
 
     @with_callbacks
+    @one_thread()
     def fit_budgets(
         self,
         X: Any,

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,6 +44,7 @@ from sensortree.policy.about import About, now
 from sensortree.program.chunks import Chunks, InMemory
 from sensortree.program.solvers.structured.chunk import block_rows
 from sensortree.progress import TextProgress
+from sensortree.threads import one_thread, threads_asked
 from sensortree.types import Array, Rows
 
 UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -183,6 +183,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         self.sample_rows = sample_rows
         self.max_memory = max_memory
 
+    @one_thread()
     def fit(
         self,
         X: Any,
@@ -463,4 +464,4 @@ def chunks_of(
         yield OnDisk(folder / "chunks", sources, max_memory)
     else:
         made = [source.make(*source.arguments) for source in sources]
-        yield InMemory(made, effective_n_jobs(n_jobs))
+        yield InMemory(made, threads_asked(n_jobs))

@@ -19,6 +19,7 @@ import numpy as np
 
 from sensortree.dask.log import Logged, Source, Told, caught_up
 from sensortree.exceptions import DataError
+from sensortree.threads import one_thread
 
 # Seconds after which the client looks whether workers are still there, and that it waits
 # for one where none is.
@@ -31,6 +32,7 @@ MOST_LOSSES = 100
 _STORE: dict[tuple[str, int], tuple[int, Any]] = {}
 
 
+@one_thread()
 def do_on_worker(
     run: str,
     numbers: Sequence[int],

@@ -47,6 +47,7 @@ from sensortree.policy.decisions import NUMBER_PARTS, PARTS
 from sensortree.progress import TextProgress
 from sensortree.sensors.number_loss import RISKS, quantile_of
 from sensortree.sensors.scores import SCORES
+from sensortree.threads import one_thread
 from sensortree.tree.tree import SensorTree
 
 __all__ = [
@@ -106,6 +107,7 @@ class BaseSensorTree(
     }
 
     @with_callbacks
+    @one_thread()
     def fit(
         self,
         X: Any,
@@ -184,6 +186,7 @@ class BaseSensorTree(
         most = READ_AND_LEARNED + most_steps(settings, n_sensors)
         return Progress(self, settings.verbose, most, settings.max_time)
 
+    @one_thread()
     def fit_path(
         self,
         X: Any,

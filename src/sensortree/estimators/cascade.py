@@ -7,8 +7,6 @@ from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
-from joblib import effective_n_jobs
-
 from sensortree.estimators.base import (
     BaseSensorTreeClassifier,
     Interval,
@@ -19,6 +17,7 @@ from sensortree.learning.learned import Learned, ridge_of
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, solve
 from sensortree.program.routing import RoutingProblem
+from sensortree.threads import threads_asked
 
 
 class CascadeClassifier(BaseSensorTreeClassifier):
@@ -129,7 +128,7 @@ class CascadeClassifier(BaseSensorTreeClassifier):
             solver=self.solver,
             tol=self.tol,
             l2=self.l2,
-            n_jobs=effective_n_jobs(self.n_jobs),
+            n_jobs=threads_asked(self.n_jobs),
         )
         return fit_policy(prepared, self._settings(), learn)
 
@@ -142,7 +141,7 @@ def learn_cascade(
     solver: str,
     tol: float,
     l2: float | str,
-    n_jobs: int,
+    n_jobs: int | None,
 ) -> Learned:
     """Minimise the surrogate over the decision functions of all stages at once."""
     surrogate = problem.surrogate(problem.worst(savings))

@@ -6,8 +6,6 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-from joblib import effective_n_jobs
-
 from sensortree.estimators.base import BaseSensorTree, Interval, StrOptions
 from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
 from sensortree.learning.joint import (
@@ -23,6 +21,7 @@ from sensortree.learning.prepare import Prepared
 from sensortree.learning.timing import FitReport
 from sensortree.policy.outages import OutageReport
 from sensortree.program import SOLVERS, Certificate
+from sensortree.threads import threads_asked
 
 # What parameters of the program and of its refinement may be.
 JOINT: dict[str, Any] = {
@@ -62,7 +61,7 @@ class LearnsJointly(BaseSensorTree):
             "l1": self.l1,
             "refine": self.refine,
             "fallback": self.fallback,
-            "n_jobs": effective_n_jobs(self.n_jobs),
+            "n_jobs": threads_asked(self.n_jobs),
         }
         ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
         learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)

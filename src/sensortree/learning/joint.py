@@ -42,7 +42,7 @@ def learn_jointly(
     l1: float,
     refine: bool,
     fallback: bool,
-    n_jobs: int,
+    n_jobs: int | None,
 ) -> Learned:
     """Minimise the surrogate over all decision functions at once, then refine.
 
@@ -69,7 +69,7 @@ def measure_jointly(
     l1: float,
     refine: bool,
     fallback: bool,
-    n_jobs: int,
+    n_jobs: int | None,
 ) -> Learned:
     """Learn as `learn_jointly` does, for a point of a curve: nothing is certified.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from sensortree.leaves.regressors import (
 )
 from sensortree.leaves.weighting import weight_parameters
 from sensortree.policy.classifiers import posterior
+from sensortree.threads import one_thread
 from sensortree.types import Array, Mask
 
 # How often a batch of fits is handed to a cluster that loses workers.
@@ -391,14 +393,21 @@ def _in_parallel(
     function: Callable[..., Any], n_jobs: int | None, tasks: list[tuple[Any, ...]]
 ) -> list[Any]:
     """Call through joblib; a cluster that lost a worker and its data is asked again."""
+    alone = partial(_on_one_thread, function)
     for attempt in range(MAX_ATTEMPTS):
         try:
-            return list(Parallel(n_jobs=n_jobs)(delayed(function)(*t) for t in tasks))
+            return list(Parallel(n_jobs=n_jobs)(delayed(alone)(*t) for t in tasks))
         except Exception as error:
             lost = type(error).__module__.partition(".")[0] == "distributed"
             if not lost or attempt == MAX_ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+@one_thread()
+def _on_one_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function, perhaps in a process of joblib's, with one thread inside."""
+    return function(*arguments)
 
 
 def _fit_and_judge(

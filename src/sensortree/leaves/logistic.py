@@ -14,6 +14,7 @@ from sensortree.exceptions import DataError
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.policy.classifiers import ConstantScorer, LogisticScorer
 from sensortree.sensors.reader import LARGEST
+from sensortree.threads import one_thread
 from sensortree.types import Array
 
 
@@ -25,6 +26,7 @@ class RidgeLogisticRegression(ClassifierMixin, BaseEstimator):
     def __init__(self, C: float | str = "evidence"):
         self.C = C
 
+    @one_thread()
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to data.
 

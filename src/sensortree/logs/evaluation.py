@@ -50,9 +50,11 @@ from sensortree.sensors.reader import check_price_array
 from sensortree.sensors.sensor_set import default_names
 from sensortree.sensors.table import Table, typed_table
 from sensortree.text import listed
+from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
 
 
+@one_thread()
 def evaluate_from_log(
     model: Any,
     X: Any,
@@ -141,6 +143,7 @@ def evaluate_from_log(
     return _judge(log, stopping, outlook, options).evaluation
 
 
+@one_thread()
 def compare_from_log(
     first: Any,
     second: Any,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.threads import one_thread
 from sensortree.types import Array
 
 # Rows from which products of columns are made column by column, and ensembles are asked
@@ -249,8 +250,17 @@ def posterior(scorer: Any, X: Array, n_classes: int) -> Array:
     """Probability of every class, (n_rows, n_classes); 0 or 1 if a classifier gives none.
 
     The classes of a foreign classifier are positions, some of which it may not have seen.
-    What predicts numbers says the answer and its spread, (n_rows, 2).
+    What predicts numbers says the answer and its spread, (n_rows, 2). Our own scorers make
+    products of few numbers for few rows, which BLAS does not share among threads.
     """
+    ours = isinstance(scorer, Answers) or hasattr(scorer, "says")
+    if ours and len(X) < MANY_ROWS:
+        return _asked(scorer, X, n_classes)
+    with one_thread():
+        return _asked(scorer, X, n_classes)
+
+
+def _asked(scorer: Any, X: Array, n_classes: int) -> Array:
     if hasattr(scorer, "says"):
         return np.asarray(scorer.says(X))
     if hasattr(scorer, "predict_proba"):

@@ -12,6 +12,7 @@ from sensortree.policy.batch import Walk
 from sensortree.policy.policy import Policy
 from sensortree.policy.tally import Tally, right_answers, row_weights
 from sensortree.sensors.table import Table
+from sensortree.threads import one_thread
 from sensortree.types import Array
 
 LIMITS = 12  # at most
@@ -27,6 +28,7 @@ class LimitedUse:
     cost: float
 
 
+@one_thread()
 def limited(
     policy: Policy, table: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[LimitedUse, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sensortree.threads import one_thread
 from sensortree.types import Array
 
 
@@ -36,7 +37,9 @@ class Foreign:
         """What it predicts, (n_rows, 1)."""
         if not len(X):
             return np.empty((0, 1))
-        return np.asarray(self.regressor.predict(X), dtype=np.float64).reshape(-1, 1)
+        with one_thread():
+            said = self.regressor.predict(X)
+        return np.asarray(said, dtype=np.float64).reshape(-1, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,7 @@ from sensortree.policy.tally import (
 from sensortree.sensors.seen import Unseen
 from sensortree.sensors.table import Table, pandas_frame
 from sensortree.text import plain
+from sensortree.threads import one_thread
 from sensortree.types import Array
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -211,6 +212,7 @@ class CostReport:
         return report_text(self)
 
 
+@one_thread()
 def cost_report(
     policy: Policy,
     table: Table,

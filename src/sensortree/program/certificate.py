@@ -28,6 +28,7 @@ from sensortree.program.feasible import Columns, n_rows_of, set_columns
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 from sensortree.text import plain
+from sensortree.threads import one_thread
 
 Vector = NDArray[np.float64]
 
@@ -108,6 +109,7 @@ class Certificate:
         )
 
 
+@one_thread()
 def certify(
     problem: SurrogateProblem,
     coef: Sequence[Any],

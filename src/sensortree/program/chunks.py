@@ -19,7 +19,8 @@ from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+
+from sensortree.threads import one_thread, spare_threads
 
 Task = Callable[..., Any]
 Total = TypeVar("Total")
@@ -52,19 +53,27 @@ class Chunks(Protocol):
 
 
 class InMemory:
-    """Chunks that are in this process, worked on by several threads if wanted."""
+    """Chunks that are in this process, worked on by several threads if wanted.
 
-    def __init__(self, chunks: Sequence[Any], n_jobs: int = 1):
+    Parameters
+    ----------
+    chunks : list
+    n_jobs : int or None, default=1
+        Threads; None for as many as there are cores for.
+    """
+
+    def __init__(self, chunks: Sequence[Any], n_jobs: int | None = 1):
         self.chunks, self.n_jobs = list(chunks), n_jobs
         self._pool: ThreadPoolExecutor | None = None
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Use `n_jobs` threads inside; each then has one BLAS thread."""
-        if self.n_jobs == 1 or len(self.chunks) == 1:
+        threads = spare_threads() if self.n_jobs is None else self.n_jobs
+        if threads == 1 or len(self.chunks) == 1:
             yield
             return
-        with threadpool_limits(1), ThreadPoolExecutor(self.n_jobs) as pool:
+        with one_thread(), ThreadPoolExecutor(threads) as pool:
             self._pool = pool
             try:
                 yield

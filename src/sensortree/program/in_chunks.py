@@ -26,6 +26,7 @@ from sensortree.program.solvers.structured.blocks import Blocks
 from sensortree.program.solvers.structured.chunk import Chunk
 from sensortree.program.solvers.structured.interior_point import minimise
 from sensortree.program.surrogate import Coef, Penalty, SurrogateProblem
+from sensortree.threads import one_thread
 
 Vector = NDArray[np.float64]
 
@@ -109,6 +110,7 @@ class SolvedRows:
     seconds: float
 
 
+@one_thread()
 def solve_rows(
     rows: Chunks,
     tol: float = 1e-6,

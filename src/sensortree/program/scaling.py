@@ -89,7 +89,10 @@ class Scaling:
         return problem.with_arrays(arrays, self.size)
 
     def options(
-        self, tol: float, n_jobs: int, callback: Callable[[Progress], object] | None
+        self,
+        tol: float,
+        n_jobs: int | None,
+        callback: Callable[[Progress], object] | None,
     ) -> Options:
         """What a solver is asked for."""
         return Options(self.ridge, self.lasso, tol, n_jobs, callback)

@@ -23,6 +23,7 @@ from sensortree.program.solvers import (
     Solver,
 )
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
+from sensortree.threads import one_thread
 
 LOG = logging.getLogger("sensortree.solver")
 
@@ -59,6 +60,7 @@ class Solution:
     seconds: float
 
 
+@one_thread()
 def solve(
     problem: SurrogateProblem,
     solver: str = "structured",
@@ -85,7 +87,8 @@ def solve(
     l1 : float, default=0.0
         Weight of the penalty l1 |θ|₁ added to the objective.
     n_jobs : int, default=None
-        Threads of the structured solver; None means 1. The answer does not depend on it.
+        Threads of the structured solver. None: one, or as many as the process has cores
+        for where the problem is large. The answer does not depend on it.
     callback : callable, default=None
         Called by the structured solver after each iteration with a `Progress`; if it
         returns True, the solver stops and its best point so far is certified.
@@ -116,7 +119,7 @@ def solve(
     for aim in aims_for(tol):
         started = time.perf_counter()
         try:
-            options = scaling.options(aim, n_jobs or 1, callback)
+            options = scaling.options(aim, n_jobs, callback)
             raw = back_end.run(scaled, options)
         except SolverError:
             if best is None:
@@ -141,6 +144,7 @@ def solve(
     return Solution(coef, certificate, dual, solver, iterations, seconds)
 
 
+@one_thread()
 def approximate(
     problem: SurrogateProblem,
     tol: float = 1e-4,
@@ -161,7 +165,7 @@ def approximate(
     l2, l1 : float, default=0.0
         Weights of the penalties, as in `solve`.
     n_jobs : int, default=None
-        Threads; None means 1. The answer does not depend on it.
+        Threads, as in `solve`.
 
     Returns
     -------
@@ -179,9 +183,7 @@ def approximate(
     if not problem.n_nodes:
         return []
     scaling = Scaling.of_problem(problem, l2, l1)
-    raw = back_end.run(
-        scaling.applied(problem), scaling.options(tol, n_jobs or 1, None)
-    )
+    raw = back_end.run(scaling.applied(problem), scaling.options(tol, n_jobs, None))
     coef = scaling.coef_back(raw.candidates[0].coef)
     return without_noise(coef, largest_margins(problem, coef))
 

@@ -56,8 +56,8 @@ class Options:
     tol : float
         Gap to reach, relative to the larger of |objective| and 1, the largest saving of
         the scaled problem.
-    n_jobs : int
-        Threads that may be used.
+    n_jobs : int or None
+        Threads that may be used; None leaves it to the solver.
     callback : callable or None
         Called after each iteration with a `Progress`; returns True to stop.
     """
@@ -65,7 +65,7 @@ class Options:
     ridge: Array
     lasso: Array
     tol: float
-    n_jobs: int = 1
+    n_jobs: int | None = None
     callback: Callable[[Progress], object] | None = None
 
 
