@@ -289,6 +289,8 @@ def test_every_command_has_a_section():
     names = {command.callback.__name__ for command in app.registered_commands}
     names |= {group.name for group in app.registered_groups}
     assert names == set(re.findall(r"^## ([a-z]+)$", read(DOCS / "cli.md"), re.M))
+    readme = " ".join(read(ROOT / "README.md").split())
+    assert f"(docs/cli.md) has {len(names)} commands" in readme
 
 
 def test_the_pages_sensors_file_is_one(tmp_path):

@@ -198,7 +198,8 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         about twice the time of the fit. Without `cv` there are none.
     n_jobs : int, default=None
         Number of leaf classifiers fitted at a time, as in joblib, and of threads of the
-        structured solver. The result does not depend on it.
+        structured solver. None: one, and for a large linear program as many threads as
+        the process may use cores. The result does not depend on it.
     verbose : bool, default=False
         Write one line per step of the fit to stderr. scikit-learn's callbacks, given with
         `set_callbacks`, hear of the same steps.

@@ -20,8 +20,9 @@ Vector = NDArray[np.float64]
 ROOM_FOR_PRODUCTS = 1 << 25  # numbers: 256 MiB
 ROOM_FOR_PRODUCTS_FOREIGN = 1 << 30
 # Products of one Newton matrix, about a second's work, from which threads are opened
-# unasked. Below it, visits to blocks are so short that threads wait for each other: two were
-# no faster on 100,000 rows of 147 coefficients, and 1.6 times as fast on 60,000 of 825.
+# unasked. Below it, visits to blocks are so short that threads wait for each other: two
+# were no faster on 100,000 rows of 147 coefficients; they were 1.6 times as fast on 60,000
+# rows of 825.
 MUCH_WORK = 2e10
 
 
