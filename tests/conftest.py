@@ -7,12 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn.ensemble  # noqa: F401  # with its pools of threads
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from sensortree import Leaf, Node, SensorTree
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("fixed")
+
+# Our calls keep pools at one thread by themselves (test_one_thread.py); tests also reach
+# into rooms below these calls, where two busy pools on few cores would wait for each other.
+threadpool_limits(1)
 
 
 @pytest.fixture
