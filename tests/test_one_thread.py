@@ -16,6 +16,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from sensortree import BudgetWarning, CertificateWarning, SensorTreeClassifierCV
+from sensortree.program import SurrogateProblem, solve
 from sensortree.threads import one_thread, spare_threads, threads_asked
 
 ROOT = Path(__file__).parents[1]
@@ -238,3 +240,18 @@ def test_n_jobs_is_what_the_user_says():
     assert threads_asked(None) is None
     assert threads_asked(1) == 1
     assert threads_asked(3) == 3
+
+
+def test_warnings_name_the_line_that_called_us():
+    X, y = rows()
+    with pytest.warns(BudgetWarning) as told:
+        SensorTreeClassifierCV(
+            {"a": [0], "b": [1]}, budget=-0.0, cost_weights=[0.001], cv=2
+        ).fit(X, y)
+    assert told[-1].filename == __file__
+    problem = SurrogateProblem(
+        [-1], [-1], [X], 1.0 * (X[:, :1] > 0), 1.0 * (X[:, 1:] > 0)
+    )
+    with pytest.warns(CertificateWarning) as told:
+        solve(problem, callback=lambda progress: True)
+    assert told[-1].filename == __file__

@@ -283,7 +283,7 @@ class PicksCostWeight(
                 f"least {chosen.measure} is taken, {chosen.error:.4g}"
             )
         warnings.warn(
-            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=5
+            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=6
         )
 
     def _leaf_classifier(self) -> Any:

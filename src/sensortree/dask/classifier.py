@@ -279,7 +279,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             self.n_sample_ = len(taken.y)
         said = said_of_prices(fitted, sample.prepared.leaves, settings)
         if said:
-            warnings.warn(said, PriceWarning, stacklevel=2)
+            warnings.warn(said, PriceWarning, stacklevel=3)
         return self
 
     def _drawn(

@@ -171,7 +171,7 @@ class BaseSensorTree(
         progress.end()
         said = said_of_prices(fitted, prepared.leaves, settings)
         if said:
-            warnings.warn(said, PriceWarning, stacklevel=3)
+            warnings.warn(said, PriceWarning, stacklevel=4)
         return self
 
     def _progress(self, X: Any) -> Progress:

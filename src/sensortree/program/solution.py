@@ -234,7 +234,7 @@ def warn_unless_certified(
         f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
         f"{_advice(certificate, penalty, stopped)}",
         CertificateWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
