@@ -38,7 +38,14 @@ def as_floats(value: Any) -> Array:
     if not is_foreign(value):
         return np.asarray(value, dtype=np.float64)
     xp = namespace(value)
-    return value if value.dtype == xp.float64 else xp.astype(value, xp.float64)
+    return value if value.dtype == xp.float64 else astype(value, xp.float64)
+
+
+def astype(array: Array, dtype: Any) -> Array:
+    """Copy an array to another kind of number; NumPy 2.0 has no such function."""
+    if isinstance(array, np.ndarray):
+        return array.astype(dtype)
+    return namespace(array).astype(array, dtype)
 
 
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:

@@ -77,7 +77,8 @@ def path_form(problem: SurrogateProblem) -> LinearProgram:
                 ]
             )
             for k in range(n_leaves)
-        ]
+        ],
+        format="csr",  # others have no slices in SciPy 1.13
     )
     decisions = sparse.block_diag([sparse.csr_array(f) for f in problem.features])
     ones = sparse.eye_array(n * n_nodes)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, spotrf, spotrs
 
 from sensortree.exceptions import SolverError
-from sensortree.program.arrays import Array, like, namespace, to_numpy
+from sensortree.program.arrays import Array, astype, like, namespace, to_numpy
 
 Vector = NDArray[np.float64]
 Solve = Callable[[Vector], Vector]
@@ -33,11 +33,10 @@ class Newton:
     """
 
     def __init__(self, S: Array, added: Vector, apply: Solve):
-        xp = namespace(S)
-        diagonal = to_numpy(xp.linalg.diagonal(S)).astype(float)
+        diagonal = _diagonal(S).astype(float)
         self.added, self._apply_rows = added, apply
         self.size = np.sqrt(np.maximum(diagonal + added, np.finfo(float).tiny))
-        unit = xp.astype(like(1.0 / self.size, S), S.dtype)
+        unit = astype(like(1.0 / self.size, S), S.dtype)
         S *= unit
         S *= unit[:, None]
         self._solve, pivots = _factor(S)
@@ -71,6 +70,11 @@ class Newton:
 
     def _apply(self, d: Vector) -> Vector:
         return self._apply_rows(d) + self.added * d
+
+
+def _diagonal(S: Array) -> Vector:
+    """Copy the diagonal to NumPy, which before 2.1 takes over nothing that is read-only."""
+    return to_numpy(namespace(S).linalg.diagonal(S) + 0.0)
 
 
 def _factor(S: Array) -> tuple[Solve, Vector]:
@@ -114,13 +118,13 @@ def _factor_there(S: Array, diagonal: float) -> tuple[Solve, Vector] | None:
         factor = xp.linalg.cholesky(upper + upper.T + diagonal * one)
     except (ValueError, RuntimeError):  # what libraries derive their LinAlgError from
         return None
-    pivots = to_numpy(xp.linalg.diagonal(factor))
+    pivots = _diagonal(factor)
     if not np.all(np.isfinite(pivots)):
         return None
     inverse = xp.linalg.inv(factor)
 
     def solve(rhs: Vector) -> Vector:
-        solved = inverse.T @ (inverse @ xp.astype(like(rhs, S), S.dtype))
+        solved = inverse.T @ (inverse @ astype(like(rhs, S), S.dtype))
         return np.asarray(to_numpy(solved), float)
 
     return solve, pivots

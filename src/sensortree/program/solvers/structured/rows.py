@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sensortree.program.arrays import (
     Array,
+    astype,
     namespace,
     numbers,
     on_device_of,
@@ -209,9 +210,9 @@ class Rows:
         """Add Φᵀ M Φ to S by products in single precision, in about half the time."""
         single = self.xp.float32
         if not self.rough:
-            copies = {id(phi): self.xp.astype(phi, single) for phi in self.features}
+            copies = {id(phi): astype(phi, single) for phi in self.features}
             self.rough = [copies[id(phi)] for phi in self.features]
-        weights = Weights(*(self.xp.astype(w, single) for w in self._weights()))
+        weights = Weights(*(astype(w, single) for w in self._weights()))
         self._add_matrix(S, self.rough, weights)
 
     def _add_matrix(self, S: Array, features: list[Array], weights: Weights) -> None:
@@ -333,7 +334,7 @@ class Rows:
         """
         t = self.r + 1.0
         t *= self.r
-        t = self.xp.clip(t, max=MOST_SECOND_ORDER)
+        t = self.xp.clip(t, None, MOST_SECOND_ORDER)
         t += mu / self.product
         return self._aim(t)
 
@@ -445,7 +446,7 @@ def recentred(
     t = r + u
     there = (primal * r + 1.0) * (dual * u + 1.0) * product
     back = xp.clip(there, mu / WIDE, WIDE * mu) - there
-    t += xp.clip(back, min=-WIDE * mu) / product
+    t += xp.clip(back, -WIDE * mu, None) / product
     t += 1.0
     return t
 
