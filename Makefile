@@ -69,8 +69,9 @@ reproduce: $(VENV)/all.stamp  ## the paper's tables and figures into docs/result
 
 # What runs with the lowest versions: fits by every method and solver, certificates, sessions;
 # model files, with skops; tables of pandas and polars; pictures; commands; the service; Dask; the
-# demo; what is compared with. PostgreSQL where it is installed. array-api-compat is not tried:
-# no test has an array that needs it. The warning is of scikit-learn 1.9.0's own list of tests.
+# demo; what is compared with. PostgreSQL where it is installed. A minute on two cores, after one to
+# install. Not tried: array-api-compat, since no test has an array that needs it. The warning is
+# of scikit-learn 1.9.0's own list of tests.
 LOWEST := $(addprefix tests/test_, methods.py solvers.py structured.py certificate.py paper.py \
 	sessions.py same_answers.py engine.py transforms.py bad_inputs.py display.py svg.py notebook.py \
 	cells.py cli.py service.py ledger.py waves.py dask_fit.py demo.py release.py \

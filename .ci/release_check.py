@@ -52,7 +52,7 @@ def disagreements(
     if re.search(r"^- ", unreleased, re.M):
         yield f"CHANGELOG.md has lines under 'Unreleased': move them below {version}."
     newest = released[0].partition("\n")[0] if released else "nothing"
-    date = field(citation, "date-released")
+    date = field(citation, "date-released") or "YYYY-MM-DD"
     if newest != f"{version} - {date}":
         yield (
             f"CHANGELOG.md has {newest!r} as its newest release, where _version.py and "
