@@ -12,23 +12,27 @@ The rules:
   what others come after is bought first, then the least surcharge, then the declared order.
 * What is known, for money or not, costs nothing more, and its group is open.
 * An example goes to a vertex only if some leaf there or below can still be reached: no
-  sensor on the way is unavailable, and what was spent and what is lacking do not add up, on
-  paper, to more than the cap. What is known at the root it buys whenever it can.
-* Where it cannot go as decided for lack of a sensor, and could pay, it takes the detour
-  around one, if there is one that it has not taken yet and whose root can be had and paid
-  for: of the sensors that cannot be had one that every leaf there needs, else another, the
-  first declared of them. From the detour's root it goes on as in the tree.
-* Where it cannot go as decided and takes no detour, it takes the leaf below the node of the
-  least training risk that can be reached, the first of equals, by that leaf's own way; or
-  it stops at the node if that is better, or before the root if it has come to no node. The
-  node is the last that it has decided at, be it of the tree or of a detour.
-* A correction, or an unavailable sensor that was had after all, sends the example from the
-  root again. What was paid stays paid.
+  sensor on the way is unavailable, what was spent and what is lacking do not add up, on
+  paper, to more than the cap, unless nothing is lacking that costs anything, and the whole
+  way would not either, had it bought nothing elsewhere. What is known at the root it buys
+  whenever it can.
+* Where the cap alone forbids what was decided, the example would go to the best leaf that
+  the cap allows, as if all could be had.
+* Where it cannot go as it would for lack of a sensor, it takes the detour around one, if
+  there is one that it has not taken yet and whose root can be had and paid for: of the
+  sensors that cannot be had one that every leaf there needs, else another, the first
+  declared of them. From the detour's root it goes on as in the tree.
+* Where it takes no detour, it takes the leaf below the node of the least training risk that
+  can be reached, the first of equals, by the price of the whole way less what was paid for
+  its sensors; or it stops at the node if that is better, or before the root if it has come
+  to no node. The node is the last that it has decided at, be it of the tree or of a detour.
+* Who stops at a node goes on as decided by what is known already, to where more is known.
+* Whatever is told sends the example from the root again. What was paid stays paid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import SimpleNamespace
@@ -231,6 +235,7 @@ class Examined:
     unavailable: set[str] = field(default_factory=set)
     spent: Decimal = Decimal(0)
     acquired: list[str] = field(default_factory=list)
+    receipts: dict[str, Decimal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         caps = [c for c in (self.limit, self.facts.max_cost) if c is not None]
@@ -242,8 +247,9 @@ class Examined:
         self.at = self.route.root
         self.last: Spot | None = None
         self.last_route = self.facts
+        self.passed: list[frozenset[str]] = []
         self.place: int | None = None
-        self.because = {"policy"}
+        self.because = "policy"
         self.rerouting_loss = 0.0
         self._go()
 
@@ -252,23 +258,17 @@ class Examined:
     def tell(self, name: str, values: Any) -> None:
         """The values of a sensor: bought if it was asked for, else had for nothing."""
         if name in self.pending:
-            self.spent += self.till.price(name, self.values)
+            self.receipts[name] = self.till.price(name, self.values)
+            self.spent += self.receipts[name]
             self.acquired.append(name)
-        new = name not in self.values
-        again = name in self.unavailable or not (
-            new or np.array_equal(self.values[name], values)
-        )
         self.values[name] = values
         self.unavailable.discard(name)
-        if again:
-            self._start()
-        elif new:
-            self._go()
+        self._start()
 
     def cannot_be_had(self, name: str) -> None:
         """A sensor is unavailable."""
         self.unavailable.add(name)
-        self._go()
+        self._start()
 
     # the way --------------------------------------------------------------------------
 
@@ -291,7 +291,8 @@ class Examined:
                 self.place = self.at.number
                 return
             self.last, self.last_route = self.at, self.route
-            chosen = self.at.children[self._score(self.at) > 0]
+            self.passed += self.at.path
+            chosen = self._decided(self.at)
             if self._may_go_to(chosen):
                 self.at = chosen
             else:
@@ -302,23 +303,45 @@ class Examined:
             return True
         return any(map(self._within_reach, spot.leaves))
 
-    def _within_reach(
-        self, spot: Spot, money_matters: bool = True, stock_matters: bool = True
-    ) -> bool:
+    def _decided(self, spot: Spot) -> Spot:
+        return spot.children[self._score(spot) > 0]
+
+    def _within_reach(self, spot: Spot) -> bool:
         """Whether what a vertex knows can be had and paid for."""
         order = self.till.lacking(spot.path, self.values)
-        if stock_matters and self.unavailable & set(order):
+        if self.unavailable & set(order):
             return False
-        if self.cap is None or not money_matters:
-            return True
-        return self.spent + self.till.bill(order, self.values) <= self.cap
+        bill = self.till.bill(order, self.values)
+        affordable = self.cap is None or bill == 0 or self.spent + bill <= self.cap
+        return affordable and self._allowed(spot)
+
+    def _allowed(self, spot: Spot) -> bool:
+        """Whether the cap allows the whole way to a vertex, if all could be had."""
+        return self.cap is None or self._whole(spot) <= self.cap
+
+    def _whole(self, spot: Spot) -> Decimal:
+        """Price of the whole way to a vertex, before anything was paid."""
+        free = set(self.values) - set(self.receipts)
+        order = self.till.lacking([*self.passed, *spot.path], free)
+        return self.till.bill(order, free)
+
+    def _unpaid(self, spot: Spot) -> Decimal:
+        """The same, less what was paid for its sensors."""
+        known = spot.sensors.union(*self.passed)
+        return self._whole(spot) - sum(
+            price for name, price in self.receipts.items() if name in known
+        )
 
     def _reroute(self, wanted: Spot) -> None:
-        causes = self._causes(wanted)
-        if self.route is not self.facts:
-            causes = {"unavailable"}
-        self.because = causes if self.because == {"policy"} else self.because | causes
-        around = self._detour(wanted)
+        forbidden = not any(map(self._allowed, self._ends(wanted)))
+        if (forbidden or not self.unavailable) and self.last is not None:
+            best = self._best(self.last, self._allowed)
+            if best is not None and not self._within_reach(best):
+                wanted, forbidden = best, False
+        held_up = bool(self.unavailable) and not forbidden
+        on_detour = self.route is not self.facts
+        self.because = "unavailable" if held_up or on_detour else "limit"
+        around = self._detour(wanted) if held_up else None
         if around is not None:
             self.taken.append(around)
             self.route = self.facts.detours[around]
@@ -330,25 +353,38 @@ class Examined:
             self.place = ~self.facts.n_nodes
             self.rerouting_loss = 0.0
             return
-        node, flow = self.last.number, self.route.flow
-        stop = Decimal(float(flow.stop_loss[node]))
-        best, least = None, stop
-        for leaf in self.last.leaves:
-            if not self._within_reach(leaf):
-                continue
-            loss = Decimal(float(flow.leaf_loss[node, leaf.number]))
-            risk = loss + self.facts.cost_weight * self.way(leaf)
+        flow, leaf = self.route.flow, self._best(self.last, self._within_reach)
+        if leaf is None:
+            self.last = self._as_far_as_known(self.last)
+            self.place = ~self.last.number
+            loss = flow.stop_loss[self.last.number]
+        else:
+            self.at = leaf
+            loss = flow.leaf_loss[self.last.number, leaf.number]
+        more = float(loss - flow.kept_loss[self.last.number])
+        self.rerouting_loss = self._loss_of_detour() + more
+
+    def _best(self, node: Spot, may: Callable[[Spot], bool]) -> Spot | None:
+        """The leaf below a node of the least training risk; None if it is best to stop."""
+        flow = self.route.flow
+        best, least = None, Decimal(float(flow.stop_loss[node.number]))
+        for leaf in filter(may, node.leaves):
+            loss = Decimal(float(flow.leaf_loss[node.number, leaf.number]))
+            more = self._unpaid(leaf) - self._unpaid(node)
+            risk = loss + self.facts.cost_weight * more
             better = risk <= least + EQUAL if best is None else risk < least - EQUAL
             if better:
                 best, least = leaf, risk
-        if best is None:
-            self.place = ~node
-            loss = flow.stop_loss[node]
-        else:
-            self.at = best
-            loss = flow.leaf_loss[node, best.number]
-        more = float(loss - flow.kept_loss[node])
-        self.rerouting_loss = self._loss_of_detour() + more
+        return best
+
+    def _as_far_as_known(self, node: Spot) -> Spot:
+        """The last node, as decided, at which all is known, and more than before."""
+        spot = node
+        while spot.children and spot.sensors <= set(self.values):
+            if spot.sensors > node.sensors:
+                node = spot
+            spot = self._decided(spot)
+        return node
 
     def _loss_of_detour(self) -> float:
         """What the detour that it is on loses beside the usual way."""
@@ -358,10 +394,7 @@ class Examined:
 
     def _detour(self, wanted: Spot) -> str | None:
         """The sensor that it is led around."""
-        root = wanted is self.route.root
-        spots = (wanted,) if root else wanted.leaves
-        if not any(self._within_reach(s, stock_matters=False) for s in spots):
-            return None
+        spots = self._ends(wanted)
         gone = [n for n in self.facts.offers if n in self.unavailable]
         needed = [n for n in gone if all(n in s.sensors for s in spots)]
         for name in [*needed, *(n for n in gone if n not in needed)]:
@@ -370,16 +403,9 @@ class Examined:
                 return name
         return None
 
-    def _causes(self, wanted: Spot) -> set[str]:
-        """What alone kept the example from a vertex; either, if it takes both."""
-        root = wanted is self.route.root
-        spots = (*wanted.leaves, wanted) if root else wanted.leaves
-        found = set()
-        if any(self._within_reach(s, stock_matters=False) for s in spots):
-            found.add("unavailable")
-        if any(self._within_reach(s, money_matters=False) for s in spots):
-            found.add("limit")
-        return found or {"unavailable", "limit"}
+    def _ends(self, wanted: Spot) -> tuple[Spot, ...]:
+        """Of which one must be within reach before a vertex is gone to."""
+        return (wanted,) if wanted is self.route.root else wanted.leaves
 
     def way(self, spot: Spot) -> Decimal:
         """Price of what is lacking on the way to a vertex."""

@@ -43,6 +43,7 @@ from sensortree import (
 from sensortree.persistence import files, foreign
 from sensortree.persistence.model import read_model, write_model
 from sensortree.persistence.text import MAX_BYTES, parse, render
+from sensortree.policy.digest import fingerprint
 
 ROOT = Path(__file__).parents[1]
 
@@ -150,6 +151,58 @@ def test_the_file_of_the_first_format_version_is_still_read():
         loaded.predict_proba(frame), answers["predict_proba"], rtol=1e-12
     )
     assert loaded.acquisition_cost(frame).tolist() == answers["acquisition_cost"]
+
+
+def named(names, labels, amount):
+    """A model whose names, labels and amounts are of given types."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = labels[(X[:, 0] + np.where(np.abs(X[:, 0]) < 0.5, X[:, 1], 0) > 0).astype(int)]
+    a, b, c, lab, method = names
+    sensors = {
+        a: Sensor([a], cost=amount(2.0), group=lab, fee=amount(0.5), one_of=method),
+        b: Sensor([b], cost=amount(1.0), group=lab),
+        c: Sensor([c], cost=amount(1.0), after=[b]),
+    }
+    tree = {"sensors": [a], "negative": {"sensors": [a]}}
+    tree["positive"] = {"sensors": [a, b, c]}
+    frame = pd.DataFrame(X, columns=pd.Index([a, b, c], dtype=object))
+    cost_weight, max_cost = amount(0.01), amount(4.5)
+    model = SensorTreeClassifier(
+        sensors,
+        structure=tree,
+        cost_weight=cost_weight,
+        max_cost=max_cost,
+        outages=True,
+    )
+    return model.fit(frame, y)
+
+
+@pytest.mark.parametrize("amount", [float, np.float64, np.float32])
+def test_names_of_numpys_types_have_the_digest_of_pythons(path, amount):
+    names, labels = ["a", "b", "c", "lab", "method"], ["no", "yes"]
+    plain = named(names, np.array(labels, dtype=object), float)
+    of_numpy = np.empty(2, dtype=object)
+    of_numpy[:] = [np.str_(label) for label in labels]
+    model = named([*np.array(names)], of_numpy, amount)
+    save(model, path)
+    assert load(path).policy_.digest == model.policy_.digest
+    if amount is not np.float32:  # of which 0.01 is another number
+        assert model.policy_.digest == plain.policy_.digest
+
+
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        ("a", np.str_("a")),
+        (3, np.int64(3)),
+        (0.1, np.float64(0.1)),
+        (True, np.bool_(True)),
+        (("a", 1), (np.str_("a"), np.uint8(1))),
+        ({"a": frozenset("b")}, {np.str_("a"): frozenset([np.str_("b")])}),
+    ],
+)
+def test_a_digest_does_not_know_numpys_scalars_from_pythons(ours, numpys):
+    assert fingerprint(ours) == fingerprint(numpys)
 
 
 def test_the_model_of_an_old_file_has_the_digest_that_its_sessions_know():

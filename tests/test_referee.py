@@ -265,8 +265,7 @@ def compare(row: int, who: str, session: Any, example: Examined) -> Iterator[Cla
         yield row, who, "acquired", list(end.acquired), list(example.acquired)
         yield row, who, "decision.spent", cents(end.spent), cents(example.spent)
         yield row, who, "saved", cents(end.saved), cents(example.rest)
-        because = end.stopped_because in example.because
-        yield row, who, f"because {end.stopped_because}", because, True
+        yield row, who, "because", end.stopped_because, example.because
         yield (
             row,
             who,
@@ -311,10 +310,9 @@ def compare_step(
     for name in gone:
         example.cannot_be_had(name)
     waiting = {n: v for n, v in known.items() if n not in free}
-    while asked := [n for n in example.pending if n in waiting]:
+    while waiting:
+        asked = [n for n in [*example.pending, *shop.offers] if n in waiting]
         example.tell(asked[0], waiting.pop(asked[0]))
-    for name, values in waiting.items():
-        example.tell(name, values)
     step = shop.model.policy_.step(
         known,
         unavailable=gone,

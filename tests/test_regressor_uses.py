@@ -9,6 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sensortree
@@ -23,6 +24,7 @@ from sensortree import (
 )
 from sensortree.exceptions import ModelFileError, ParameterError
 from sensortree.page.runnable import check_runnable
+from sensortree.sensors.table import Table
 
 X, Y = load_diabetes(return_X_y=True)
 MODELS = {
@@ -42,6 +44,46 @@ MODELS = {
 @pytest.fixture(scope="module", params=MODELS)
 def model(request):
     return MODELS[request.param].fit(X, Y)
+
+
+WIDE = {"few": slice(0, 2), "many": slice(2, 14), "more": slice(14, 24)}
+KINDS = {
+    "linear": {"regressor": "linear"},
+    "quadratic": {"regressor": "quadratic"},
+    "boosted": {"regressor": "boosted"},
+    "quantile": {"regressor": "linear", "risk": "pinball", "quantile": 0.8},
+    "squares": {"regressor": "linear", "decision_features": "quadratic"},
+    "of another library": {"regressor": DecisionTreeRegressor(max_depth=4)},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_alone_among_others_and_step_by_step_has_the_same_bits(kind):
+    # What is at once is read as it lies in memory, and sums of eight numbers and more
+    # depend on their order.
+    rng = np.random.default_rng(0)
+    A, rows = rng.normal(size=(400, 24)), rng.normal(size=(200, 24))
+    off = rng.normal(size=400) * (1 + np.abs(A[:, 3]))
+    number = A[:, 0] + A[:, 4] ** 2 + (np.abs(A[:, 0]) < 0.7) * A[:, 15] + 0.3 * off
+    model = SensorTreeRegressor(
+        WIDE, cost_weight=0.02, structure="chain", **KINDS[kind]
+    )
+    policy = model.fit(A, number).policy_
+    alone = np.array([policy.said(Table(row[None, :]))[0] for row in rows])
+    steps = [policy.acquire(lambda s, _, row=row: row[WIDE[s]]) for row in rows]
+    assert np.array_equal([step.proba for step in steps], alone)
+    for n_rows in (1, 2, 3, 5, 63, 64, 65, 200):
+        for order in "CF":
+            some = np.array(rows[:n_rows], order=order)
+            assert np.array_equal(model.predict(some), alone[:n_rows, 0])
+            assert np.array_equal(model.predict_spread(some), alone[:n_rows, 1])
+    for place, decision in zip(model.tree_.nodes, policy.decisions, strict=True):
+        known = np.hstack([rows[:, WIDE[s]] for s in WIDE if s in place.sensors])
+        said = policy.classifiers[place.sensors].says(known)
+        for other in (np.asfortranarray(known), known[::-1][::-1]):
+            assert np.array_equal(policy.classifiers[place.sensors].says(other), said)
+            score = decision(other, np.asfortranarray(said), np.empty((200, 0)))
+            assert np.array_equal(score, decision(known, said, np.empty((200, 0))))
 
 
 def saved(model, folder):

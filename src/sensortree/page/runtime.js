@@ -826,13 +826,15 @@
       this.acquired = [];
       this.lost = [];
       this.spent = 0;
+      this._paid = new Map(); // what was paid for sensors that were bought
       for (const [name, values] of Object.entries(known)) {
         const ordered = policy.ordered(name, values);
         this._readings.set(name, policy.read(name, ordered));
         this.values.set(name, ordered);
       }
       this._begun = Object.fromEntries(this.values);
-      this._restart();
+      this._posteriors = new Map();
+      this._go();
     }
 
     // The place where it stops, or that it is going to; of `tree`, the policy or a detour.
@@ -873,15 +875,15 @@
       const reading = this.policy.read(name, ordered);
       this.log.push(["tell", name, ordered, replace]);
       if (this._pending.includes(name)) {
-        this.spent = onPaper(this.spent + this.priceOf(name));
+        this._paid.set(name, this.priceOf(name));
+        this.spent = onPaper(this.spent + this._paid.get(name));
         this.acquired.push(name);
       }
-      const otherwise = before !== undefined || this.lost.includes(name);
+      if (before !== undefined) this._posteriors = new Map(); // they were of other values
       this.values.set(name, ordered);
       this._readings.set(name, reading);
-      if (!otherwise) return this._goOn();
       this.lost = this.lost.filter((n) => n !== name);
-      this._restart();
+      this._go();
     }
 
     // `because` says why, if anybody knows.
@@ -892,7 +894,7 @@
       if (this.lost.includes(name)) return;
       this.log.push(because ? ["unavailable", name, because] : ["unavailable", name]);
       this.lost.push(name);
-      this._goOn();
+      this._go();
     }
 
     // Price of a sensor now.
@@ -979,8 +981,8 @@
       return this._route.map((passed) => this._reason(passed));
     }
 
-    _price(path) {
-      const bill = this.policy.sensors.bill(path, this._prices, this._readings);
+    _price(path, known = this._readings) {
+      const bill = this.policy.sensors.bill(path, this._prices, known);
       let total = 0;
       for (const price of bill.values()) total += onPaper(price);
       return onPaper(total);
@@ -1084,16 +1086,35 @@
       return forks;
     }
 
-    _paysFor(place) {
-      return this.limit === null || within(this.spent + this._way(place), this.limit);
-    }
-
     _canBeHad(sensors) {
       return sensors.every((name) => this._readings.has(name) || !this.lost.includes(name));
     }
 
     _reachesEnd(place) {
-      return this._canBeHad(this.tree.places.get(place).sensors) && this._paysFor(place);
+      if (!this._canBeHad(this.tree.places.get(place).sensors)) return false;
+      if (this.limit === null) return true;
+      const more = this._way(place);
+      return (more === 0 || within(this.spent + more, this.limit)) && this._allows(place);
+    }
+
+    // Whether the limit allows a whole way, if all could be had.
+    _allows(place) {
+      return this.limit === null || within(this._whole(place), this.limit);
+    }
+
+    // Price of a whole way, with the detours on it, before anything was bought.
+    _whole(place) {
+      const free = [...this._readings].filter(([name]) => !this._paid.has(name));
+      return this._price([...this._passed, ...this.tree.places.get(place).path], new Map(free));
+    }
+
+    // The same, less what was paid for what is on the way.
+    _openBill(place) {
+      const onWay = new Set([...this._passed, this.tree.places.get(place).sensors].flat());
+      let paid = 0;
+      for (const name of [...this._paid.keys()].sort())
+        if (onWay.has(name)) paid += this._paid.get(name);
+      return this._whole(place) - paid;
     }
 
     // What the root knows is bought whenever it can be, as nothing is known before.
@@ -1135,20 +1156,17 @@
       });
     }
 
-    _restart() {
-      this._posteriors = new Map();
+    // From the root, until a sensor is wanted or the end is reached.
+    _go() {
       this.tree = this.policy;
       this._open = new Map(this.policy.detours);
+      this._passed = [];
       this._at = this.policy.root;
       this._end = null;
       this._pending = [];
       this._because = "policy";
       this._reroutingLoss = 0;
       this._route = [];
-      this._goOn();
-    }
-
-    _goOn() {
       while (this._end === null) {
         const { tree } = this;
         const place = tree.places.get(this._at);
@@ -1164,36 +1182,45 @@
               : [...this.policy.sensors.bill(place.path, this._prices, this._readings).keys()];
           return;
         }
-        this._pending = [];
         if (place.decision === null) {
           this._end = this._at;
           return;
         }
-        const score = place.decision.score(this._columns(place));
-        this._route.push({ tree, node: ~this._at, score });
-        const child = tree.places.get(score > 0 ? place.positive : place.negative);
+        const child = this._decide(tree, place);
         if (this._reaches(child)) this._at = child.number;
         else this._reroute(child);
       }
     }
 
-    // Take a detour if one is open; else the best that is left of the last node.
+    // Note what is decided at a node; where that leads.
+    _decide(tree, place) {
+      const score = place.decision.score(this._columns(place));
+      this._route.push({ tree, node: ~place.number, score });
+      this._passed.push(...place.path);
+      return tree.places.get(score > 0 ? place.positive : place.negative);
+    }
+
+    // Take a detour if one is open; else the best that is left of the last node. Where the
+    // limit forbids what was wanted, the best that it allows is wanted instead.
     _reroute(wanted) {
-      const could = this._ends(wanted).some((end) => this._paysFor(end));
-      this._because = could || this.tree.around !== null ? "unavailable" : "limit";
-      const around = could ? this._detour(wanted) : undefined;
+      const last = this._last;
+      let held = this.lost.length > 0 && this._ends(wanted).some((end) => this._allows(end));
+      if (!held && last) {
+        const best = this._bestPlace(last.node, (leaf) => this._allows(leaf));
+        if (best >= 0 && !this._reachesEnd(best)) {
+          wanted = this.tree.places.get(best);
+          held = true;
+        }
+      }
+      this._because = held || this.tree.around !== null ? "unavailable" : "limit";
+      const around = held ? this._detour(wanted) : undefined;
       if (around !== undefined) {
         this.tree = this._open.get(around);
         this._open.delete(around);
         this._at = this.tree.root;
         this._reroutingLoss = this.tree.more;
-      } else if (this._last) this._takeWhatIsLeft(this._last);
-      else {
-        this.tree = this.policy;
-        this._end = ~this.policy.nNodes;
-        this._pending = [];
-        this._reroutingLoss = 0;
-      }
+      } else if (last) this._takeWhatIsLeft(last);
+      else this._end = ~this.policy.nNodes;
     }
 
     // Sensor that it is led around: one that all ends need comes first, then the first.
@@ -1213,27 +1240,55 @@
       return enters;
     }
 
-    // From a node, take the best reachable leaf below it, or stop there.
-    _takeWhatIsLeft({ tree, node }) {
-      this.tree = tree;
+    // From a node, take the best reachable leaf below it, or stop.
+    _takeWhatIsLeft(last) {
+      const { tree } = this;
       const { flow } = tree;
-      const loss = (leaf) => flow.leaf_loss[node * tree.nLeaves + leaf];
-      const reachable = tree.places.get(~node).leaves.filter((leaf) => this._reachesEnd(leaf));
-      reachable.sort((a, b) => a - b);
-      const { costWeight } = this.policy;
-      const risks = reachable.map((leaf) => loss(leaf) + costWeight * this._way(leaf));
-      const least = Math.min(...risks); // Infinity if there is none
-      const stop = flow.stop_loss[node];
+      let { node } = last;
+      const best = this._bestPlace(node, (leaf) => this._reachesEnd(leaf));
       let after;
-      if (!isFinite(least) || stop < least - ROUNDING) {
-        this._end = ~node;
-        this._pending = [];
-        after = stop;
+      if (best < 0) {
+        this._asFarAsKnown(last);
+        node = ~this._end;
+        after = flow.stop_loss[node];
       } else {
-        this._at = reachable[risks.findIndex((risk) => risk <= least + ROUNDING)];
-        after = loss(this._at);
+        this._at = best;
+        after = flow.leaf_loss[node * tree.nLeaves + best];
       }
       this._reroutingLoss = tree.more + (after - flow.kept_loss[node]);
+    }
+
+    // The leaf below a node where it is served best, of what it can do; or stopping there.
+    _bestPlace(node, can) {
+      const { tree } = this;
+      const { flow } = tree;
+      const here = this._openBill(~node);
+      const leaves = tree.places.get(~node).leaves.filter(can).sort((a, b) => a - b);
+      const risks = leaves.map(
+        (leaf) =>
+          flow.leaf_loss[node * tree.nLeaves + leaf] +
+          this.policy.costWeight * (this._openBill(leaf) - here)
+      );
+      const least = Math.min(...risks); // Infinity if there is none
+      if (!isFinite(least) || flow.stop_loss[node] < least - ROUNDING) return ~node;
+      return leaves[risks.findIndex((risk) => risk <= least + ROUNDING)];
+    }
+
+    // Stop at a node, or where it leads by what is known already, if more is known there.
+    _asFarAsKnown({ tree, node, score }) {
+      let end = tree.places.get(~node);
+      let ahead = tree.places.get(score > 0 ? end.positive : end.negative);
+      let passed = this._route.length;
+      while (ahead.decision && ahead.sensors.every((name) => this._readings.has(name))) {
+        const here = ahead;
+        ahead = this._decide(tree, here);
+        if (here.sensors.length > end.sensors.length) {
+          end = here;
+          passed = this._route.length;
+        }
+      }
+      this._route.length = passed;
+      this._end = end.number;
     }
   }
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sensortree.policy.classifiers import Answers, probabilities
+from sensortree.policy.classifiers import Answers, probabilities, row_sums
 from sensortree.types import Array
 
 # What a probability of 0 is taken for before its logarithm, as in scikit-learn.
@@ -122,7 +122,7 @@ def _together(each: Array) -> Array:
     """Probabilities of all classes from those of one, or of each for itself."""
     if each.shape[1] == 1:
         return np.concatenate([1.0 - each, each], axis=1)
-    total = np.add.reduce(each, axis=1, keepdims=True)
+    total = row_sums(each)[:, None]
     uniform = np.full_like(each, 1 / each.shape[1])
     return np.divide(each, total, out=uniform, where=total != 0)
 

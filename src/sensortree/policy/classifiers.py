@@ -234,12 +234,20 @@ def quadratic_terms(linear: Array, terms: Array) -> None:
         at = end
 
 
+def row_sums(terms: Array) -> Array:
+    """Sum of each row, (n_rows,), along the row whatever the layout in memory.
+
+    NumPy adds up columns where these are what lies together, in another order.
+    """
+    return np.asarray(np.add.reduce(np.ascontiguousarray(terms), axis=1))
+
+
 def probabilities(scores: Array) -> Array:
     """Sigmoid of one score, or softmax of several, as (n_rows, n_classes)."""
     if scores.shape[1] > 1:
         likely = scores - np.maximum.reduce(scores, axis=1, keepdims=True)
         np.exp(likely, out=likely)
-        likely /= np.add.reduce(likely, axis=1, keepdims=True)
+        likely /= row_sums(likely)[:, None]
         return np.asarray(likely)
     small = np.exp(-np.abs(scores))
     second = np.where(scores >= 0, 1.0, small) / (1.0 + small)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.policy.classifiers import row_sums
 from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array
 
@@ -68,7 +69,7 @@ class Posterior:
         columns[:, n_classes - 1] = leading[:, -1]
         if n_classes > 2:
             np.subtract(leading[:, -1], leading[:, -2], out=columns[:, n_classes])
-        np.negative(np.add.reduce(logs, axis=1), out=columns[:, -1])
+        np.negative(row_sums(logs), out=columns[:, -1])
         return columns
 
 
@@ -204,21 +205,18 @@ class DecisionFunction:
         return self.of(self.features.columns(readings, posterior, prices))
 
     def of(self, columns: Array) -> Array:
-        """Values of g_j for columns of its features as they are, (n_rows,).
-
-        Sums go along each row, so that a row's value does not depend on those beside it.
-        """
+        """Values of g_j for columns of its features as they are, (n_rows,)."""
         own, absence, intercept = self._weights
         terms = columns - self.features.center
         terms *= own
-        value = np.add.reduce(terms, axis=1)
+        value = row_sums(terms)
         if not math.isfinite(np.add.reduce(value)):  # rather than look at each number
             missing = np.isnan(columns)
             terms[missing] = 0.0
-            value = np.add.reduce(terms, axis=1)
+            value = row_sums(terms)
             if len(absence):
                 gone = missing[:, self.features.may_miss] * absence
-                value += np.add.reduce(gone, axis=1)
+                value += row_sums(gone)
         value += intercept
         return np.asarray(value)
 

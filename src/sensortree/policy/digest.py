@@ -22,6 +22,8 @@ def fingerprint(value: Any) -> str:
 
 def _pieces(value: Any) -> Iterator[bytes]:
     """What a value is made of, as bytes, in a fixed order."""
+    if isinstance(value, np.generic):  # a model file has no word for NumPy's types
+        value = value.item()
     if is_dataclass(value) and not isinstance(value, type):
         yield type(value).__name__.encode()
         for each in fields(value):

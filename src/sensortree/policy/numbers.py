@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sensortree.policy.classifiers import row_sums
 from sensortree.threads import one_thread
 from sensortree.types import Array
 
@@ -71,9 +72,8 @@ class Spread:
         return spread_features(X, number, self.center, self.scale)
 
     def of(self, X: Array, number: Array) -> Array:
-        """Standard deviations, (n_rows,); sums go along each row."""
-        terms = self.features(X, number) * self.coef
-        value = np.add.reduce(terms, axis=1) + self.intercept
+        """Standard deviations, (n_rows,)."""
+        value = row_sums(self.features(X, number) * self.coef) + self.intercept
         return np.asarray(np.clip(value, self.least, self.most))
 
 

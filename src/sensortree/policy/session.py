@@ -2,7 +2,9 @@
 
 A session knows what it was told and nothing else. *Not acquired* is a sensor that nobody
 told; *a value that is missing* is told as NaN or None; *unavailable* is a sensor that
-cannot be had, whatever the policy would like.
+cannot be had, whatever the policy would like. What is decided is a function of what is
+known, what was paid for it, what cannot be had, the limit and the prices, not of the order
+in which that was told: whatever is told, the example goes from the root again.
 """
 
 from __future__ import annotations
@@ -224,7 +226,7 @@ class Session:
         self._log.append(("unavailable", name, *([because] if because else [])))
         try:
             self._allowance.unavailable.append(name)
-            self._go_on()
+            self._restart()
         except BaseException:
             self._undo()
             raise
@@ -406,14 +408,13 @@ class Session:
             ordered = in_column_order(name, policy.columns_of[name], values)
             self._values[name] = ordered
             self._readings[name], self._unseen[name] = self._read(name, ordered)
+        self._evidence = Evidence(self._readings, self._seen)
         self._allowance.known = frozenset(self._readings)
         self._restart()
 
     def _restart(self) -> None:
         """Go from the root again, with what is known now."""
-        self._evidence = Evidence(self._readings, self._seen)
-        self._allowance.route = self._policy
-        self._allowance.open = dict(self._policy.around)
+        self._allowance.set_out()
         self._at = self._policy.root  # the place that it is going to
         self._last: tuple[Policy, int] | None = None  # where it has decided last
         self._score = 0.0
@@ -447,6 +448,7 @@ class Session:
                 self._end = self._at
                 return
             self._last, self._obstacle = (route, ~self._at), "policy"
+            self._allowance.here = place.path
             self._score = float(self._evidence.score(place)[0])
             child = place.positive if self._score > 0 else place.negative
             if reaches(places[child]):
@@ -455,35 +457,53 @@ class Session:
                 self._reroute(places[child])
 
     def _reroute(self, wanted: Place) -> None:
-        """Take a detour if one is open; else the best that is left of the last node."""
-        allowance = self._allowance
+        """Take a detour if one is open; else the best that is left of the last node.
+
+        Where the limit forbids what was wanted, the best that it allows is wanted instead.
+        """
+        allowance, last = self._allowance, self._last
         obstacle = allowance.obstacle(wanted)
+        if obstacle == "limit" and last is not None:
+            best = allowance.best_place(last[1], allowance.allows)
+            if best >= 0 and not allowance.reaches_end(best):
+                wanted, obstacle = allowance.route.places[best], "unavailable"
         self._obstacle = obstacle
         self._because = obstacle if self._around is None else "unavailable"
         around = allowance.detour(wanted) if obstacle == "unavailable" else None
         if around is not None:
-            allowance.route = allowance.open.pop(around)
+            allowance.enter(allowance.open.pop(around))
             self._at = allowance.route.root
             self._rerouting_loss = self._loss_of_detour()
-        elif self._last is not None:
-            self._take_what_is_left(*self._last)
+        elif last is not None:
+            self._take_what_is_left(last[1])
         else:
-            allowance.route = self._policy
-            self._end, self._pending = ~self._policy.tree.n_nodes, ()
-            self._rerouting_loss = 0.0
+            self._end = ~self._policy.tree.n_nodes
 
-    def _take_what_is_left(self, route: Policy, node: int) -> None:
-        """From a node, take the best reachable leaf below it, or stop there."""
-        flow, self._allowance.route = route.flow, route
-        best = self._allowance.best_place(node)
+    def _take_what_is_left(self, node: int) -> None:
+        """From a node, take the best reachable leaf below it, or stop."""
+        flow = self._allowance.route.flow
+        best = self._allowance.best_place(node, self._allowance.reaches_end)
         if best < 0:
-            self._end, self._pending = best, ()
+            node = self._as_far_as_known(node)
+            self._end = ~node
             loss = flow.stop_loss[node]
         else:
             self._at = best
             loss = flow.leaf_loss[node, best]
         more = float(loss - flow.kept_loss[node])
         self._rerouting_loss = self._loss_of_detour() + more
+
+    def _as_far_as_known(self, node: int) -> int:
+        """The last node, as decided from a node on, at which more is known, all of it."""
+        route = self._allowance.route
+        place = route.places[~node]
+        while place.decision and place.sensors <= self._allowance.known:
+            score = float(self._evidence.score(place)[0])
+            if place.sensors > route.places[~node].sensors:
+                node = ~place.number
+                self._last, self._score = (route, node), score
+            place = route.places[place.positive if score > 0 else place.negative]
+        return node
 
     @property
     def _around(self) -> str | None:
@@ -528,14 +548,16 @@ class Session:
         if name in self._pending:
             allowance.pay(name)
             self._acquired.append(name)
-        otherwise = name in self._readings or name in allowance.unavailable
+        corrected, bound = name in self._readings, allowance.bound
+        if corrected:
+            self._evidence = Evidence(self._readings, self._seen)
+        if name in allowance.unavailable:
+            allowance.unavailable.remove(name)
         self._values[name], self._readings[name] = values, reading
         allowance.known = frozenset(self._readings)
-        if otherwise:
-            if name in allowance.unavailable:
-                allowance.unavailable.remove(name)
+        if corrected or bound:
             self._restart()
-        else:
+        else:  # nothing has kept it from its way, or will: from the root it would come here
             self._go_on()
 
 
@@ -567,7 +589,11 @@ def stand(
     free: Iterable[str] = (),
 ) -> Step:
     """Give the step of an example of which this is known; see `Policy.step`."""
-    sensors, known = policy.sensors, check_known(known)
+    sensors = policy.sensors
+    known = {
+        sensors.names[index_of(name, sensors)]: values
+        for name, values in check_known(known).items()
+    }
     unpaid = check_names(free, "free", sensors)
     given = {name: values for name, values in known.items() if name in unpaid}
     waiting = {name: values for name, values in known.items() if name not in unpaid}
@@ -576,9 +602,9 @@ def stand(
     for name in check_names(unavailable, "unavailable", sensors):
         session.unavailable(name)
     # What the policy would have asked for it has paid for; the rest was had for nothing.
-    while (asked := [n for n in session._pending if n in waiting]) and waiting:
-        session._tell(asked[0], waiting.pop(asked[0]), replace=False)
-    for name, values in waiting.items():
-        session._tell(name, values, replace=False)
+    while waiting:
+        asked = [n for n in session._pending if n in waiting]
+        name = asked[0] if asked else sensors.in_order(waiting)[0]
+        session._tell(name, waiting.pop(name), replace=False)
     say_unseen(session.unseen, policy.strict)
     return session.step

@@ -7,7 +7,7 @@ here, so that one rule has one answer. Places are numbered: a leaf by its number
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
@@ -128,7 +128,7 @@ class Evidence:
         Prices of the rows, of sensors whose price differs between rows.
     """
 
-    __slots__ = ("_columns", "_joined", "_posteriors", "prices", "readings")
+    __slots__ = ("_columns", "_joined", "_posteriors", "_scores", "prices", "readings")
 
     def __init__(self, readings: dict[str, Array], prices: Array):
         self.readings = readings
@@ -136,6 +136,7 @@ class Evidence:
         self._joined: dict[frozenset[str], Array] = {}
         self._posteriors: dict[int, Array] = {}  # by the identity of the classifier
         self._columns: dict[int, Array] = {}  # by the identity of the features
+        self._scores: dict[int, Array] = {}  # by the identity of the decision
 
     def unread(self, place: Place) -> list[str]:
         """Sensors known at a place that have not been read yet, in declared order."""
@@ -182,7 +183,10 @@ class Evidence:
         """Values of g_j at a node, (n_rows,); above 0 takes the positive child."""
         decision = place.decision
         assert decision is not None  # a node
-        return decision.of(self.columns(place))
+        score = self._scores.get(id(decision))
+        if score is None:
+            score = self._scores[id(decision)] = decision.of(self.columns(place))
+        return score
 
     def take(self, chosen: Mask, place: Place) -> Evidence:
         """Evidence of some of the rows, as far as it is of use at and after a place."""
@@ -274,28 +278,48 @@ class Allowance:
         What it follows now: the policy, or a detour.
     open : dict of sensor to Policy
         Detours that it has not been sent on yet.
+    here : tuple of frozenset of str
+        The way on this route to the node that it has decided at last.
     prices : ndarray of shape (1, n_sensors) or None
     known : frozenset of str
         Sensors that cost nothing more.
+    paid : dict of sensor to float
+        What was paid for those of them that were bought.
     unavailable : list of str
         Sensors that cannot be had.
     spent : float
     """
 
     def __init__(self, policy: Policy, limit: float | None, prices: Array | None):
-        self.route = policy
-        self.open = dict(policy.around)
+        self._policy = policy
         self._limit = limit
         self.prices = None if prices is None else prices[None, :]
         self.known: frozenset[str] = frozenset()
+        self.paid: dict[str, float] = {}
         self.unavailable: list[str] = []
         self.spent = 0.0
+        self.set_out()
+
+    def set_out(self) -> None:
+        """Follow the policy from its root, with all detours open."""
+        self.route = self._policy
+        self.open = dict(self._policy.around)
+        self.here: Path = ()
+        self._before: Path = ()
+
+    def enter(self, route: Policy) -> None:
+        """Follow a detour from where it has decided last."""
+        self._before += self.here
+        self.route, self.here = route, ()
 
     def price(self, path: Path) -> float:
         """Price of what is still lacking on a way."""
+        return self._price(path, self.known)
+
+    def _price(self, path: Path, known: frozenset[str]) -> float:
         if self.prices is None:
-            return self.route.price(path, self.known)
-        return sum_of_bill(path, self.route.sensors, self.prices, self.known)
+            return self.route.price(path, known)
+        return sum_of_bill(path, self.route.sensors, self.prices, known)
 
     def price_of(self, sensor: str) -> float:
         """Price of a sensor now."""
@@ -311,30 +335,40 @@ class Allowance:
 
     def pay(self, sensor: str) -> None:
         """Pay for a sensor at its price now."""
-        self.spent = on_paper(self.spent + self.price_of(sensor))
+        self.paid[sensor] = self.price_of(sensor)
+        self.spent = on_paper(self.spent + self.paid[sensor])
+
+    @property
+    def bound(self) -> bool:
+        """Whether anything may keep it from a place."""
+        return bool(self.unavailable) or self._limit is not None
 
     def reaches(self, place: Place) -> bool:
         """Whether a place may be gone to: the root, or where some leaf can be reached."""
-        if not self.unavailable and self._limit is None:
-            return True
-        return any(map(self.reaches_end, self._ends(place)))
+        return not self.bound or any(map(self.reaches_end, self._ends(place)))
 
     def reaches_end(self, place: int) -> bool:
         """Whether all that is lacking at a place can be had, and paid for."""
-        known = self.route.places[place].sensors
-        return self._can_be_had(known) and self._pays_for(place)
+        if not self._can_be_had(self.route.places[place].sensors):
+            return False
+        if self._limit is None:
+            return True
+        more = self.way(place)
+        can_pay = more == 0 or bool(within(self.spent + more, self._limit))
+        return can_pay and self.allows(place)
 
     def obstacle(self, place: Place) -> Obstacle:
         """What keeps it from a place that it cannot reach.
 
         It is the limit, unless it could pay for the place if all could be had.
         """
-        return "unavailable" if any(map(self._pays_for, self._ends(place))) else "limit"
+        could = self.unavailable and any(map(self.allows, self._ends(place)))
+        return "unavailable" if could else "limit"
 
     def worst_case(self, place: Place) -> float:
         """Price of the dearest way through a place that may still be taken."""
         below = place.leaves_below
-        if self.unavailable or self._limit is not None:
+        if self.bound:
             below = tuple(leaf for leaf in below if self.reaches_end(leaf))
         ways = [*map(self.way, below), *self._ways_round(place)]
         return max(ways or [self.way(place.number)])
@@ -355,11 +389,12 @@ class Allowance:
 
     def _enters(self, route: Policy) -> bool:
         """Whether what the root of a detour knows can be had, and paid for."""
-        before, self.route = self.route, route
+        stood = self.route, self.here, self._before
+        self.enter(route)
         try:
             return self.reaches_end(route.root)
         finally:
-            self.route = before
+            self.route, self.here, self._before = stood
 
     def _ways_round(self, place: Place) -> Iterator[float]:
         """Most that may be paid on detours from a place, if some can be taken."""
@@ -386,15 +421,38 @@ class Allowance:
         """Whether no sensor that is lacking is unavailable."""
         return (sensors - self.known).isdisjoint(self.unavailable)
 
-    def best_place(self, node: int) -> int:
-        """Where it is served best if it cannot go on from a node as decided."""
+    def best_place(self, node: int, can: Callable[[int], bool]) -> int:
+        """Where it is served best, of what it can do, if it cannot go on as decided.
+
+        What was paid for a leaf's sensors already counts as paid, and nothing else does, so
+        that the leaf stays the best while it is paid for.
+        """
         policy = self.route
         leaves = range(policy.tree.n_leaves)
         below = policy.places[~node].leaves_below
-        reachable = [leaf in below and self.reaches_end(leaf) for leaf in leaves]
-        more = [self.way(leaf) if reachable[leaf] else 0.0 for leaf in leaves]
+        reachable = [leaf in below and can(leaf) for leaf in leaves]
+        here = self._open_bill(~node)
+        more = [self._open_bill(k) - here if reachable[k] else 0.0 for k in leaves]
         best = best_place(policy, node, np.array([more]), np.array([reachable]))
         return int(best[0])
+
+    def allows(self, place: int) -> bool:
+        """Whether the limit allows a whole way, if all could be had.
+
+        What was bought on another way does not count, and buying on this changes nothing.
+        """
+        return self._limit is None or bool(within(self._whole(place), self._limit))
+
+    def _whole(self, place: int) -> float:
+        """Price of a whole way, with the detours on it, before anything was bought."""
+        path = (*self._before, *self.route.places[place].path)
+        return self._price(path, self.known.difference(self.paid))
+
+    def _open_bill(self, place: int) -> float:
+        """The same, less what was paid for what is on the way."""
+        on_way = frozenset().union(*self._before, self.route.places[place].sensors)
+        paid = self.paid.keys() & on_way
+        return self._whole(place) - sum(self.paid[name] for name in sorted(paid))
 
     def _ends(self, place: Place) -> tuple[int, ...]:
         """Places of which one must be within reach before a place is gone to.
@@ -403,9 +461,3 @@ class Allowance:
         """
         root = place.number == self.route.root
         return (place.number,) if root else place.leaves_below
-
-    def _pays_for(self, place: int) -> bool:
-        """Whether what is lacking at a place is within the limit."""
-        if self._limit is None:
-            return True
-        return bool(within(self.spent + self.way(place), self._limit))

@@ -102,7 +102,8 @@ class SensorReader:
         self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
     ) -> tuple[Array, list[Unseen]]:
         """Turn columns into numbers, and say what training never saw of them."""
-        values = self.transform(columns, sensor, rows)
+        # One layout, so that what sums rows up does so in one order.
+        values = np.ascontiguousarray(self.transform(columns, sensor, rows))
         if self.seen is None:
             self.check(values, sensor, rows)
             return values, []
