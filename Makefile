@@ -74,7 +74,7 @@ reproduce: $(VENV)/all.stamp  ## the paper's tables and figures into docs/result
 # of scikit-learn 1.9.0's own list of tests.
 LOWEST := $(addprefix tests/test_, methods.py solvers.py structured.py certificate.py paper.py \
 	sessions.py same_answers.py engine.py transforms.py bad_inputs.py display.py svg.py notebook.py \
-	cells.py cli.py service.py ledger.py waves.py dask_fit.py demo.py release.py \
+	cells.py cli.py service.py ledger.py waves.py dask_fit.py demo.py release.py one_thread.py \
 	persistence.py::test_foreign_parts_go_through_skops_and_are_read_only_if_trusted \
 	experiments.py::test_a_cell_measures_the_lines_that_it_was_asked_for \
 	experiments.py::test_trees_of_pystreed_are_optimal_at_the_prices_that_they_are_charged)

@@ -1109,7 +1109,7 @@
     }
 
     // The same, less what was paid for what is on the way.
-    _openBill(place) {
+    _owed(place) {
       const onWay = new Set([...this._passed, this.tree.places.get(place).sensors].flat());
       let paid = 0;
       for (const name of [...this._paid.keys()].sort())
@@ -1262,12 +1262,12 @@
     _bestPlace(node, can) {
       const { tree } = this;
       const { flow } = tree;
-      const here = this._openBill(~node);
+      const here = this._owed(~node);
       const leaves = tree.places.get(~node).leaves.filter(can).sort((a, b) => a - b);
       const risks = leaves.map(
         (leaf) =>
           flow.leaf_loss[node * tree.nLeaves + leaf] +
-          this.policy.costWeight * (this._openBill(leaf) - here)
+          this.policy.costWeight * (this._owed(leaf) - here)
       );
       const least = Math.min(...risks); // Infinity if there is none
       if (!isFinite(least) || flow.stop_loss[node] < least - ROUNDING) return ~node;
