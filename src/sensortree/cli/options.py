@@ -51,7 +51,6 @@ class Structure(StrEnum):
     auto = "auto"
     chain = "chain"
     backward = "backward"
-    grown = "grown"
     branched = "branched"
     greedy = "greedy"
     exhaustive = "exhaustive"

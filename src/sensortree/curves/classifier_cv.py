@@ -41,7 +41,7 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
     costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
-            n_leaves, n_exact, max_time, improve, root_sensors, classifier, calibration, \
+            n_leaves, n_exact, max_time, root_sensors, classifier, calibration, \
             savings, errors, decision_features, refine, solver, tol, l2, l1, \
             fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
@@ -100,7 +100,6 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
-        improve: int = 0,
         root_sensors: Any = "auto",
         classifier: Any = "auto",
         calibration: str | None = None,
@@ -135,7 +134,6 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
-        self.improve = improve
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration

@@ -26,10 +26,9 @@ from sensortree.curves.through_log import walk_through_log
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, UnseenWarning
 from sensortree.learning.baselines import both_ends
-from sensortree.learning.candidates import Chosen
+from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import fit_policy
-from sensortree.learning.leaf_choice import leaves_of
-from sensortree.learning.prepare import Neighbours, Prepared, prepare
+from sensortree.learning.prepare import Prepared, Winners, prepare
 from sensortree.learning.settings import Settings
 from sensortree.learning.static import decide_nothing
 from sensortree.leaves.boosting import BoostedTrees
@@ -198,7 +197,7 @@ class HeldOutFolds:
                 read = read_rows(reader, settings, rows_of(X, rows), *parts)
                 settings = settings.priced_for(read.loss)
                 prepared = prepare(read, settings, self.progress.part())
-                yield reader, replace(prepared, neighbours=Neighbours())
+                yield reader, replace(prepared, winners=Winners())
             return
         settings = self._without_a_fold(self.settings)
         together: dict[type, SharedLogistic] = {}
@@ -230,8 +229,8 @@ class HeldOutFolds:
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""
         for _, prepared in self._folds:
-            assert prepared.neighbours is not None
-            prepared.neighbours.settle()
+            assert prepared.winners is not None
+            prepared.winners.settled = True
 
     @cached_property
     def all_rows(self) -> Prepared:

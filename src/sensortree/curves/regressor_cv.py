@@ -33,7 +33,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         Cost weights to pick from; by default as in `SensorTreeClassifierCV`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf regressors.
-    costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, improve, \
+    costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
             root_sensors, regressor, savings, errors, decision_features, refine, solver, \
             tol, l2, l1, fallback, outages, n_jobs, verbose, unit
         As in `SensorTreeRegressor`.
@@ -77,7 +77,6 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
-        improve: int = 0,
         root_sensors: Any = "auto",
         regressor: Any = "auto",
         savings: str = "tight",
@@ -107,7 +106,6 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
-        self.improve = improve
         self.root_sensors = root_sensors
         self.regressor = regressor
         self.savings = savings

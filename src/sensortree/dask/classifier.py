@@ -62,7 +62,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
     Parameters
     ----------
     sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
-            structure, n_leaves, n_exact, max_time, improve, root_sensors, classifier, \
+            structure, n_leaves, n_exact, max_time, root_sensors, classifier, \
             calibration, cv, savings, errors, decision_features, refine, tol, l2, l1, \
             fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. `cv` is a number or None, and nobody is handed over.
@@ -124,7 +124,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
-        improve: int = 0,
         root_sensors: Any = "auto",
         classifier: Any = "auto",
         calibration: str | None = None,
@@ -160,7 +159,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             n_leaves=n_leaves,
             n_exact=n_exact,
             max_time=max_time,
-            improve=improve,
             root_sensors=root_sensors,
             classifier=classifier,
             calibration=calibration,

@@ -34,7 +34,7 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
     Parameters
     ----------
     sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, \
-            refer_cost, max_cost, structure, n_leaves, n_exact, max_time, improve, \
+            refer_cost, max_cost, structure, n_leaves, n_exact, max_time, \
             root_sensors, classifier, calibration, cv, errors, decision_features, l2, \
             n_jobs, verbose, unit
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
@@ -86,7 +86,6 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
-        improve: int = 0,
         root_sensors: Any = "auto",
         classifier: Any = "logistic2",
         calibration: str | None = None,
@@ -113,7 +112,6 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
-        self.improve = improve
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration

@@ -100,7 +100,6 @@ class BaseSensorTree(
         "errors": [StrOptions({"smoothed", "observed"})],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_cost": [None, Interval(Real, 0, None, closed="left")],
-        "improve": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [None, Integral],
         "verbose": ["boolean"],
         "unit": [str],
@@ -180,7 +179,7 @@ class BaseSensorTree(
         declared = settings.sensors if isinstance(settings.sensors, Sized) else None
         shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
         n_sensors = len(declared) if declared is not None else sum(shape[1:2])
-        limits = settings.n_leaves, settings.improve, settings.max_time
+        limits = settings.n_leaves, settings.max_time
         if not all(n is None or n == "auto" or isinstance(n, Real) for n in limits):
             return Progress(self, bool(settings.verbose))  # refused in a moment
         most = READ_AND_LEARNED + most_steps(settings, n_sensors)
@@ -254,7 +253,7 @@ class BaseSensorTree(
     def _learned(self, prepared: Prepared) -> Fitted:
         """What was learned, and what it is about."""
         fitted, data = self._learn(prepared), prepared.leaves.data
-        compared = getattr(fitted.evidence.get("decision_report"), "compared", None)
+        compared = fitted.evidence.get("comparison")
         calibration = fitted.evidence.get("calibration_report")
         score = None if compared is None else compared.held_out
         if score is not None and calibration is not None:

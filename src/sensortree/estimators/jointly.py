@@ -7,13 +7,13 @@ from numbers import Real
 from typing import Any
 
 from sensortree.estimators.base import BaseSensorTree, Interval, StrOptions
-from sensortree.learning.fit import Fitted, Settler, as_learned, fit_policy
+from sensortree.learning.choose import choose_recipe
+from sensortree.learning.comparison import Comparison
+from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
     learn_jointly,
     measure_jointly,
-    prefer_as_beside,
-    prefer_less,
     rehearse_jointly,
 )
 from sensortree.learning.learned import Learner
@@ -39,6 +39,7 @@ class LearnsJointly(BaseSensorTree):
     """Estimators whose decisions are learned together, refined, and certified."""
 
     certificate_: Certificate
+    comparison_: Comparison | None
     decision_report_: DecisionReport
     fit_report_: FitReport
     outage_report_: OutageReport | None
@@ -65,14 +66,12 @@ class LearnsJointly(BaseSensorTree):
         }
         ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
         learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
-        settle: Settler = prefer_less
-        if prepared.neighbours is not None:  # what is only measured is not certified
+        if prepared.winners is not None:  # what is only measured is not certified
             learn = partial(measure_jointly, l2=ridge, **ways)
-            settle = partial(prefer_as_beside, winners=prepared.neighbours.decisions)
         return fit_policy(
             prepared,
             self._settings_for(prepared),
             learn,
-            settle=settle if self.fallback else as_learned,
-            rehearse=partial(rehearse_jointly, l2=ridge, **ways),
+            partial(choose_recipe, simpler=self.fallback),
+            partial(rehearse_jointly, l2=ridge, **ways),
         )

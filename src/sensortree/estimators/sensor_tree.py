@@ -91,7 +91,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         - "exhaustive": every order of buying. "cascade": the cheapest first.
         - a tree of your own, also as nested dicts.
 
-        Leaves that no training example reaches are pruned from the first six.
+        Leaves that no training example reaches are pruned from the first five.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
         branched tree (24 with leaves that take long), which ends earlier where more
@@ -290,7 +290,6 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
-        improve: int = 0,
         root_sensors: Any = "auto",
         classifier: Any = "auto",
         calibration: str | None = None,
@@ -323,7 +322,6 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
-        self.improve = improve
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration

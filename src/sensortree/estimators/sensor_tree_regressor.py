@@ -17,7 +17,7 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
 
     Parameters
     ----------
-    sensors, costs, max_cost, structure, n_leaves, n_exact, max_time, improve, \
+    sensors, costs, max_cost, structure, n_leaves, n_exact, max_time, \
             root_sensors, savings, refine, solver, tol, l2, l1, fallback, outages, n_jobs, \
             verbose, unit
         As in `SensorTreeClassifier`.
@@ -104,7 +104,6 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
         n_leaves: int | str = "auto",
         n_exact: int | str = 3,
         max_time: float | None = None,
-        improve: int = 0,
         root_sensors: Any = "auto",
         regressor: Any = "auto",
         cv: Any = 5,
@@ -132,7 +131,6 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
         self.n_leaves = n_leaves
         self.n_exact = n_exact
         self.max_time = max_time
-        self.improve = improve
         self.root_sensors = root_sensors
         self.regressor = regressor
         self.cv = cv

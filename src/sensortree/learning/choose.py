@@ -1,153 +1,457 @@
-"""Choose the tree: given by the user, built, or learned and compared."""
+"""One comparison: every recipe, one set for all, and nothing, on the same held-out rows.
+
+Where rows are few, a tree that was found on all of them has seen those that it is judged
+on; it is found again without each fold. A recipe is then judged as a way of making trees,
+and the tree of all rows is delivered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from sensortree.exceptions import ParameterError
-from sensortree.learning.candidates import (
-    CANDIDATES,
-    Chosen,
-    best_of_searches,
-    cheap_root,
-    cheapest_order,
-    judged_risks,
-    routed,
-    trimmed_branches,
+import numpy as np
+
+from sensortree.learning.comparison import (
+    NOTHING,
+    ONE_SET,
+    Comparison,
+    Outcome,
+    Outcomes,
+    comparison_of,
 )
-from sensortree.learning.improvement import NEIGHBOURS, improve_structure
+from sensortree.learning.held_out import (
+    Rehearsed,
+    held_out_parts,
+    nothing_bought,
+    one_leaf,
+    outcome_of,
+    outcome_of_ways,
+    rehearse,
+)
+from sensortree.learning.leaf_kinds import lead_of_boosted
 from sensortree.learning.learned import Learner
+from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
+from sensortree.learning.recipes import (
+    Found,
+    Recipe,
+    TreeFinder,
+    build_structure,
+    given_structure,
+    structures_of,
+)
 from sensortree.learning.settings import Settings, named_root
-from sensortree.learning.validated import rehearse
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.structure import (
-    cascade_tree,
-    check_tree_fits,
-    exhaustive_tree,
-)
+from sensortree.structure import prune, with_exits
+from sensortree.structure.pruning import without_sensors
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
-from sensortree.structure.search import run_search
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array
+from sensortree.types import Rows
+
+# Rows up to which trees are found again without each fold that they are judged on.
+OWN_TREES = 1_000
+# Paired standard errors by which a tree must be behind before its leaves are learned, as
+# what stands in for them sees it; and behind the best once they are, for another kind of
+# leaf not to be tried on it.
+WITHOUT_LEAVES, FAR_BEHIND = 3.0, 1.0
+# Standard errors by which boosted leaves must lead to be tried: they take longest.
+SEEN = 1.0
+
+Known = frozenset[str]
 
 
-def choose_structure(prepared: Prepared, settings: Settings, learn: Learner) -> Chosen:
-    """Give the tree that `structure` and `root_sensors` stand for."""
-    data = prepared.leaves.data
-    market = data.market(settings.max_cost)
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The tree and the kind of its leaves, and how they were compared.
+
+    Attributes
+    ----------
+    tree : SensorTree
+    report : StructureReport
+    leaves : LeafClassifiers or None
+        Of the kind that was chosen; None for those prepared.
+    comparison : Comparison or None
+        None where nothing was compared.
+    posed : Posed or None
+        The routing problem of the tree, if it was posed.
+    """
+
+    tree: SensorTree
+    report: StructureReport
+    leaves: LeafClassifiers | None = None
+    comparison: Comparison | None = None
+    posed: Posed | None = None
+
+
+def choose_recipe(
+    prepared: Prepared, settings: Settings, learn: Learner, *, simpler: bool = False
+) -> Chosen:
+    """Give the tree that `structure` stands for, with the leaves that suit it.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    learn : Learner
+        Learns decisions that are only compared.
+    simpler : bool, default=False
+        Whether one set for all, and nothing, are compared too.
+    """
+    race = Race(prepared, settings, learn, simpler)
+    market = race.finder.market
     if settings.learns_structure:
-        chosen = learn_structure(prepared, settings, learn)
-        if not settings.improve:
-            return chosen
         named = named_root(settings, market)
-        tree, report = improve_structure(
-            chosen.tree,
-            chosen.report,
-            market.free() if named is None else named,
-            prepared.search,
-            settings,
-            lambda tree: validated_risk(tree, prepared.leaves, settings, learn),
-            lambda tree: routed(tree, prepared.leaves, settings, learn),
-        )
-        return Chosen(tree, report)
+        worth_most = prepared.leaves.data.largest_loss
+        if named is None and settings.cost_weight * market.least_price() >= worth_most:
+            return only_leaf(str(settings.structure), market)
+        return race.chosen()
     if isinstance(settings.structure, str):
         tree = build_structure(settings, market)
-        return Chosen(tree, report_of_built(settings.structure, tree, data.sensors))
-    tree = given_structure(settings, data.sensors)
-    check_tree_is_allowed(tree, market)
-    return Chosen(tree, report_of_built("given", tree, data.sensors))
-
-
-def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
-    """Give the user's own tree, once it fits the sensors."""
-    given = isinstance(settings.structure, SensorTree)
-    tree = settings.structure if given else SensorTree.from_dict(settings.structure)
-    check_tree_fits(tree, sensors)
-    if settings.refer_cost is None and any(leaf.refers for leaf in tree.leaves):
-        raise ParameterError(
-            "the structure given has a leaf that refers, but nothing says what a person "
-            "costs; give refer_cost, or leave 'refers' out."
-        )
-    if settings.root_sensors != "auto":
-        raise ParameterError(
-            "root_sensors is for trees that are built; the structure given is a tree, "
-            "whose root says what is known there: leave root_sensors at 'auto'."
-        )
-    return tree
-
-
-def build_structure(settings: Settings, market: Market) -> SensorTree:
-    """Build the exhaustive tree, or a cascade: the cheapest first, or in a given order."""
-    if settings.order is not None:
-        check_order(settings.order, market.sensors.names)
-        tree = cascade_tree(list(settings.order), named_root(settings, market))
+        report = report_of_built(settings.structure, tree, market.sensors)
+    else:
+        tree = given_structure(settings, market.sensors)
         check_tree_is_allowed(tree, market)
-        return tree
-    root = cheap_root(settings, market)
-    if settings.structure == "exhaustive":
-        return exhaustive_tree(market.sensors.names, root, market.next_ones)
-    return cascade_tree(cheapest_order(market, root), root)
+        report = report_of_built("given", tree, market.sensors)
+    race.finder.found["given"] = tree, report
+    return race.chosen()
 
 
-def check_order(order: Sequence[str], names: Sequence[str]) -> None:
-    """Raise `ParameterError` unless the order lists each sensor once."""
-    for name in order:
-        if name not in names:
-            raise ParameterError(
-                f"order names {name!r}, which is not a sensor; the sensors are "
-                f"{', '.join(map(repr, names))}."
+@dataclass(eq=False)
+class Race:
+    """Recipes that are judged one after another, the promising ones first.
+
+    Attributes
+    ----------
+    prepared : Prepared
+    settings : Settings
+    learn : Learner
+    simpler : bool
+    outcomes : Outcomes
+        Of all that was judged.
+    dropped : dict of str to str
+        What was not judged, and why.
+    """
+
+    prepared: Prepared
+    settings: Settings
+    learn: Learner
+    simpler: bool
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    dropped: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def finder(self) -> TreeFinder:
+        """The trees of all rows."""
+        return TreeFinder(self.prepared, self.settings, self.learn)
+
+    @cached_property
+    def folds(self) -> list[tuple[Rows, Rows]]:
+        """Distinct rows to learn from and to judge on, for each fold."""
+        return list(held_out_parts(self.prepared.leaves))
+
+    @cached_property
+    def finders(self) -> list[TreeFinder] | None:
+        """What finds trees without each fold; None where rows are many, or trees given."""
+        data = self.prepared.leaves.data
+        if not self.settings.learns_structure or len(data.y) > OWN_TREES:
+            return None
+        if self.prepared.winners is not None:
+            return None
+        first, _ = data.distinct()
+        fold = [int(data.fold[first][test[0]]) for _, test in self.folds]
+        parts = [self.prepared.without(f) for f in fold]
+        return [TreeFinder(part, self.settings, self.learn) for part in parts]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether time has run out."""
+        return bool(self.prepared.progress.stopped)
+
+    def chosen(self) -> Chosen:
+        """Judge what is promising, take the best, and leave out what it does not need."""
+        structures = self._structures()
+        usual = self.prepared.kinds[0] if self.prepared.kinds else ""
+        if not self.folds or (len(structures) * max(1, len(self.prepared.kinds)) == 1 and not self.simpler):
+            found = self.finder.find(structures[0])
+            return Chosen(*found)
+        with self.prepared.progress.watch.stage("comparing candidates"):
+            self._judge_all(structures, usual)
+            if self.simpler:
+                self._judge_simple()
+            choice = self.outcomes.choice() if self.simpler else self.outcomes.best()
+            if self.prepared.winners is not None:
+                self.prepared.winners.add(self.settings.cost_weight, choice)
+            return self._delivered(choice)
+
+    def _structures(self) -> list[str]:
+        settings = self.settings
+        if not settings.learns_structure:
+            return ["given"]
+        if settings.structure != "auto":
+            return [settings.structure]
+        return list(structures_of(self.prepared, settings))
+
+    # judging ----------------------------------------------------------------------------
+
+    def _judge_all(self, structures: list[str], usual: str) -> None:
+        """Every structure with the usual leaves, the best with others, and so on."""
+        for recipe in self._expected(structures):
+            self._judge(recipe)
+        if self.outcomes.of:
+            return
+        for structure in self._promising(structures):
+            self._judge(Recipe(structure, usual))
+        for kind in self.prepared.kinds[1:]:
+            best = Recipe.named(self.outcomes.best())
+            if self.stopped or not self._worth_trying(kind, best):
+                continue
+            if kind == "boosted" and "backward" not in structures:
+                rivals = [best.structure, "backward"]
+            else:
+                rivals = [best.structure]
+            if not self.settings.structure == "auto":
+                rivals = [best.structure]
+            for structure in rivals:
+                self._judge(Recipe(structure, kind))
+            self._judge_others(kind, best)
+        self.dropped |= self.prepared.not_compared
+
+    def _expected(self, structures: list[str]) -> list[Recipe]:
+        """What won at cost weights beside this one, if that is known."""
+        winners = self.prepared.winners
+        names = winners.expected(self.settings.cost_weight) if winners else frozenset()
+        recipes = [Recipe.named(n) for n in sorted(names - {NOTHING, ONE_SET})]
+        known = [r for r in recipes if r.structure in (*structures, "backward")]
+        return known if len(known) == len(recipes) else []
+
+    def _judge_others(self, kind: str, best: Recipe) -> None:
+        """Give a kind of leaf that is better to the other trees that are nearly as good."""
+        winner = Recipe.named(self.outcomes.best())
+        if winner.leaf != kind or winner == best:
+            return
+        for name in list(self.outcomes.of):
+            other = Recipe.named(name)
+            if other.leaf == best.leaf and other.structure != best.structure:
+                if self.outcomes.behind(name, str(best)) <= FAR_BEHIND:
+                    self._judge(Recipe(other.structure, kind))
+
+    def _worth_trying(self, kind: str, best: Recipe) -> bool:
+        """Whether a kind of leaf may be better; all are tried but those that take long."""
+        if kind != "boosted":
+            return True
+        known = self.finder.find(best.structure)[0].sensors
+        if not known:
+            known = max((tree.sensors for tree, _ in self.finder.found.values()), key=len)
+        if not known:
+            return False
+        leaves = self.prepared.leaves_of(best.leaf)
+        lead = lead_of_boosted(self.prepared.leaves_of(kind), leaves, known)
+        if lead <= SEEN:
+            self.dropped[kind] = (
+                f"leads by {lead:.1f} standard errors of the log-loss on held-out rows, "
+                f"where more than {SEEN:g} would be something"
             )
-    forgotten = [name for name in names if name not in order]
-    if forgotten:
-        raise ParameterError(
-            f"order forgets sensor {forgotten[0]!r}; list every sensor, the first to buy "
-            f"first."
+        return lead > SEEN
+
+    def _promising(self, structures: list[str]) -> list[str]:
+        """Structures whose trees are not clearly worse, as what stands in for leaves sees.
+
+        Where rows are few, all are: their leaves take no longer.
+        """
+        quick = self.prepared.search.subsets.stand_ins if len(structures) > 1 else None
+        if quick is None or self.finders is not None:
+            return structures
+        subsets = self.prepared.search.subsets
+        seen = Outcomes()
+        for name in structures:
+            if seen.of and self.stopped:
+                break
+            tree = self._posable(self.finder.find(name)[0])
+            if name != "backward":
+                rehearsed = rehearse(tree, quick, self.settings, self.learn)
+                seen.of[name] = outcome_of(rehearsed, quick)
+        if not seen.of:
+            return structures
+        best = seen.best()
+        if subsets.fair:  # their leaves take long, and see no more
+            return [best, *(name for name in structures if name == "backward")]
+        far = [n for n in seen.of if seen.behind(n, best) > WITHOUT_LEAVES]
+        self.dropped |= {
+            n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
+            for n in far
+        }
+        return [n for n in structures if n not in far and n in self.finder.found]
+
+    def _judge(self, recipe: Recipe) -> None:
+        """Judge a recipe, unless time is over and there is another."""
+        if str(recipe) in self.outcomes.of or (self.outcomes.of and self.stopped):
+            return
+        leaves = self.prepared.leaves_of(recipe.leaf)
+        trees = [self._posable(t) for t in self._trees(recipe.structure)]
+        self.outcomes.of[str(recipe)] = self._outcome(trees, leaves)
+        self.prepared.progress.step("comparing", str(recipe))
+
+    def _trees(self, structure: str) -> list[SensorTree]:
+        """The tree that each fold is judged on."""
+        if self.finders is None:
+            return [self.finder.find(structure)[0]] * len(self.folds)
+        found = []
+        for finder in self.finders:
+            if structure == "exhaustive":
+                # it begins with what is best in all rows, or with what is free
+                finder.found[structure] = self.finder.find(structure)
+            found.append(finder.find(structure)[0])
+        return found
+
+    def _posable(self, tree: SensorTree) -> SensorTree:
+        """The tree with an exit to a person wherever one may be asked."""
+        return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
+
+    def _outcome(
+        self, trees: Sequence[SensorTree], leaves: LeafClassifiers
+    ) -> Outcome:
+        """What decisions on a tree for each fold are worth there."""
+        if len(set(trees)) == 1:
+            return outcome_of(
+                rehearse(trees[0], leaves, self.settings, self.learn), leaves
+            )
+        posed = {tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)}
+        ways, risks = [], []
+        for (train, test), tree in zip(self.folds, trees, strict=True):
+            own = posed[tree]
+            coef = self.learn(*own.taken(train)).coef
+            judged = own.observed.take(test)
+            ways.append((test, tree, tree.route(judged.margins(coef))))
+            risks.append(judged.risks(coef))
+        return outcome_of_ways(ways, np.concatenate(risks), leaves)
+
+    def _judge_simple(self) -> None:
+        """Judge one set for all, and nothing, with the leaves of the best recipe."""
+        leaves = self.prepared.leaves_of(Recipe.named(self.outcomes.best()).leaf)
+        nothing = nothing_bought(leaves, self.settings)
+        sets = [nothing] * len(self.folds)
+        if self.settings.learns_structure:
+            self.outcomes.of[NOTHING] = self._outcome_of_sets(sets, leaves)
+        sets = [self._best_set(leaves, train) for train, _ in self.folds]
+        if any(s != nothing for s in sets) or not self.settings.learns_structure:
+            self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
+
+    def _outcome_of_sets(
+        self, sets: list[Known], leaves: LeafClassifiers
+    ) -> Outcome:
+        return self._outcome([one_leaf(s, leaves) for s in sets], leaves)
+
+    def _best_set(self, leaves: LeafClassifiers, rows: Rows | None = None) -> Known:
+        """The set for all of the least risk on some distinct rows, of those judged.
+
+        Of a tree that was given, of its leaves.
+        """
+        market = self.finder.market
+        first, weight = leaves.data.distinct()
+        at = np.arange(len(first)) if rows is None else rows
+        share = weight[at] / weight[at].sum()
+        judged: list[Known] = [s for s in leaves.posteriors if market.allows(s)]
+        if not self.settings.learns_structure:
+            tree = self.finder.find("given")[0]
+            judged = list(dict.fromkeys(leaf.sensors for leaf in tree.leaves))
+            leaves.judge(judged)
+        free = market.free()
+        judged = [s for s in judged if s >= free] or [free]
+
+        def risk(subset: Known) -> tuple[float, float]:
+            cost = float(share @ _costs(subset, leaves)[at])
+            loss = float(share @ leaves.lost(subset)[first][at])
+            return round(loss + self.settings.cost_weight * cost, 12), cost
+
+        return min(judged, key=risk)
+
+    # delivering -------------------------------------------------------------------------
+
+    def _delivered(self, choice: str) -> Chosen:
+        """The model of a choice: its tree of all rows, less what that does not need."""
+        if choice in (NOTHING, ONE_SET):
+            leaves = self.prepared.leaves_of(Recipe.named(self._best_recipe()).leaf)
+            known = (
+                nothing_bought(leaves, self.settings)
+                if choice == NOTHING
+                else self._best_set(leaves)
+            )
+            tree = SensorTree(Leaf(known))
+            report = report_of_built(choice, tree, leaves.data.sensors)
+            outcome = self.outcomes.of[choice]
+            compared = comparison_of(self.outcomes, choice, outcome, (), self.dropped)
+            return Chosen(tree, report, leaves, compared)
+        recipe = Recipe.named(choice)
+        leaves = self.prepared.leaves_of(recipe.leaf)
+        tree, report = self.finder.find(recipe.structure)
+        outcome, removed = self.outcomes.of[choice], ()
+        if self.settings.learns_structure and not self.stopped:
+            tree, outcome, removed = self._needed(tree, leaves, outcome)
+        compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
+        return Chosen(tree, report, leaves, compared)
+
+    def _best_recipe(self) -> str:
+        recipes = [n for n in self.outcomes.of if n not in (NOTHING, ONE_SET)]
+        return self.outcomes.best(recipes)
+
+    def _needed(
+        self, tree: SensorTree, leaves: LeafClassifiers, outcome: Outcome
+    ) -> tuple[SensorTree, Outcome, tuple[str, ...]]:
+        """Remove sensors that the tree can do without, the dearest first.
+
+        The tree of all rows is judged with and without each; where trees were found
+        without each fold, what they were worth less stays on the account.
+        """
+        own = outcome if self.finders is None else self._outcome_on_all(tree, leaves)
+        market, removed = self.finder.market, []
+        known = tree.root.sensors if named_root(self.settings, market) else market.free()
+        bought = sorted(
+            tree.sensors - known,
+            key=lambda s: (-market.mean_cost(frozenset((s,))), s),
         )
+        if self.prepared.winners is not None:
+            bought = []
+        for sensor in bought:
+            if self.stopped:
+                break
+            less = without_sensors(tree, frozenset((sensor,)), market.allows)
+            if less is None:
+                continue
+            judged = self._outcome_on_all(less, leaves)
+            if judged.risk.mean() <= own.risk.mean():
+                tree, own = less, judged
+                removed.append(sensor)
+        if self.finders is None or not removed:
+            return tree, own if removed else outcome, tuple(removed)
+        return tree, outcome, tuple(removed)
+
+    def _outcome_on_all(self, tree: SensorTree, leaves: LeafClassifiers) -> Outcome:
+        return self._outcome([self._posable(tree)] * len(self.folds), leaves)
 
 
-def learn_structure(prepared: Prepared, settings: Settings, learn: Learner) -> Chosen:
-    """Run the search asked for, or several, of which the least validated risk wins."""
-    leaves, cost_weight = prepared.leaves, settings.cost_weight
-    sensors = leaves.data.sensors
-    market = leaves.data.market(settings.max_cost)
-    named = named_root(settings, market)
-    root = None if named is None else frozenset(map(sensors.index, named))
-    worth_most = leaves.data.largest_loss
-    if named is None and cost_weight * market.least_price() >= worth_most:
-        return Chosen(*only_leaf(settings.structure, market))
-    if settings.structure == "auto":
-        return best_of_searches(prepared, settings, learn, root)
-    if settings.structure == "branched":
-        return trimmed_branches(prepared, settings, learn, root)
-    return Chosen(*run_search(prepared.search, settings.structure, cost_weight, root))
+def _costs(subset: Known, leaves: LeafClassifiers) -> np.ndarray:  # type: ignore[type-arg]
+    """Price of a set for each distinct row."""
+    return costs_of_leaves(SensorTree(Leaf(subset)), leaves)[:, 0]
+
+
+def only_leaf(name: str, market: Market) -> Chosen:
+    """The tree that buys nothing, where no sensor can save as much as it costs."""
+    tree = SensorTree(Leaf(market.free()))
+    report = report_of_built(name, tree, market.sensors)
+    return Chosen(tree, replace(report, stopped="no sensor can be worth its price"))
 
 
 def most_steps(settings: Settings, n_sensors: int) -> int:
     """Steps that choosing a tree may tell of."""
     if not settings.learns_structure:
-        return 0
-    every = (*CANDIDATES, "backward")
-    searches = every if settings.structure == "auto" else (settings.structure,)
+        return 3
+    auto = settings.structure == "auto"
+    every = ("planned", "chain", "branched", "backward")
+    searches = every if auto else (str(settings.structure),)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
-    compared = len(every) + 2 if settings.structure == "auto" else 0
-    return own + compared + settings.improve * NEIGHBOURS
-
-
-def validated_risk(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings, learn: Learner
-) -> Array:
-    """Observed risks, times weight, on rows that decisions were not learned from."""
-    return judged_risks(rehearse(tree, leaves, settings, learn), learn)
-
-
-def only_leaf(name: str, market: Market) -> tuple[SensorTree, StructureReport]:
-    """The tree that buys nothing, where no sensor can save as much as it costs."""
-    tree = SensorTree(Leaf(market.free()))
-    report = report_of_built(name, tree, market.sensors)
-    return tree, replace(report, stopped="no sensor can be worth its price")
+    return 6 * own + 3 * (len(every) + 2)

@@ -10,15 +10,14 @@ import numpy as np
 
 from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.calibrating import Calibrated, calibrate_leaves
-from sensortree.learning.candidates import Chosen
-from sensortree.learning.choose import choose_structure
+from sensortree.learning.choose import Chosen, choose_recipe
 from sensortree.learning.detours import learn_detours
+from sensortree.learning.joint import certificate_speaks_of
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.learning.timing import Mark
-from sensortree.learning.validated import Rehearsed
 from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
@@ -34,10 +33,6 @@ from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Rows
 
 Chooser = Callable[[Prepared, Settings, Learner], Chosen]
-Settler = Callable[
-    [Posed, Learned, Rehearsed | None, LeafClassifiers, Settings, Learner],
-    tuple[Posed, Learned],
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,24 +52,11 @@ class Fitted:
     evidence: Mapping[str, Any]
 
 
-def as_learned(
-    posed: Posed,
-    learned: Learned,
-    rehearsed: Rehearsed | None,
-    leaves: LeafClassifiers,
-    settings: Settings,
-    learn: Learner,
-) -> tuple[Posed, Learned]:
-    """Keep decisions as they were learned."""
-    return posed, learned
-
-
 def fit_policy(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
-    choose: Chooser = choose_structure,
-    settle: Settler = as_learned,
+    choose: Chooser = choose_recipe,
     rehearse: Learner | None = None,
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
@@ -86,59 +68,102 @@ def fit_policy(
     learn : Learner
         Learns decisions on a tree.
     choose : callable
-        Chooses the tree.
-    settle : callable
-        Keeps the decisions that were learned, or replaces them by something simpler.
+        Chooses the tree, and the kind of its leaves.
     rehearse : Learner, default=None
         Learns decisions that are only compared, on a part of the rows; by default as
         those that are kept.
     """
-    leaves, progress = prepared.leaves, prepared.progress
+    progress = prepared.progress
     watch, mark = progress.watch, Mark.now(progress.watch)
     rehearse = counted(learn if rehearse is None else rehearse, watch)
-    with watch.stage("search"):
-        chosen = choose(prepared, settings, rehearse)
+    chosen = choose(prepared, settings, rehearse)
+    leaves = chosen.leaves or prepared.leaves
     progress.expect(left=2)
-    tree, report, rehearsed = chosen.tree, chosen.report, chosen.rehearsed
-    # Searches know of no person: beside one, a purchase often pays only with others.
-    if leaves.data.may_refer:
-        tree, rehearsed = with_exits(tree), None
     with watch.stage("decisions"):
-        posed = rehearsed.posed if rehearsed else pose(tree, leaves, settings)
+        tree = with_exits(chosen.tree) if leaves.data.may_refer else chosen.tree
+        posed = pose(tree, leaves, settings)
         progress.step("leaf classifiers")
         learned = counted(learn, watch)(posed.problem, posed.observed)
-    with watch.stage("comparing candidates"):
-        posed, learned = settle(posed, learned, rehearsed, leaves, settings, rehearse)
     progress.step("decisions")
+    return finish(prepared, settings, chosen, posed, learned, rehearse, mark)
+
+
+def finish(
+    prepared: Prepared,
+    settings: Settings,
+    chosen: Chosen,
+    posed: Posed,
+    learned: Learned,
+    rehearse: Learner,
+    mark: Mark,
+    visits: Rows | None = None,
+) -> Fitted:
+    """Prune what no row reaches, calibrate, learn detours, and put the policy together.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    settings : Settings
+    chosen : Chosen
+    posed : Posed
+        The tree with its problem.
+    learned : Learned
+    rehearse : Learner
+    mark : Mark
+        When the fit began.
+    visits : ndarray of shape (n_leaves,), default=None
+        How many rows reach each leaf, where these are more than the problem has.
+    """
+    leaves, watch = chosen.leaves or prepared.leaves, prepared.progress.watch
+    tree = posed.problem.tree
     with watch.stage("finishing"):
-        if settings.learns_structure:
-            posed, learned = without_unreached_leaves(posed, learned)
-            left = posed.problem.tree.n_leaves
-            report = replace(report, pruned=tree.n_leaves - left)
-        elif leaves.data.may_refer:
-            posed, learned = without_unreached_exits(posed, learned)
+        posed, learned = without_unreached(posed, learned, settings, visits)
+        left = posed.problem.tree
+        learned = said_of_certificate(learned, tree, left)
         calibrated = None
         if settings.calibrate_leaves:
             calibrated = calibrate_leaves(leaves, posed, learned)
         policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         beyond = [] if leaves.data.continued is None else leaves.data.continued.beyond()
-        report = replace(report, never_pay=list(too_dear), out_of_reach=beyond)
+        report = replace(
+            chosen.report,
+            pruned=tree.n_leaves - left.n_leaves if settings.learns_structure else 0,
+            never_pay=list(too_dear),
+            out_of_reach=beyond,
+        )
     outages = None
-    if settings.outages and prepared.neighbours is None:
+    if settings.outages and prepared.winners is None:
         with watch.stage("detours"):
-            leaf = posed.problem.tree.route(posed.problem.margins(learned.coef))
-            detours, outages = learn_detours(prepared, policy, leaf, settings, rehearse)
+            here = replace(prepared, leaves=leaves)
+            leaf = left.route(posed.problem.margins(learned.coef))
+            detours, outages = learn_detours(here, policy, leaf, settings, rehearse)
             policy = replace(policy, detours=detours)
     evidence = {
+        "training_cost": training_cost(leaves, posed, learned),
         **learned.evidence,
         "outage_report": outages,
-        "training_cost": training_cost(leaves, posed, learned),
-        "leaf_report": prepared.leaf_report,
+        "comparison": chosen.comparison,
         "calibration_report": calibrated.report if calibrated else None,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
     return Fitted(policy, report, evidence)
+
+
+def said_of_certificate(
+    learned: Learned, certified: SensorTree, kept: SensorTree
+) -> Learned:
+    """Let a certificate say which decisions it speaks of."""
+    certificate = learned.evidence.get("certificate")
+    report = learned.evidence.get("decision_report")
+    if certificate is None or report is None:
+        return learned
+    speaks = certificate_speaks_of(certified, kept, report)
+    evidence = {
+        **learned.evidence,
+        "certificate": replace(certificate, speaks_of=speaks),
+    }
+    return Learned(learned.coef, evidence)
 
 
 def at_stake(leaves: LeafClassifiers, settings: Settings) -> tuple[Market, Loss, int]:
@@ -157,7 +182,7 @@ def said_of_prices(
     market, loss, n_classes = at_stake(leaves, settings)
     free = market.free()
     nothing = settings.learns_structure and fitted.policy.tree.sensors <= free
-    compared = getattr(fitted.evidence.get("decision_report"), "compared", None)
+    compared = fitted.evidence.get("comparison")
     return price_advice(
         market,
         loss,
@@ -178,15 +203,19 @@ def counted(learn: Learner, watch: Stopwatch) -> Learner:
     return learn_and_count
 
 
-def without_unreached_leaves(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
-    """Take leaves out that no training example reaches, and nodes with one way left."""
-    return with_leaves(posed, learned, visits_of(posed, learned))
+def without_unreached(
+    posed: Posed, learned: Learned, settings: Settings, visits: Rows | None = None
+) -> tuple[Posed, Learned]:
+    """Take leaves out that no training example reaches, and nodes with one way left.
 
-
-def without_unreached_exits(posed: Posed, learned: Learned) -> tuple[Posed, Learned]:
-    """Take exits out that no training example reaches; a user's own leaves stay."""
-    own = [not leaf.refers for leaf in posed.problem.tree.leaves]
-    return with_leaves(posed, learned, visits_of(posed, learned) + own)
+    A tree of the user's own keeps its leaves, less the exits to a person that nobody
+    takes.
+    """
+    reached = visits_of(posed, learned) if visits is None else visits
+    if not settings.learns_structure:
+        own = [not leaf.refers for leaf in posed.problem.tree.leaves]
+        reached = reached + own
+    return with_leaves(posed, learned, reached)
 
 
 def visits_of(posed: Posed, learned: Learned) -> Rows:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from sensortree.learning.learned import Learned, Learner, ridge_of
-from sensortree.learning.pose import Posed, pose
-from sensortree.learning.prepare import Winners
-from sensortree.learning.settings import Settings
-from sensortree.learning.validated import (
-    Compared,
-    Rehearsed,
-    compare_with_less,
-    nothing_bought,
-    rehearse_posed,
-)
-from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.learning.learned import Learned, ridge_of
 from sensortree.program import SOLVERS, approximate, solve
 from sensortree.program.refinement import alternate, best_cut, learn_upwards
 from sensortree.program.routing import RoutingProblem
 from sensortree.text import plain
+from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
 # Relative gap to which decisions are learned that are only compared, and to which the
@@ -130,7 +120,7 @@ def keep(
     fallback: bool,
 ) -> Learned:
     """Keep the last of what was learned, or one leaf for all if that has the lower risk."""
-    kept = list(learned)[-1]
+    kept = list(learned)[-1] if problem.tree.n_nodes else "one leaf"
     leaf = int(np.argmin(observed.constant_risk()))
     ways = {**learned, "one leaf": observed.constant_coef(leaf)}
     risk = {name: observed.risk(coef) for name, coef in ways.items()}
@@ -157,67 +147,30 @@ def spread_rows(
     return part, float(part.weight.sum() / problem.weight.sum())
 
 
-def prefer_less(
-    posed: Posed,
-    learned: Learned,
-    rehearsed: Rehearsed | None,
-    leaves: LeafClassifiers,
-    settings: Settings,
-    learn: Learner,
-) -> tuple[Posed, Learned]:
-    """Keep the decisions, or buy the same or nothing for all, if that is as good.
+def certificate_speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) -> str:
+    """Which decisions a certificate is about, beside those that the model makes.
 
-    Judged on rows that decisions were not learned from; the report says what was
-    compared.
+    Parameters
+    ----------
+    certified : SensorTree
+        The tree whose linear program was solved.
+    kept : SensorTree
+        The tree of the model.
+    report : DecisionReport
     """
-    rehearsed = rehearsed or rehearse_posed(posed, leaves, learn)
-    compared = compare_with_less(rehearsed, leaves, settings, learn)
-    if compared is None:
-        return posed, learned
-    report: DecisionReport = replace(
-        learned.evidence["decision_report"], compared=compared
-    )
-    coef, leaf = learned.coef, learned.evidence["fallback_leaf"]
-    if compared.kept == "nothing":
-        posed = pose(nothing_bought(leaves, settings), leaves, settings)
-        coef = learn(posed.problem, posed.observed).coef
-        leaf = 0
-        risk = {**report.risk, "nothing": posed.observed.risk(coef)}
-        report = replace(report, kept="nothing", risk=risk)
-    elif compared.kept == "one leaf":
-        leaf = int(np.argmin(posed.observed.constant_risk()))
-        coef = posed.observed.constant_coef(leaf)
-        report = replace(report, kept="one leaf")
-    if leaf is not None:
-        stops = tuple(sorted(posed.problem.tree.leaves[leaf].sensors))
-        tree = posed.problem.tree
-        ends = np.unique(tree.route(posed.problem.margins(coef)))
-        leaf = int(ends[0]) if len(ends) == 1 else None  # else some are handed over
-        own = posed.problem.risk(coef)
-        report = replace(report, fallback_sensors=stops, learned_risk=own)
-    evidence = {"fallback_leaf": leaf, "decision_report": report}
-    return posed, Learned(coef, {**learned.evidence, **evidence})
-
-
-def prefer_as_beside(
-    posed: Posed,
-    learned: Learned,
-    rehearsed: Rehearsed | None,
-    leaves: LeafClassifiers,
-    settings: Settings,
-    learn: Learner,
-    *,
-    winners: Winners,
-) -> tuple[Posed, Learned]:
-    """As `prefer_less`; decisions kept at the cost weights around are kept unjudged."""
-    cost_weight = settings.cost_weight
-    if rehearsed is None and winners.expected(cost_weight) == {"decisions"}:
-        return posed, learned
-    posed, learned = prefer_less(posed, learned, rehearsed, leaves, settings, learn)
-    compared = learned.evidence["decision_report"].compared
-    if compared is not None:
-        winners.add(cost_weight, compared.kept)
-    return posed, learned
+    leaves = f"{certified.n_leaves} leaves" if certified.n_leaves > 1 else "one leaf"
+    said = f"the linear program's own decisions on a tree of {leaves}"
+    if not certified.n_nodes:
+        return f"{said}: there is nothing to decide"
+    then = {
+        "linear program": "the model makes these",
+        "refined": "the model's decisions set out from these, or from the leaves up, and "
+        "were refined on the risk itself",
+        "one leaf": "the model sends every example to one leaf instead",
+    }[report.kept]
+    if kept.n_leaves < certified.n_leaves and report.kept != "one leaf":
+        then += f"; {kept.n_leaves} of the leaves are reached and kept"
+    return f"{said}; {then}"
 
 
 @dataclass(frozen=True)
@@ -226,7 +179,7 @@ class DecisionReport:
 
     Attributes
     ----------
-    kept : {"linear program", "refined", "one leaf", "nothing"}
+    kept : {"linear program", "refined", "one leaf"}
         Which decisions the fitted model makes.
     risk : dict of str to float
         Mean training risk of each: error, out of fold if ``cv`` is set, plus weighted
@@ -238,11 +191,6 @@ class DecisionReport:
     learned_risk : float
         Mean training risk of what was kept, by the errors it was learned from: with
         ``errors="smoothed"`` these are not 0 or 1.
-    compared : Compared or None
-        Risk and cost on rows that decisions were not learned from, of the decisions, of
-        the best single leaf and of buying nothing, with the standard error of what they
-        differ by: the cheapest within one of the least is kept. None with
-        ``fallback=False`` or ``cv=None``.
 
     Examples
     --------
@@ -252,16 +200,13 @@ class DecisionReport:
     >>> print(SensorTreeClassifier(cost_weight=0.3).fit(X, X[:, 0] > 0).decision_report_)
     decisions of the linear program, refined: training risk 0.3250
     linear program 0.3250, refined 0.3250, one leaf 0.3250 (l2 = 9.81)
-    on rows not learned from: decisions 0.3250 (costs 1), one leaf 0.3250 (costs 1), \
-nothing 0.4750 (costs 0)
-    """
+        """
 
     kept: str
     risk: dict[str, float]
     fallback_sensors: tuple[str, ...] | None
     l2: float
     learned_risk: float
-    compared: Compared | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain values for JSON."""
@@ -279,6 +224,4 @@ nothing 0.4750 (costs 0)
             f"{said}: training risk {self.risk[self.kept]:.4f}",
             f"{risks} (l2 = {self.l2:.3g})",
         ]
-        if self.compared is not None:
-            lines.append(str(self.compared))
         return "\n".join(lines)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sensortree.learning.leaf_choice import LeafReport, leaves_of
+import numpy as np
+
+from sensortree.learning.leaf_kinds import kinds_of, leaves_of_kind, named_leaves
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.rows import TrainingRows
@@ -18,7 +20,7 @@ CLOSE = 10.0
 
 @dataclass
 class Winners:
-    """What won at which cost weight, where fits learn from each other.
+    """What was taken at which cost weight, where fits learn from each other.
 
     Attributes
     ----------
@@ -51,26 +53,6 @@ class Winners:
             self.won[cost_weight] = name
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """What fits learn from those at other cost weights, where they are only compared.
-
-    Attributes
-    ----------
-    searches : Winners
-        The search whose tree was taken.
-    decisions : Winners
-        What was kept of the decisions, or in their place.
-    """
-
-    searches: Winners = field(default_factory=Winners)
-    decisions: Winners = field(default_factory=Winners)
-
-    def settle(self) -> None:
-        """Teach later fits nothing more."""
-        self.searches.settled = self.decisions.settled = True
-
-
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """One reading of the data, for any number of fits that differ in what it costs.
@@ -83,17 +65,25 @@ class Prepared:
         How structures are searched for.
     progress : TextProgress
         Is told of each step, and may say stop.
-    neighbours : Neighbours or None
-        None where a fit must not learn from others: its model is kept.
-    leaf_report : LeafReport or None
-        Why leaves are of the kind they are; None if the user said so.
+    winners : Winners or None
+        What won in fits at other cost weights, where they are only measured; None where
+        the model is kept, and must not depend on other fits.
+    kinds : tuple of str
+        Kinds of leaves that are compared, the usual one first; none if the user said
+        which.
+    not_compared : dict of str to str
+        Kinds that are not, and why.
+    of_kind : dict of str to LeafClassifiers
+        Leaves of each kind that was asked for.
     """
 
     leaves: LeafClassifiers
     settings: Settings
     progress: TextProgress
-    neighbours: Neighbours | None = None
-    leaf_report: LeafReport | None = None
+    winners: Winners | None = None
+    kinds: tuple[str, ...] = ()
+    not_compared: dict[str, str] = field(default_factory=dict)
+    of_kind: dict[str, LeafClassifiers] = field(default_factory=dict)
 
     @cached_property
     def search(self) -> StructureSearch:
@@ -107,8 +97,27 @@ class Prepared:
             self.progress,
         )
 
+    def leaves_of(self, kind: str) -> LeafClassifiers:
+        """Leaves of a kind."""
+        if not kind or (self.kinds and kind == self.kinds[0]):
+            return self.leaves
+        if kind not in self.of_kind:
+            data, watch = self.leaves.data, self.progress.watch
+            self.of_kind[kind] = leaves_of_kind(kind, data, self.settings, watch)
+        return self.of_kind[kind]
+
+    def without(self, fold: int) -> Prepared:
+        """The rows outside a fold, for a search that must not know it."""
+        rows = np.flatnonzero(self.leaves.data.fold != fold)
+        part = self.leaves.take(rows)
+        return replace(self, leaves=part, progress=self.progress.part(), of_kind={})
+
 
 def prepare(rows: TrainingRows, settings: Settings, progress: TextProgress) -> Prepared:
     """Give training rows their leaf classifiers; none is fitted to all rows yet."""
-    leaves, report = leaves_of(rows, settings, progress.watch)
-    return Prepared(leaves, settings, progress, leaf_report=report)
+    watch = progress.watch
+    if settings.classifier != "auto":
+        return Prepared(named_leaves(rows, settings, watch), settings, progress)
+    kinds, out = kinds_of(rows, settings)
+    leaves = leaves_of_kind(kinds[0], rows, settings, watch)
+    return Prepared(leaves, settings, progress, kinds=kinds, not_compared=out)

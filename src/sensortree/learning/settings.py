@@ -41,7 +41,7 @@ class Settings:
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
-    structure, order, n_leaves, n_exact, max_time, improve, root_sensors
+    structure, order, n_leaves, n_exact, max_time, root_sensors
         Which tree.
     errors, decision_features
         What decisions are learned from, and what they see.
@@ -72,7 +72,6 @@ class Settings:
     n_leaves: int | str = "auto"
     n_exact: int | str = 3
     max_time: float | None = None
-    improve: int = 0
     root_sensors: Any = "auto"
     errors: str = "observed"
     decision_features: Any = "raw"

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sensortree.learning.candidates import Chosen
+from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.prepare import Prepared

@@ -66,6 +66,8 @@ class Certificate:
     unit : float
         The largest saving that a decision can lose for an example. Where the objective is
         smaller, the gap is in this unit.
+    speaks_of : str
+        Of a fit, which decisions this is about, beside those that the model makes.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Certificate:
     sign_violation: float = 0.0
     residual: float = 0.0
     unit: float = 0.0
+    speaks_of: str = ""
 
     @property
     def gap(self) -> float:
@@ -102,10 +105,11 @@ class Certificate:
     def __str__(self) -> str:
         state = "certified" if self.converged else "NOT certified"
         limit = f" over coefficients up to {self.reach:.0e}"
+        said = f"\nof {self.speaks_of}" if self.speaks_of else ""
         return (
             f"{state} to a gap of {self.gap:.1e} (asked for {self.tol:.0e}): the optimum"
             f"{limit if np.isfinite(self.reach) else ''} lies in [{self.lower:.10g}, "
-            f"{self.upper:.10g}]"
+            f"{self.upper:.10g}]{said}"
         )
 
 

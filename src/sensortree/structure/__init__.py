@@ -16,39 +16,22 @@ from sensortree.structure.built import (
 )
 from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.exits import with_exits
-from sensortree.structure.growth import Evidence, Vertex, best_purchase, grow_tree
-from sensortree.structure.neighbours import (
-    exchanged,
-    with_exchange,
-    with_split,
-    without_leaf,
-    without_sensor,
-)
 from sensortree.structure.pruning import prune
 from sensortree.structure.screening import LeastSquaresScreen
 
 __all__ = [
-    "Evidence",
     "Growth",
     "LeastSquaresScreen",
     "Search",
-    "Vertex",
-    "best_purchase",
     "cascade_tree",
     "chain_tree",
     "check_tree_fits",
     "cluster_subsets",
-    "exchanged",
     "exhaustive_leaves",
     "exhaustive_tree",
     "forward_chain",
     "forward_steps",
     "greedy_subsets",
-    "grow_tree",
     "prune",
-    "with_exchange",
     "with_exits",
-    "with_split",
-    "without_leaf",
-    "without_sensor",
 ]

@@ -15,7 +15,6 @@ at a vertex as clearly pay beside each other, and each leads to a vertex of its 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,8 +29,6 @@ from sensortree.types import Array, Mask, Rows
 BEAM, FURTHER = 8, 500
 # Purchases of one vertex at most.
 OPTIONS = 12
-# Leaves at which it is first asked whether growth goes on; then at twice as many.
-FIRST_ASKED = 8
 
 
 @dataclass(eq=False)
@@ -63,7 +60,6 @@ def grow_branches(
     shop: Shop,
     n_leaves: int,
     start: Subset,
-    goes_on: Callable[[Vertex], bool] = lambda root: True,
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from the root, always where most is gained, up to a number of leaves.
 
@@ -73,8 +69,6 @@ def grow_branches(
     n_leaves : int
     start : frozenset of int
         Sensors known at the root.
-    goes_on : callable
-        Whether the tree so far is worth growing, asked whenever it has doubled.
 
     Returns
     -------
@@ -98,15 +92,10 @@ def grow_branches(
             number += 1
 
     consider(root)
-    asked = FIRST_ASKED
     # Where all buy on nothing is added to the leaves, but the tree must end.
     while queue and leaves < n_leaves and len(steps) < 2 * n_leaves:
         if shop.out_of_time():
             break
-        if leaves >= asked:
-            asked *= 2
-            if not goes_on(root):
-                break
         _, _, vertex, purchase = heapq.heappop(queue)
         if leaves + purchase.n_leaves > n_leaves:
             continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,3 +46,49 @@ def prune(
     root = walk(tree.root)
     assert root is not None  # some leaf is reached
     return SensorTree(root), np.array(kept, dtype=np.intp)
+
+
+def without_sensors(
+    tree: SensorTree,
+    gone: frozenset[str],
+    allowed: Callable[[frozenset[str]], bool] = lambda known: True,
+) -> SensorTree | None:
+    """The tree that never buys some sensors; None if what is left may not be known.
+
+    A purchase of them alone is skipped. Decisions between ways that are then the same are
+    taken out.
+
+    Parameters
+    ----------
+    tree : SensorTree
+    gone : frozenset of str
+    allowed : callable, default=all
+        Whether a set may be known.
+
+    Examples
+    --------
+    >>> from sensortree import cascade_tree
+    >>> from sensortree.structure.pruning import without_sensors
+    >>> print(without_sensors(cascade_tree(["a", "b", "c"]), frozenset({"b"})))
+    node 0 knows a
+    ├─ g0 ≤ 0: leaf 0 stops with a
+    └─ g0 > 0, buy c: leaf 1 stops with a, c
+    """
+
+    def walk(vertex: Leaf | Node) -> Leaf | Node:
+        known = vertex.sensors - gone
+        if isinstance(vertex, Leaf):
+            return Leaf(known, refers=vertex.refers)
+        negative, positive = walk(vertex.negative), walk(vertex.positive)
+        if negative == positive:
+            return negative
+        # who goes on to what another way has too stops there instead
+        stops = isinstance(negative, Leaf) and not negative.refers
+        if stops and isinstance(positive, Node) and positive.negative == negative:
+            if positive.sensors == known:
+                return positive
+        return Node(known, negative, positive)
+
+    left = SensorTree(walk(tree.root))
+    sets = {leaf.sensors for leaf in left.leaves} | {node.sensors for node in left.nodes}
+    return left if all(map(allowed, sets)) else None

@@ -30,14 +30,8 @@ class StructureReport:
         ones, else by a light copy of the classifier.
     n_rows : int
         Rows that the search looked at.
-    validated : dict of str to float
-        Risk of each candidate on rows that its decisions were not learned from, where
-        several were compared.
     pruned : int
         Leaves that no training example reached, and that were taken out.
-    moves : list of dict
-        With ``improve``, the moves that were made, with the validated risk before and
-        after each.
     never_pay : list of str
         Sensors that cost no less, at this cost weight, than any reading can be worth.
     out_of_reach : list of list of str
@@ -52,9 +46,7 @@ class StructureReport:
     n_classifiers: int = 0
     n_screened: int = 0
     n_rows: int = 0
-    validated: dict[str, float] = field(default_factory=dict)
     pruned: int = 0
-    moves: list[dict[str, Any]] = field(default_factory=list)
     never_pay: list[str] = field(default_factory=list)
     out_of_reach: list[list[str]] = field(default_factory=list)
 
@@ -67,19 +59,10 @@ class StructureReport:
         lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
         if self.pruned:
             lines[0] += f", {self.pruned} of them pruned since no example reached them"
-        if self.validated:
-            ranked = sorted(self.validated.items(), key=lambda item: item[1])
-            shown = ", ".join(f"{name} {risk:.4f}" for name, risk in ranked)
-            lines.append(f"validated risk: {shown}")
         lines += [
             f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "
             f"loss {step['loss']:.4f}"
             for number, step in enumerate(self.steps, 1)
-        ]
-        lines += [
-            f"improved: {move['move']}; validated risk {move['before']:.4f} -> "
-            f"{move['after']:.4f}"
-            for move in self.moves
         ]
         if self.n_rows:
             lines.append(

@@ -18,12 +18,10 @@ from sensortree.structure.algorithm1 import (
     forward_chain,
     greedy_subsets,
 )
-from sensortree.structure.branching import Vertex as Branching
-from sensortree.structure.branching import grow_branches
+from sensortree.structure.branching import Vertex, grow_branches
 from sensortree.structure.built import chain_tree
 from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.elimination import elimination_order
-from sensortree.structure.growth import Evidence, Vertex, grow_tree
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.report import StructureReport
 from sensortree.structure.shop import WIDE, Breadth, Shop
@@ -35,7 +33,7 @@ EPS = float(np.finfo(float).eps)
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 # Leaves of each search at most, where the data say how many there are.
-MOST_LEAVES = {"chain": 16, "backward": 16, "grown": 16, "greedy": 16, "branched": 96}
+MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96}
 # The same where each leaf takes long to learn.
 MOST_SLOW = 24
 
@@ -57,8 +55,6 @@ class StructureSearch:
         screen's word is good enough.
     progress : TextProgress
         Is told of each step, and may say stop.
-    goes_on : callable
-        Whether a tree so far is worth growing, asked by searches that can grow on.
     breadth : Breadth
         What one more branch must add to the worth of a vertex.
     """
@@ -68,7 +64,6 @@ class StructureSearch:
     n_leaves: int | str
     n_exact: int | None
     progress: TextProgress
-    goes_on: Callable[[SensorTree], bool] = lambda tree: True
     breadth: Breadth = WIDE
 
     def without(self, gone: frozenset[str]) -> StructureSearch:
@@ -117,21 +112,6 @@ class StructureSearch:
             subsets.data.weight,
             self.out_of_time,
             subsets.extend,
-        )
-
-    def evidence(self) -> Evidence:
-        """What growth learns from: losses and scores of the screen."""
-        subsets = self.subsets
-        return Evidence(
-            subsets.screened_each,
-            subsets.features,
-            len(subsets.names),
-            subsets.cost,
-            subsets.extend,
-            subsets.allows,
-            subsets.data.weight,
-            subsets.data.fold,
-            self.out_of_time,
         )
 
     def shop(self, cost_weight: float) -> Shop:
@@ -245,42 +225,17 @@ def backward(
     return chain_tree([subsets.named(stage) for stage in stages]), steps
 
 
-def grown(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
-    """Top-down growth by the gain that can be predicted from what is known."""
-    most = search.most_leaves("grown")
-    vertex, steps = grow_tree(search.evidence(), cost_weight, most, root)
-
-    def build(vertex: Vertex) -> Leaf | Node:
-        known = search.subsets.named(vertex.subset)
-        if not vertex.children:
-            return Leaf(known)
-        bought = [build(child) for child in vertex.children]
-        onward = bought[0] if len(bought) == 1 else Node(known, bought[0], bought[1])
-        return Node(known, Leaf(known), onward)
-
-    return SensorTree(build(vertex)), steps
-
-
 def branched(
     search: StructureSearch, cost_weight: float, root: Subset
 ) -> tuple[SensorTree, list[Growth]]:
     """Growth that looks ahead, and branches as often as that pays."""
-
-    def built(vertex: Branching) -> SensorTree:
-        return SensorTree(_built(vertex, search.subsets))
-
     vertex, steps = grow_branches(
-        search.shop(cost_weight),
-        search.most_leaves("branched"),
-        root,
-        lambda root: search.goes_on(built(root)),
+        search.shop(cost_weight), search.most_leaves("branched"), root
     )
-    return built(vertex), steps
+    return SensorTree(_built(vertex, search.subsets)), steps
 
 
-def _built(vertex: Branching, subsets: SubsetLosses) -> Leaf | Node:
+def _built(vertex: Vertex, subsets: SubsetLosses) -> Leaf | Node:
     """A vertex as nodes: first who stops, then who buys what, the most first."""
     known = subsets.named(vertex.subset)
     if not vertex.children:
@@ -297,7 +252,6 @@ SEARCHES: dict[
 ] = {
     "chain": chain,
     "backward": backward,
-    "grown": grown,
     "greedy": greedy,
     "branched": branched,
 }
@@ -313,8 +267,7 @@ def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
     own = {
         "chain": stages + blocks + 1,
         "backward": n_sensors,
-        "grown": 2 * n_leaves,
-        "branched": 7 * 2 * n_leaves,  # narrow, wide, wider, and at lower prices
+        "branched": 4 * n_leaves,  # asked for twice as many, again and again
         "greedy": n_leaves * (n_sensors + 1),
     }
     return 1 + own[name]

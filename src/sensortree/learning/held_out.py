@@ -1,0 +1,177 @@
+"""Judge decisions on rows that neither they nor their leaves were learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sensortree.learning.comparison import Outcome
+from sensortree.learning.learned import Learner
+from sensortree.learning.pose import (
+    Posed,
+    answers,
+    costs_of_leaves,
+    losses,
+    pose,
+)
+from sensortree.learning.settings import Settings, named_root
+from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.structure import with_exits
+from sensortree.tree.tree import Leaf, SensorTree
+from sensortree.types import Array, Rows
+
+# Rows that decisions are learned from at most, where they are only compared.
+LEARNED_ROWS = 4_000
+
+Folds = list[tuple[Rows, Rows]]
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsed:
+    """Decisions on a tree that were learned without some of the rows, and judged on them.
+
+    Attributes
+    ----------
+    posed : Posed
+    parts : list of (rows, coef)
+        The distinct rows that were held out, and the coefficients learned without them.
+    """
+
+    posed: Posed
+    parts: list[tuple[Rows, list[Array]]]
+
+    def risks(self) -> Array:
+        """Observed risks, times weight, of all distinct rows that were held out."""
+        observed = self.posed.observed
+        risks = [observed.take(test).risks(coef) for test, coef in self.parts]
+        return np.concatenate(risks) if risks else np.empty(0)
+
+
+def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
+    """Distinct rows to learn from and to judge on, for each fold in turn.
+
+    Of many rows a sample is learned from.
+    """
+    rows, _ = leaves.data.distinct()
+    fold = leaves.data.fold[rows]
+    for held_out in [fold == f for f in np.unique(fold[fold >= 0])]:
+        train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        if not (len(train) and len(test)):
+            continue
+        if len(train) > LEARNED_ROWS:
+            order = np.random.default_rng(0).permutation(len(train))
+            train = np.sort(train[order[:LEARNED_ROWS]])
+        yield train, test
+
+
+def rehearse(
+    tree: SensorTree,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+    n_parts: int | None = None,
+) -> Rehearsed:
+    """Learn decisions on a tree without each part of the rows that is held out.
+
+    Parameters
+    ----------
+    tree : SensorTree
+    leaves : LeafClassifiers
+    settings : Settings
+    learn : Learner
+    n_parts : int, default=None
+        Folds that are held out, each in turn; None for all.
+    """
+    posed = pose(tree, leaves, settings)
+    parts = list(held_out_parts(leaves))[:n_parts]
+    return Rehearsed(
+        posed, [(test, learn(*posed.taken(train)).coef) for train, test in parts]
+    )
+
+
+def outcome_of(rehearsed: Rehearsed, leaves: LeafClassifiers) -> Outcome:
+    """What decisions were worth on the rows that they were not learned from."""
+    posed = rehearsed.posed
+    tree = posed.problem.tree
+    reached = [
+        (test, tree.route(posed.observed.take(test).margins(coef)))
+        for test, coef in rehearsed.parts
+    ]
+    return outcome_of_ways(
+        [(test, tree, leaf) for test, leaf in reached], rehearsed.risks(), leaves
+    )
+
+
+def outcome_of_set(
+    subsets: list[frozenset[str]],
+    rehearse_leaf: Callable[[frozenset[str]], Rehearsed],
+    leaves: LeafClassifiers,
+) -> Outcome:
+    """What buying the same for all is worth: in each part, the set that suits the others.
+
+    Parameters
+    ----------
+    subsets : list of set of str
+        One for each part that is held out.
+    rehearse_leaf : callable of subset
+    leaves : LeafClassifiers
+    """
+    ways, risks = [], []
+    for number, subset in enumerate(subsets):
+        one = rehearse_leaf(subset)
+        test, coef = one.parts[number]
+        part = one.posed.observed.take(test)
+        tree = one.posed.problem.tree
+        ways.append((test, tree, tree.route(part.margins(coef))))
+        risks.append(part.risks(coef))
+    return outcome_of_ways(ways, np.concatenate(risks), leaves)
+
+
+def outcome_of_ways(
+    ways: list[tuple[Rows, SensorTree, Rows]], risks: Array, leaves: LeafClassifiers
+) -> Outcome:
+    """Loss, error and cost of held-out rows at the leaves that they reached.
+
+    Parameters
+    ----------
+    ways : list of (rows, tree, leaf)
+        For each part, its distinct rows, the tree, and the leaf that each row reached.
+    risks : ndarray
+        Observed risks, times weight, of the distinct rows of all parts.
+    leaves : LeafClassifiers
+    """
+    data = leaves.data
+    distinct, weight = data.distinct()
+    lost, wrong, paid = [], [], []
+    for rows, tree, leaf in ways:
+        numbers = distinct[rows]
+        at = np.arange(len(rows)), leaf
+        given = answers(tree.leaves, leaves)[numbers][at]
+        share = weight[rows] / weight[rows].mean()
+        lost.append(share * losses(tree.leaves, leaves)[numbers][at])
+        wrong.append(share * data.loss.error(data.y[numbers], given))
+        paid.append(share * costs_of_leaves(tree, leaves)[rows, leaf])
+    tests = np.concatenate([rows for rows, _, _ in ways])
+    each = data.observations().take(tests).each
+    columns = (risks, *map(np.concatenate, (lost, wrong, paid)))
+    return Outcome(*map(each, columns))
+
+
+def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> frozenset[str]:
+    """What is known without buying: what is free, or what the user wants known."""
+    market = leaves.data.market(settings.max_cost)
+    named = named_root(settings, market)
+    return market.free() if named is None else named
+
+
+def one_leaf(subset: frozenset[str], leaves: LeafClassifiers) -> SensorTree:
+    """The tree that buys the same for all; a person may still be asked."""
+    tree = SensorTree(Leaf(subset))
+    return with_exits(tree) if leaves.data.may_refer else tree
+
+
+def without_time(settings: Settings) -> Settings:
+    """The same, where time is somebody else's concern."""
+    return replace(settings, max_time=None)

@@ -1,0 +1,253 @@
+"""Recipes: which structures are compared with which leaves, and the trees they stand for.
+
+A recipe is a structure and a kind of leaf. `TreeFinder` gives the tree of a structure: it
+is given, built, or searched for. A search that can grow on is asked for twice as many
+leaves while that lowers the risk on held-out rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+
+from sensortree.exceptions import ParameterError
+from sensortree.learning.held_out import rehearse
+from sensortree.learning.learned import Learner
+from sensortree.learning.prepare import Prepared
+from sensortree.learning.settings import Settings, named_root
+from sensortree.sensors.market import Market
+from sensortree.sensors.sensor_set import SensorSet
+from sensortree.structure import (
+    cascade_tree,
+    check_tree_fits,
+    exhaustive_leaves,
+    exhaustive_tree,
+)
+from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.report import StructureReport, report_of_built
+from sensortree.structure.search import find_root, run_search
+from sensortree.tree.paths import check_tree_is_allowed
+from sensortree.tree.tree import SensorTree
+
+# Leaves of an exhaustive tree that is compared, at most: more are more than few rows fill.
+EXHAUSTIVE = 16
+# Searches that can grow on, the leaves that they are first asked for, and the folds that
+# say whether twice as many are better.
+GROW, FIRST_LEAVES, GLANCES = ("planned", "branched"), 8, 2
+
+Found = tuple[SensorTree, StructureReport]
+
+
+class Recipe(NamedTuple):
+    """How a tree is found, and what its leaves are."""
+
+    structure: str
+    leaf: str
+
+    def __str__(self) -> str:
+        return f"{self.structure}, {self.leaf}" if self.leaf else self.structure
+
+    @classmethod
+    def named(cls, name: str) -> Recipe:
+        """The recipe of a name."""
+        structure, _, leaf = name.partition(", ")
+        return cls(structure, leaf)
+
+
+def structures_of(prepared: Prepared, settings: Settings) -> tuple[str, ...]:
+    """Structures that ``structure="auto"`` compares.
+
+    An exhaustive tree of few sensors has all chains within it. Where nothing is held
+    out, nothing says how large a tree may be.
+    """
+    search = prepared.search
+    validates = bool((prepared.leaves.data.fold >= 0).any())
+    few = exhaustive_root(prepared, settings) is not None
+    if not validates:
+        return ("exhaustive",) if few else ("chain",)
+    # Where no screen is fair, none can order a chain.
+    chain = "chain" if search.subsets.screens else "backward"
+    many = len(prepared.leaves.data.sensors) > search.most_leaves("chain")
+    cascade = () if many else ("cascade",)
+    return ("planned", "exhaustive" if few else chain, "branched", *cascade)
+
+
+def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | None:
+    """What an exhaustive tree that is compared begins with; None if it is too large.
+
+    With what is free; or, if that leaves one sensor too many, with the best.
+    """
+    data = prepared.leaves.data
+    market = data.market(settings.max_cost)
+    named = named_root(settings, market)
+    start = market.free() if named is None else named
+    others = len(data.sensors) - len(start)
+    if exhaustive_leaves(others) <= EXHAUSTIVE:
+        return start
+    if named is not None or exhaustive_leaves(others - 1) > EXHAUSTIVE:
+        return None
+    search = prepared.search
+    found = search.subsets.named(find_root(search, settings.cost_weight))
+    return found if len(found) > len(start) else None
+
+
+@dataclass(eq=False)
+class TreeFinder:
+    """The trees that structures stand for on some rows, each found once.
+
+    Attributes
+    ----------
+    prepared : Prepared
+    settings : Settings
+    learn : Learner
+        Learns decisions that are only compared.
+    found : dict of str to (SensorTree, StructureReport)
+    """
+
+    prepared: Prepared
+    settings: Settings
+    learn: Learner
+    found: dict[str, Found] = field(default_factory=dict)
+
+    @property
+    def market(self) -> Market:
+        """What may be bought."""
+        return self.prepared.leaves.data.market(self.settings.max_cost)
+
+    @property
+    def root(self) -> Subset | None:
+        """Sensors that the user wants known at the root, by number."""
+        named = named_root(self.settings, self.market)
+        numbered = self.prepared.leaves.data.sensors.index
+        return None if named is None else frozenset(map(numbered, named))
+
+    def find(self, structure: str) -> Found:
+        """The tree of a structure, and how it was found."""
+        if structure not in self.found:
+            with self.prepared.progress.watch.stage("search"):
+                self.found[structure] = self._find(structure)
+        return self.found[structure]
+
+    def _find(self, structure: str) -> Found:
+        if structure in ("exhaustive", "cascade"):
+            return self._built(structure)
+        if structure in GROW:
+            return self._grown(structure)
+        return self._run(structure)
+
+    def _built(self, structure: str) -> Found:
+        market, settings = self.market, self.settings
+        if structure == "exhaustive":
+            root = exhaustive_root(self.prepared, settings)
+            assert root is not None  # else it is not among the structures
+            names = market.sensors.names
+            tree = exhaustive_tree(names, [n for n in names if n in root], market.next_ones)
+        else:
+            cheap = cheap_root(settings, market)
+            tree = cascade_tree(cheapest_order(market, cheap), cheap)
+        return tree, report_of_built(structure, tree, market.sensors)
+
+    def _run(self, structure: str, n_leaves: int | None = None) -> Found:
+        search = self.prepared.search
+        if n_leaves is not None:
+            search = replace(search, n_leaves=n_leaves)
+        return run_search(search, structure, self.settings.cost_weight, self.root)
+
+    def _grown(self, structure: str) -> Found:
+        """Ask for twice as many leaves while that lowers the risk on held-out rows."""
+        most = self.prepared.search.most_leaves(structure)
+        asked = min(FIRST_LEAVES, most)
+        found = self._run(structure, asked)
+        if not (self.prepared.leaves.data.fold >= 0).any():
+            return found
+        least = None
+        while asked < most and 2 * found[0].n_leaves > asked:
+            if self.prepared.progress.stopped:
+                break
+            asked = min(2 * asked, most)
+            more = self._run(structure, asked)
+            if more[0].n_leaves <= found[0].n_leaves:
+                break
+            least = self._glanced(found[0]) if least is None else least
+            risk = self._glanced(more[0])
+            if risk >= least:
+                break
+            found, least = more, risk
+        return found
+
+    def _glanced(self, tree: SensorTree) -> float:
+        """Risk of a tree on some held-out rows, by what stands in for its leaves."""
+        leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
+        seen = rehearse(tree, leaves, self.settings, self.learn, GLANCES)
+        return float(seen.risks().mean())
+
+
+def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
+    """Give the user's own tree, once it fits the sensors."""
+    given = isinstance(settings.structure, SensorTree)
+    tree = settings.structure if given else SensorTree.from_dict(settings.structure)
+    check_tree_fits(tree, sensors)
+    if settings.refer_cost is None and any(leaf.refers for leaf in tree.leaves):
+        raise ParameterError(
+            "the structure given has a leaf that refers, but nothing says what a person "
+            "costs; give refer_cost, or leave 'refers' out."
+        )
+    if settings.root_sensors != "auto":
+        raise ParameterError(
+            "root_sensors is for trees that are built; the structure given is a tree, "
+            "whose root says what is known there: leave root_sensors at 'auto'."
+        )
+    return tree
+
+
+def build_structure(settings: Settings, market: Market) -> SensorTree:
+    """Build the exhaustive tree, or a cascade: the cheapest first, or in a given order."""
+    if settings.order is not None:
+        check_order(settings.order, market.sensors.names)
+        tree = cascade_tree(list(settings.order), named_root(settings, market))
+        check_tree_is_allowed(tree, market)
+        return tree
+    root = cheap_root(settings, market)
+    if settings.structure == "exhaustive":
+        return exhaustive_tree(market.sensors.names, root, market.next_ones)
+    return cascade_tree(cheapest_order(market, root), root)
+
+
+def check_order(order: Sequence[str], names: Sequence[str]) -> None:
+    """Raise `ParameterError` unless the order lists each sensor once."""
+    for name in order:
+        if name not in names:
+            raise ParameterError(
+                f"order names {name!r}, which is not a sensor; the sensors are "
+                f"{', '.join(map(repr, names))}."
+            )
+    forgotten = [name for name in names if name not in order]
+    if forgotten:
+        raise ParameterError(
+            f"order forgets sensor {forgotten[0]!r}; list every sensor, the first to buy "
+            f"first."
+        )
+
+
+def cheap_root(settings: Settings, market: Market) -> frozenset[str]:
+    """Sensors named by the user, or else the free ones, or else the cheapest."""
+    named = named_root(settings, market)
+    if named is not None:
+        return named
+    free = market.free()
+    return free or frozenset(cheapest_order(market, frozenset())[:1])
+
+
+def cheapest_order(market: Market, known: frozenset[str]) -> list[str]:
+    """Sensors by increasing cost, as far as they may be bought one after another."""
+    order: list[str] = []
+    while names := market.next_ones(known):
+        order.append(
+            min(names, key=lambda n: market.sensors.costs[market.sensors.index(n)])
+        )
+        known |= {order[-1]}
+    return order
+
+
