@@ -447,27 +447,26 @@ class Race:
 
     def _may_go(self, sensor: str, ways: Rehearsed) -> bool:
         """Whether a sensor may not earn its price, as a screen sees those who buy it."""
-        subsets, weight = self.prepared.search.subsets, self.settings.cost_weight
+        search, weight = self.prepared.search, self.settings.cost_weight
         rows, share = self.prepared.leaves.data.distinct()
-        tree = ways.posed.problem.tree
-        saved, counts = [], []
+        seen = np.full(len(self.prepared.leaves.data.y), -1)
+        seen[search.rows] = np.arange(len(search.rows))
+        tree, gains = ways.posed.problem.tree, []
         for test, coef in ways.parts:
             leaf = tree.route(ways.posed.observed.take(test).margins(coef))
             gain = np.zeros(len(test))
             for number, stop in enumerate(tree.leaves):
-                if sensor not in stop.sensors:
-                    continue
                 less = stop.sensors - {sensor}
+                if less == stop.sensors:
+                    continue
                 if not self.finder.market.allows(less):
                     return True
-                here = leaf == number
-                at = rows[test[here]]
-                gain[here] = subsets.screened_risk(less, weight)[at]
-                gain[here] -= subsets.screened_risk(stop.sensors, weight)[at]
-            saved.append(gain)
-            counts.append(share[test])
-        gain, counted = np.concatenate(saved), np.concatenate(counts)
-        gain = gain * counted / counted.mean()
+                here = np.flatnonzero((leaf == number) & (seen[rows[test]] >= 0))
+                at = seen[rows[test[here]]]
+                gain[here] = search.subsets.screened_risk(less, weight)[at]
+                gain[here] -= search.subsets.screened_risk(stop.sensors, weight)[at]
+            gains.append((gain * share[test])[seen[rows[test]] >= 0])
+        gain = np.concatenate(gains)
         return bool(gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 
