@@ -57,12 +57,6 @@ from sensortree.types import Rows
 
 # Rows up to which trees are found again without each fold that they are judged on.
 OWN_TREES = 1_000
-# Paired standard errors by which a tree must be behind before its leaves are learned, as
-# what stands in for them sees it, or a kind of leaf by its log-loss, not to be tried; and
-# behind the best once they are, for another kind of leaf not to be tried on it.
-WITHOUT_LEAVES, FAR_BEHIND = 3.0, 1.0
-# Standard errors by which boosted leaves must lead to be tried: they take longest.
-SEEN = 1.0
 
 Known = frozenset[str]
 
@@ -246,7 +240,7 @@ class Race:
         for name in list(self.outcomes.of):
             other = Recipe.named(name)
             if other.leaf == best.leaf and other.structure != best.structure:
-                if self.outcomes.behind(name, str(best)) <= FAR_BEHIND:
+                if self.outcomes.behind(name, str(best)) <= CLEARLY:
                     self._judge(Recipe(other.structure, kind))
 
     def _worth_trying(self, kind: str, best: Recipe) -> bool:
@@ -258,7 +252,7 @@ class Race:
             return False
         leaves = map(self.prepared.leaves_of, (kind, best.leaf))
         lead = lead_of_kind(*leaves, known)
-        least = SEEN if kind == "boosted" else -WITHOUT_LEAVES
+        least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
                 f"leads {best.leaf} leaves by {lead:.1f} standard errors of the log-loss "
@@ -288,7 +282,7 @@ class Race:
         best = seen.best()
         if subsets.fair:  # their leaves take long, and see no more
             return [best, *(name for name in structures if name == "backward")]
-        far = [n for n in seen.of if seen.behind(n, best) > WITHOUT_LEAVES]
+        far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
             for n in far

@@ -21,7 +21,8 @@ from sensortree.types import Array
 
 # Names of the candidates that decide nothing.
 NOTHING, ONE_SET = "nothing", "one set"
-# Paired standard errors by which a purchase must beat buying nothing.
+# Paired standard errors that are a clear lead: of a purchase over buying nothing, of what
+# is not tried any more over what is, of a tree over the one with a sensor more.
 CLEARLY = 1.0
 # Resampled matrices, and sums of rows that they are drawn from: enough for an optimism
 # to within a few hundredths of a standard error.
