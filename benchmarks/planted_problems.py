@@ -16,7 +16,20 @@ from benchmarks.population import Population, Shown, independent, witnesses
 PROBLEMS: dict[str, Callable[[], Population]] = {}
 JITTER = 0.05
 WINDS = ("north", "east", "south", "west", "calm")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 
 
 def planted(make: Callable[[], Population]) -> Callable[[], Population]:
@@ -122,7 +135,10 @@ def number_context() -> Population:
 @planted
 def jittered_context() -> Population:
     """The same numbers, read with a little noise."""
-    sensors = [numbers("code", 0.06, 5, jitter=JITTER), *bits("abcde", 0.1, jitter=JITTER)]
+    sensors = [
+        numbers("code", 0.06, 5, jitter=JITTER),
+        *bits("abcde", 0.1, jitter=JITTER),
+    ]
     return independent(sensors, at)
 
 
@@ -159,7 +175,10 @@ def context_of_four_classes() -> Population:
 @planted
 def free_context() -> Population:
     """What is known for nothing says which of four dear sensors to buy."""
-    sensors = [words("age", 0.0, ("child", "youth", "adult", "old")), *bits("abcd", 0.2)]
+    sensors = [
+        words("age", 0.0, ("child", "youth", "adult", "old")),
+        *bits("abcd", 0.2),
+    ]
     return independent(sensors, at)
 
 
@@ -256,7 +275,10 @@ def prerequisites() -> Population:
 def blood_is_drawn_once() -> Population:
     """A complaint says which two of four tests; a needle is paid for once."""
     terms = {"group": "blood", "fee": 0.06}
-    sensors = [words("pain", 0.03, ("none", "chest", "back")), *bits("abcd", 0.04, **terms)]
+    sensors = [
+        words("pain", 0.03, ("none", "chest", "back")),
+        *bits("abcd", 0.04, **terms),
+    ]
 
     def truth(pain: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         return at(pain, 0 * a, a & b, c ^ d)
@@ -334,7 +356,9 @@ def halving() -> Population:
 def faulty_part() -> Population:
     """One of five parts is broken, the first most often; each can be looked at."""
     parts = "abcde"
-    says = {part: np.eye(2)[(np.arange(5) == j).astype(int)] for j, part in enumerate(parts)}
+    says = {
+        part: np.eye(2)[(np.arange(5) == j).astype(int)] for j, part in enumerate(parts)
+    }
     return witnesses(bits(parts, 0.07), (0.4, 0.25, 0.15, 0.12, 0.08), says)
 
 
