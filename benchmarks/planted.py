@@ -1,9 +1,9 @@
 """Planted problems: how near a default fit comes to the best policy there is.
 
-    python -m benchmarks.planted                          43 problems, three sizes, five seeds
+    python -m benchmarks.planted                          all problems, three sizes
     python -m benchmarks.planted xor parity --rows 300    some problems, one size
     python -m benchmarks.planted --list                   what the problems are
-    python -m benchmarks.planted --output FILE --jobs 2   keep lines; measure what is missing
+    python -m benchmarks.planted --output FILE --jobs 2   keep lines; measure those missing
     python -m benchmarks.planted --table FILE [FILE]      only the table, before / after
 
 Each problem has discrete sensors, some with a little noise, and its best policy is known by

@@ -1,4 +1,4 @@
-"""The planted problems: small questionnaires, inspections and clinics whose answer is known.
+"""The planted problems: small questionnaires and inspections whose answer is known.
 
 Each function makes a `Population`, and its docstring says what is hard about it. Where
 classes follow from codes they are flipped in 5 of 100 rows unless it says otherwise.
@@ -16,20 +16,7 @@ from benchmarks.population import Population, Shown, independent, witnesses
 PROBLEMS: dict[str, Callable[[], Population]] = {}
 JITTER = 0.05
 WINDS = ("north", "east", "south", "west", "calm")
-MONTHS = (
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
-)
+MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
 
 
 def planted(make: Callable[[], Population]) -> Callable[[], Population]:
@@ -315,7 +302,7 @@ def three_stages() -> Population:
 @planted
 def either_is_positive() -> Population:
     """Or of five sensors: the first 1 ends it."""
-    shares = {letter: (0.75, 0.25) for letter in "abcde"}
+    shares = dict.fromkeys("abcde", (0.75, 0.25))
 
     def truth(*codes: Any) -> Any:
         return np.any(codes, axis=0)
@@ -356,18 +343,18 @@ def halving() -> Population:
 def faulty_part() -> Population:
     """One of five parts is broken, the first most often; each can be looked at."""
     parts = "abcde"
-    says = {
-        part: np.eye(2)[(np.arange(5) == j).astype(int)] for j, part in enumerate(parts)
-    }
+    broken = np.eye(5, dtype=int)
+    says = {part: np.eye(2)[broken[j]] for j, part in enumerate(parts)}
     return witnesses(bits(parts, 0.07), (0.4, 0.25, 0.15, 0.12, 0.08), says)
 
 
 @planted
 def second_opinion() -> Population:
     """Two doctors who err alike; a third, dearer one is asked only where they differ."""
+    found = ("well", "ill")
+    doctors = {"first": 0.02, "second": 0.02, "third": 0.12}
     return witnesses(
-        [words("first", 0.02, ("well", "ill")), words("second", 0.02, ("well", "ill"))]
-        + [words("third", 0.12, ("well", "ill"))],
+        [words(name, price, found) for name, price in doctors.items()],
         (0.5, 0.5),
         {"first": right(0.85), "second": right(0.85), "third": right(0.95)},
     )

@@ -64,7 +64,7 @@ def table_of(n_rows: int, *seed: int) -> Table:
 def chosen_and_done(number: int, classifier: str) -> Row:
     """What `chosen_` says of one table, and what the model does on fresh rows."""
     warnings.simplefilter("ignore")
-    n_rows = int(round(np.geomspace(FEWEST, MOST, CV_TABLES)[number % CV_TABLES]))
+    n_rows = round(np.geomspace(FEWEST, MOST, CV_TABLES)[number % CV_TABLES])
     budget = BUDGETS[number % len(BUDGETS)]
     table = table_of(n_rows, 33, number)
     model = SensorTreeClassifierCV(

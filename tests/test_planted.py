@@ -69,7 +69,7 @@ def test_the_optimum_is_the_least_risk_of_all_policies(seed):
     population = random_population(seed)
     risks = [walked(population, policy) for policy in policies(population)]
     assert population.optimum == pytest.approx(min(risks), abs=1e-12)
-    assert min(risks) < population.fixed[0]
+    assert min(risks) <= population.fixed[0] + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -97,7 +97,7 @@ def test_a_problem_is_what_its_table_says(name):
     assert population.chance.sum() == pytest.approx(1)
     np.testing.assert_allclose(population.classes.sum(axis=1), 1)
     assert len(np.unique(population.codes, axis=0)) == len(population.codes)
-    # Where the best fixed set is not the optimum, it is so by more than a share of a percent.
+    # A ratio to a gap of nearly nothing says nothing.
     gap = population.fixed[0] - population.optimum
     assert abs(gap) < 1e-9 or gap > 0.01
 
