@@ -16,7 +16,7 @@ from benchmarks.population import Population, Shown, independent, witnesses
 PROBLEMS: dict[str, Callable[[], Population]] = {}
 JITTER = 0.05
 WINDS = ("north", "east", "south", "west", "calm")
-MONTHS = tuple("jan feb mar apr may jun jul aug sep oct nov dec".split())
+MONTHS = tuple(f"month {number}" for number in range(1, 13))
 
 
 def planted(make: Callable[[], Population]) -> Callable[[], Population]:
