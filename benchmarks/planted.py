@@ -82,7 +82,7 @@ def gap(line: Line) -> float:
 def shortfall(lines: Sequence[Line]) -> float:
     """How far the mean risk is above the optimum: as a share of the gap if there is one."""
     excess = float(np.mean([line["risk"] - line["optimum"] for line in lines]))
-    return excess / (gap(lines[0]) or 1.0)
+    return excess / (gap(lines[0]) or 1.0) if abs(excess) > SAME else 0.0
 
 
 def of(lines: Sequence[Line], **fields: Any) -> list[Line]:

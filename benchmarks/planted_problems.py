@@ -273,6 +273,17 @@ def blood_is_drawn_once() -> Population:
     return independent(sensors, truth)
 
 
+@planted
+def unanswered() -> Population:
+    """A question that a third leave open, and who does needs another sensor."""
+
+    def truth(asked: Any, other: Any) -> Any:
+        return np.where(asked == 2, other, asked)
+
+    asked = Shown("asked", 0.05, [[0.0], [1.0], [float("nan")]])
+    return independent([asked, bit("other", 0.18)], truth)
+
+
 # Sequences: what is shown says whether to go on.
 
 

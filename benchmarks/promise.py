@@ -6,11 +6,11 @@
     python -m benchmarks.promise cv --table  a line for each table too
 
 Tables are four Gaussian sensors at prices 1 to 4, whose weighted sum the class follows from
-with some noise: some tell much, some nothing, and classes are even or not. Fresh rows are 20,000. For "cv" there are 120
-to 1,000 rows, and every fourth table has no target, the others a budget; for "held-out" 80,
-200 and 500 rows, and cost weights of .01 to .04. An interval of 90 % is the held-out risk
-and 1.645 of its standard errors to both sides. To compare two versions of the library, run
-it with PYTHONPATH set to each.
+with some noise: some tell much, some nothing, and classes are even or not. Fresh rows are
+20,000. For "cv" there are 120 to 1,000 rows, and every fourth table has no target, the
+others a budget; for "held-out" 80, 200 and 500 rows, and cost weights of .01 to .04. An
+interval of 90 % is the held-out risk and 1.645 of its standard errors to both sides. To
+compare two versions of the library, run it with PYTHONPATH set to each.
 """
 
 from __future__ import annotations
