@@ -301,8 +301,8 @@ def unsure_then_exact() -> Population:
 @planted
 def three_stages() -> Population:
     """Questions, a blood test and a scan, each surer and dearer than the one before."""
-    unsure = [[0.4, 0.35, 0.2, 0.05], [0.05, 0.2, 0.35, 0.4]]
-    test = [[0.75, 0.22, 0.03], [0.03, 0.22, 0.75]]
+    unsure = [[0.5, 0.3, 0.19, 0.01], [0.01, 0.19, 0.3, 0.5]]
+    test = [[0.7, 0.29, 0.01], [0.01, 0.29, 0.7]]
     return witnesses(
         [numbers("questions", 0.01, 4), numbers("blood", 0.05, 3), bit("scan", 0.18)],
         (0.6, 0.4),
@@ -414,12 +414,12 @@ def treatments() -> Population:
 
 @planted
 def additive() -> Population:
-    """Whether the sum of four numbers from 0 to 3 is high; some of them often suffice."""
+    """Whether four numbers from 0 to 3 sum to 5 or more; some of them often suffice."""
 
     def truth(*codes: Any) -> Any:
-        return np.sum(codes, axis=0) > 5
+        return np.sum(codes, axis=0) > 4
 
-    return independent([numbers(letter, 0.035, 4) for letter in "abcd"], truth)
+    return independent([numbers(letter, 0.05, 4) for letter in "abcd"], truth)
 
 
 @planted
