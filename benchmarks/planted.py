@@ -46,7 +46,11 @@ def measure(problem: str, n_rows: int, seed: int) -> Line:
     loss = None if population.loss is None else population.losses[np.ix_(seen, seen)]
     model = SensorTreeClassifier(population.declared(), cost_weight=1, loss=loss)
     started = time.process_time()
-    model.fit(X, y)
+    try:
+        model.fit(X, y)
+    except Exception as error:
+        error.add_note(f"while fitting {problem}, {n_rows} rows, seed {seed}")
+        raise
     seconds = time.process_time() - started
     risk, cost = population.risk(model)
     return {
