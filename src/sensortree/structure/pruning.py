@@ -84,11 +84,13 @@ def without_sensors(
             return negative
         # who goes on to what another way has too stops there instead
         stops = isinstance(negative, Leaf) and not negative.refers
-        if stops and isinstance(positive, Node) and positive.negative == negative:
-            if positive.sensors == known:
-                return positive
+        goes_on = isinstance(positive, Node) and positive.sensors == known
+        if stops and goes_on and positive.negative == negative:
+            return positive
         return Node(known, negative, positive)
 
     left = SensorTree(walk(tree.root))
-    sets = {leaf.sensors for leaf in left.leaves} | {node.sensors for node in left.nodes}
+    sets = {leaf.sensors for leaf in left.leaves} | {
+        node.sensors for node in left.nodes
+    }
     return left if all(map(allowed, sets)) else None
