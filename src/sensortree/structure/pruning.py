@@ -84,8 +84,9 @@ def without_sensors(
             return negative
         # who goes on to what another way has too stops there instead
         stops = isinstance(negative, Leaf) and not negative.refers
-        goes_on = isinstance(positive, Node) and positive.sensors == known
-        if stops and goes_on and positive.negative == negative:
+        if not stops or isinstance(positive, Leaf) or positive.sensors != known:
+            return Node(known, negative, positive)
+        if positive.negative == negative:
             return positive
         return Node(known, negative, positive)
 
