@@ -39,10 +39,9 @@ from sensortree.types import Array, Mask, Rows
 
 # Sensors of which all pairs are looked at at every vertex.
 ALL = 64
-# Entries of tables of pairs that one plan may fill, and those that are filled at once.
-WORK, AT_ONCE = 3_000_000, 2_000_000
-# Firsts that a third purchase follows at least.
-BEAM = 4
+# Entries of tables of pairs that third purchases may fill for all rows together, and those
+# that are filled at once.
+WORK, AT_ONCE = 4_000_000, 2_000_000
 # Rows of a cell that plans for itself: so many at least, and one in so many of all.
 FEWEST, SHARE = 8.0, 200
 # Share of what is at stake by which values that should be equal may differ.
@@ -286,9 +285,9 @@ class Planner:
         if not len(promising):
             return stop, stop, -1
         order = promising[np.argsort(_rounded(value[promising], self.rounding), kind="stable")]
-        if self.weight[rows].sum() >= 4 * self.least:
-            value = value.copy()
-            for sensor in order[: self._beam()]:
+        weight = float(self.weight[rows].sum())
+        if weight >= 4 * self.least:
+            for sensor in order[: self._followed(weight)]:
                 value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
         least = value.min()
         if not least < stop - self.rounding:
@@ -308,11 +307,11 @@ class Planner:
         needed = (self.subsets.extend(frozenset(), j) or {j} for j in sorted(kept))
         return sorted(frozenset().union(*needed))
 
-    def _beam(self) -> int:
-        """Firsts that a third purchase follows."""
+    def _followed(self, weight: float) -> int:
+        """Firsts that a third purchase follows, in a cell of some weight."""
         entries = self.stopping.sums.shape[1] * len(self.owner) ** 2
         each = entries * len(self.owner) / len(self.starts)
-        return max(BEAM, int(WORK / each))
+        return int(WORK * weight / self.weight.sum() / each)
 
     def _third(self, rows: Rows, known: Subset, sensor: int, pairs: Pairs) -> float:
         """Value of a first purchase with two more ahead in each of its cells."""
@@ -422,7 +421,8 @@ def grow_plan(
         return lost
 
     loss = consider(root, planner.parts([rows], sorted(start)))
-    while queue and not out_of_time():
+    # Where all buy on nothing is added to the leaves, but the tree must end.
+    while queue and len(steps) < 2 * n_leaves and not out_of_time():
         worth, _, branch = heapq.heappop(queue)
         vertex = branch.vertex
         there = np.sort(np.concatenate(branch.parts))

@@ -95,25 +95,39 @@ class Answers:
         """Loss of all rows of each cell, (n_classes, ...) to (...)."""
         lost = np.tensordot(self.loss.T, cells, 1)
         known = PRIOR * (self.loss.T @ self.prior)
-        first, second = _least_two(lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1)))
         apart = (self.loss[:, :, None] - self.loss[:, None, :]) ** 2
-        doubt = np.zeros(cells.shape[1:])
-        for each, weight in zip(apart, cells, strict=True):
-            doubt += each[first, second] * weight
+        if len(lost) == 2:
+            more, doubt = lost[1] - lost[0], np.tensordot(apart[:, 0, 1], cells, 1)
+            return lost[0] + _taken(more, more + 2 * (known[1] - known[0]), doubt)
+        first, second = _least_two(lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1)))
         better = np.take_along_axis(lost, first[None], 0)[0]
-        worse = np.take_along_axis(lost, second[None], 0)[0]
-        spread = np.sqrt(np.maximum(doubt, TINY))
-        sure = (worse - better + 2 * (known[second] - known[first])) / spread
-        sure = np.minimum(sure, SURE)
-        wrong = (worse - better) * ndtr(-sure)
-        return np.asarray(better + wrong + spread * np.exp(-(sure**2) / 2) * NORMAL)
+        more = np.take_along_axis(lost, second[None], 0)[0] - better
+        pair, doubt = first * len(lost) + second, np.zeros(cells.shape[1:])
+        for each, weight in zip(apart, cells, strict=True):
+            doubt += each.ravel()[pair] * weight
+        return better + _taken(more, more + 2 * (known[second] - known[first]), doubt)
+
+
+def _taken(more: Array, seen: Array, doubt: Array) -> Array:
+    """What halves lose beyond the first of two answers, as some take the second.
+
+    Parameters
+    ----------
+    more : ndarray
+        By how much the second loses more.
+    seen : ndarray
+        The same with the rows of the whole, by which a half goes.
+    doubt : ndarray
+        Sum of squares of how much the answers are apart for each row.
+    """
+    spread = np.sqrt(np.maximum(doubt, TINY))
+    sure = np.clip(seen / spread, -SURE, SURE)
+    return np.asarray(more * ndtr(-sure) + spread * NORMAL * np.exp(-(sure**2) / 2))
 
 
 def _least_two(values: Array) -> tuple[Array, Array]:
     """Places of the least and the next along the first axis."""
     first = values.argmin(axis=0)
-    if len(values) == 2:
-        return first, 1 - first
     rest = values.copy()
     np.put_along_axis(rest, first[None], np.inf, 0)
     return first, rest.argmin(axis=0)
