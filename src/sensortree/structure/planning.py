@@ -88,6 +88,25 @@ class Pairs(NamedTuple):
     then: Rows
 
 
+class Plan(NamedTuple):
+    """What is best for rows that agree in all that is known.
+
+    Attributes
+    ----------
+    stop, value : float
+        What all rows lose and pay if they stop, and with the plan.
+    first : int
+        Place of the sensor that it begins with; -1 to stop.
+    price : float
+        What all rows pay for that.
+    """
+
+    stop: float
+    value: float
+    first: int = -1
+    price: float = 0.0
+
+
 class Planner:
     """Tables of cells, and what may be bought at what price.
 
@@ -185,6 +204,10 @@ class Planner:
         prices[:, gone] = np.inf
         return prices
 
+    def stop(self, rows: Rows) -> float:
+        """What rows that are not told apart lose if they stop."""
+        return float(self.stopping.risk(self.stopping.sums[rows].sum(axis=0)))
+
     def pairs(self, groups: Sequence[Rows], known: Subset) -> Pairs:
         """Plan two purchases ahead for groups of rows that know the same."""
         sums = [self.stopping.sums[rows] for rows in groups]
@@ -252,52 +275,48 @@ class Planner:
             )
         return np.concatenate(parts)
 
-    def parts(self, parts: Sequence[Rows], sensors: Sequence[int]) -> list[Rows]:
-        """Joint cells that plan, once some more sensors are known.
+    def parts(
+        self, parts: Sequence[Rows], sensors: Sequence[int]
+    ) -> tuple[list[Rows], Rows]:
+        """Joint cells that plan, once some more sensors are known, and what is left.
 
-        Those of few rows are put together where they agree in these sensors, and then in
-        nothing; rows that are too few even so plan nothing, and go with the others.
+        Cells of few rows are put together where they agree in these sensors, and then in
+        nothing; what is left even so plans nothing, and goes with the others.
         """
-        whole: list[Rows] = []
-        few: list[Rows] = [part for part in parts]
+        whole, few = list[Rows](), list(parts)
         for by in (sensors, sensors, ()):
             split = [cell for part in few for cell in joint(self.codes, by, part)]
-            few = []
-            for cell in split:
-                (whole if self.weight[cell].sum() >= self.least else few).append(cell)
-            few = [np.sort(np.concatenate(few))] if few else []
-        return whole
+            enough = [self.weight[cell].sum() >= self.least for cell in split]
+            whole += [cell for cell, is_whole in zip(split, enough, strict=True) if is_whole]
+            left = [cell for cell, is_whole in zip(split, enough, strict=True) if not is_whole]
+            few = [np.sort(np.concatenate(left))] if left else []
+        return whole, few[0] if few else np.empty(0, dtype=np.intp)
 
-    def plan(self, rows: Rows, known: Subset) -> tuple[float, float, int]:
-        """Plan up to three purchases for rows that agree in all that is known.
-
-        Returns
-        -------
-        stop, value : float
-            What all rows lose and pay if they stop, and with the best plan.
-        first : int
-            Place of the sensor that it begins with; -1 to stop.
-        """
+    def plan(self, rows: Rows, known: Subset) -> Plan:
+        """Plan up to three purchases for rows that agree in all that is known."""
         pairs = self.pairs([rows], known)
         stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
-        # what costs no less than stopping loses cannot pay
-        promising = np.flatnonzero(price < stop)
-        if not len(promising):
-            return stop, stop, -1
-        order = promising[np.argsort(_rounded(value[promising], self.rounding), kind="stable")]
         weight = float(self.weight[rows].sum())
-        if weight >= 4 * self.least:
-            for sensor in order[: self._followed(weight)]:
-                value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
-        least = value.min()
+        # What costs no less than stopping loses cannot pay.
+        paying = np.flatnonzero(price < stop)
+        order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
+        followed = self._followed(weight) if weight >= 4 * self.least else 0
+        for sensor in order[:followed]:
+            value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
+        least = float(value.min())
         if not least < stop - self.rounding:
-            return stop, stop, -1
-        return stop, float(least), int(np.argmax(value <= least + self.rounding))
+            return Plan(stop, stop)
+        first = int(np.argmax(value <= least + self.rounding))
+        return Plan(stop, least, first, float(price[first]))
+
+    def _rounded(self, values: Array) -> Array:
+        """Values in which those that should be equal are."""
+        return np.round(values / self.rounding)
 
     def promising(self, start: Subset) -> list[int]:
         """Sensors that two purchases begin with best, and those that they go on with."""
         pairs = self.pairs([np.arange(len(self.weight))], frozenset())
-        order = np.argsort(_rounded(pairs.value[0], self.rounding), kind="stable")
+        order = np.argsort(self._rounded(pairs.value[0]), kind="stable")
         kept = set(start)
         for sensor in order:
             if len(kept) >= ALL + len(start):
@@ -334,11 +353,6 @@ class Planner:
         return value
 
 
-def _rounded(values: Array, unit: float) -> Array:
-    """Values in which those that should be equal are."""
-    return np.round(values / unit)
-
-
 def _products(sums: Array, hot: Array, at: Rows) -> Array:
     """Sums of each pair of cells, of which the first are some, (n_sums, n_at, n_cells)."""
     tables = np.empty((sums.shape[1], len(at), hot.shape[1]))
@@ -362,12 +376,15 @@ class Branch(NamedTuple):
         The sensor that it is made for.
     parts : list of arrays
         Rows of each joint cell.
+    lost : float
+        What they lose if they stop, less what they pay.
     """
 
     vertex: Vertex
     known: Subset
     added: int
     parts: list[Rows]
+    lost: float
 
 
 def grow_plan(
@@ -391,52 +408,49 @@ def grow_plan(
     -------
     root : Vertex
     steps : list of Growth
-        The loss is that of the tree so far, as planned.
+        The loss is the risk if nobody bought more; it may rise before it falls.
     """
     rows = np.arange(len(planner.weight))
-    total = planner.weight.sum()
     root, steps = Vertex(start, rows), list[Growth]()
     queue: list[tuple[float, int, Branch]] = []
-    waiting: dict[int, float] = {}  # weight of those who stop at a vertex
-    loss, leaves = 0.0, 1
+    stopping: dict[int, float] = {}  # weight of those who stop at a vertex, by its id
+    leaves, number = 1, 0
 
-    def consider(vertex: Vertex, parts: list[Rows]) -> float:
+    def consider(vertex: Vertex, groups: list[Rows], new: Subset) -> float:
         """Plan in each cell, and put branches in the queue; what stopping loses."""
-        branches: dict[int, list[tuple[Rows, float]]] = {}
-        stops = lost = 0.0
-        for part in parts:
-            stop, value, first = planner.plan(part, vertex.subset)
-            lost += stop
-            branches.setdefault(first, []).append((part, stop - value))
-        for first, cells in sorted(branches.items()):
-            weight = sum(float(planner.weight[part].sum()) for part, _ in cells)
-            stops += weight
-            if first < 0:
-                continue
-            worth = sum(gain for _, gain in cells)
-            known = planner.after(vertex.subset, first)
-            branch = Branch(vertex, known, planner.sensors[first], [c for c, _ in cells])
-            heapq.heappush(queue, (-worth, len(waiting) * len(planner.sensors) + first, branch))
-        waiting[id(vertex)] = stops
-        return lost
+        nonlocal number
+        cells, left = planner.parts(groups, sorted(new))
+        plans = [planner.plan(cell, vertex.subset) for cell in cells]
+        stopping[id(vertex)] = sum(float(planner.weight[cell].sum()) for cell in cells)
+        for first in sorted({plan.first for plan in plans} - {-1}):
+            chosen = [k for k, plan in enumerate(plans) if plan.first == first]
+            branch = Branch(
+                vertex,
+                planner.after(vertex.subset, first),
+                planner.sensors[first],
+                [cells[k] for k in chosen],
+                sum(plans[k].stop - plans[k].price for k in chosen),
+            )
+            worth = sum(plans[k].stop - plans[k].value for k in chosen)
+            heapq.heappush(queue, (-worth, number, branch))
+            number += 1
+        return sum(plan.stop for plan in plans) + planner.stop(left)
 
-    loss = consider(root, planner.parts([rows], sorted(start)))
+    loss = consider(root, [rows], start)
     # Where all buy on nothing is added to the leaves, but the tree must end.
     while queue and len(steps) < 2 * n_leaves and not out_of_time():
-        worth, _, branch = heapq.heappop(queue)
-        vertex = branch.vertex
-        there = np.sort(np.concatenate(branch.parts))
-        left = waiting[id(vertex)] - planner.weight[there].sum()
-        more = int(left > planner.rounding)
+        _, _, branch = heapq.heappop(queue)
+        vertex, there = branch.vertex, np.sort(np.concatenate(branch.parts))
+        stops = stopping[id(vertex)] - float(planner.weight[there].sum())
+        more = int(stops > 0.5 * planner.least)
         if leaves + more > n_leaves:
             break
-        waiting[id(vertex)] = left
+        stopping[id(vertex)], leaves = stops, leaves + more
         child = Vertex(branch.known, there)
         vertex.children.append(child)
-        vertex.stops, leaves = bool(more), leaves + more
-        loss += worth
-        steps.append(Growth(branch.known, branch.added, loss / total))
-        consider(child, planner.parts(branch.parts, sorted(branch.known - vertex.subset)))
+        vertex.stops = bool(more)
+        loss += consider(child, branch.parts, branch.known - vertex.subset) - branch.lost
+        steps.append(Growth(branch.known, branch.added, loss / planner.weight.sum()))
     return root, steps
 
 
