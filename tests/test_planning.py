@@ -160,9 +160,7 @@ def test_stopping_loses_what_random_halves_lose(counts, kind):
         stopping = Scores(prior[None], loss, np.full(n, np.inf))
     else:
         loss = Loss(matrix if kind == "matrix" else None)
-        stopping = Answers(
-            prior[None], matrix if kind == "matrix" else 1.0 - np.eye(n)
-        )
+        stopping = Answers(prior[None], matrix if kind == "matrix" else 1.0 - np.eye(n))
     found = stopping.risk(np.array(counts, dtype=float))
     y = np.repeat(np.arange(n), counts)
     assert found == pytest.approx(halves(y, loss.judge, n, prior), rel=0.08)
@@ -285,7 +283,9 @@ def test_a_gap_is_a_cell_that_may_tell():
 def test_clusters_of_several_columns_tell_where_to_look():
     rng = np.random.default_rng(0)
     state = rng.integers(0, 3, 600)
-    place = 4 * np.eye(3)[state] @ rng.normal(size=(3, 3)) + rng.normal(0, 0.2, (600, 3))
+    place = 4 * np.eye(3)[state] @ rng.normal(size=(3, 3)) + rng.normal(
+        0, 0.2, (600, 3)
+    )
     shown = rng.integers(0, 2, (600, 3))
     y = shown[np.arange(600), state]
     sensors = {"state": Sensor([0, 1, 2], cost=0.05)}
@@ -326,7 +326,9 @@ def test_more_leaves_grow_the_same_tree_on():
     y = X[np.arange(400), 2 + 2 * X[:, 0] + X[:, 1]]
     seen = None
     for n_leaves in (1, 2, 3, 4, 16):
-        search = search_of(frame(X), y, n_leaves=n_leaves, costs=dict.fromkeys(NAMES[:6], 0.04))
+        search = search_of(
+            frame(X), y, n_leaves=n_leaves, costs=dict.fromkeys(NAMES[:6], 0.04)
+        )
         tree, report = run_search(search, "planned", 1.0, None)
         assert tree.n_leaves <= n_leaves
         steps = [(step["added"], step["subset"]) for step in report.steps]

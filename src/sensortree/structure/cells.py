@@ -83,9 +83,7 @@ def _distinct(block: Array) -> Rows:
     order = order_of_rows(block.T, len(block))
     first = first_of_runs(block[order].T, len(block))
     number = np.empty(len(block), dtype=np.intp)
-    number[order] = np.repeat(
-        np.arange(len(first)), np.diff(np.r_[first, len(block)])
-    )
+    number[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(block)]))
     return number
 
 
@@ -134,6 +132,8 @@ def joint(codes: Rows, sensors: Sequence[int], rows: Rows) -> list[Rows]:
     """Rows that agree in the cells of some sensors, in the order of these cells."""
     number = np.zeros(len(rows), dtype=np.intp)
     for j in sensors:
-        number = np.unique(number * (codes[:, j].max() + 1) + codes[rows, j], return_inverse=True)[1]
+        number = np.unique(
+            number * (codes[:, j].max() + 1) + codes[rows, j], return_inverse=True
+        )[1]
     order = np.argsort(number, kind="stable")
     return np.split(rows[order], np.flatnonzero(np.diff(number[order])) + 1)

@@ -196,7 +196,10 @@ class Planner:
         weight : ndarray of shape (n_cells,)
         """
         if self.simple:
-            prices, gone = paid.copy(), [self.place[j] for j in known if j in self.place]
+            prices, gone = (
+                paid.copy(),
+                [self.place[j] for j in known if j in self.place],
+            )
         else:
             terms = self.terms(known)
             prices = paid @ terms.new.T - weight[:, None] * terms.saved
@@ -215,7 +218,9 @@ class Planner:
         stop = self.stopping.risk(np.stack([s.sum(axis=0) for s in sums], axis=1))
         cells = [s.T @ h for s, h in zip(sums, hot, strict=True)]
         single = self.stopping.risk(np.stack(cells, axis=1))
-        weight = np.stack([self.weight[r] @ h for r, h in zip(groups, hot, strict=True)])
+        weight = np.stack(
+            [self.weight[r] @ h for r, h in zip(groups, hot, strict=True)]
+        )
         paid = [
             w[:, None] * self.costs if self.own is None else h.T @ self.own[rows]
             for rows, h, w in zip(groups, hot, weight, strict=True)
@@ -224,7 +229,9 @@ class Planner:
         one = self.owner == 0
         price = np.concatenate(
             [
-                self.prices(known, p[one].sum(0, keepdims=True), w[one].sum(keepdims=True))
+                self.prices(
+                    known, p[one].sum(0, keepdims=True), w[one].sum(keepdims=True)
+                )
                 for p, w in zip(paid, weight, strict=True)
             ]
         )
@@ -287,8 +294,14 @@ class Planner:
         for by in (sensors, sensors, ()):
             split = [cell for part in few for cell in joint(self.codes, by, part)]
             enough = [self.weight[cell].sum() >= self.least for cell in split]
-            whole += [cell for cell, is_whole in zip(split, enough, strict=True) if is_whole]
-            left = [cell for cell, is_whole in zip(split, enough, strict=True) if not is_whole]
+            whole += [
+                cell for cell, is_whole in zip(split, enough, strict=True) if is_whole
+            ]
+            left = [
+                cell
+                for cell, is_whole in zip(split, enough, strict=True)
+                if not is_whole
+            ]
             few = [np.sort(np.concatenate(left))] if left else []
         return whole, few[0] if few else np.empty(0, dtype=np.intp)
 
@@ -449,7 +462,9 @@ def grow_plan(
         child = Vertex(branch.known, there)
         vertex.children.append(child)
         vertex.stops = bool(more)
-        loss += consider(child, branch.parts, branch.known - vertex.subset) - branch.lost
+        loss += (
+            consider(child, branch.parts, branch.known - vertex.subset) - branch.lost
+        )
         steps.append(Growth(branch.known, branch.added, loss / planner.weight.sum()))
     return root, steps
 
@@ -465,7 +480,9 @@ def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planne
         Sensors known at the root.
     """
     codes, stopping = cells_of(subsets.data), stopping_of(subsets.data)
-    others = [j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None]
+    others = [
+        j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
+    ]
     sensors = sorted(start.union(others))
     planner = Planner(subsets, cost_weight, codes, stopping, sensors)
     if len(sensors) <= ALL:

@@ -99,7 +99,9 @@ class Answers:
         if len(lost) == 2:
             more, doubt = lost[1] - lost[0], np.tensordot(apart[:, 0, 1], cells, 1)
             return lost[0] + _taken(more, more + 2 * (known[1] - known[0]), doubt)
-        first, second = _least_two(lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1)))
+        first, second = _least_two(
+            lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1))
+        )
         better = np.take_along_axis(lost, first[None], 0)[0]
         more = np.take_along_axis(lost, second[None], 0)[0] - better
         pair, doubt = first * len(lost) + second, np.zeros(cells.shape[1:])
