@@ -482,7 +482,7 @@ def most_steps(settings: Settings, n_sensors: int) -> int:
     if not settings.learns_structure:
         return 3
     auto = settings.structure == "auto"
-    every = ("chain", "branched", "backward")
+    every = ("planned", "chain", "branched", "backward")
     searches = every if auto else (str(settings.structure),)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
     return 6 * own + 3 * (len(every) + 2)
