@@ -203,11 +203,14 @@ class Race:
             self._judge(Recipe(structure, usual))
         for kind in self.prepared.kinds:
             best = Recipe.named(self.outcomes.best())
-            if self.stopped or kind == usual or not self._worth_trying(kind, best):
+            if kind == usual:
                 continue
-            self._judge(Recipe(best.structure, kind))
-            if kind == "boosted" and self.settings.structure == "auto":
-                self._judge(Recipe("backward", kind))
+            rivals = [best.structure, *(s for s in structures if s == "planned")]
+            for structure in dict.fromkeys(rivals):
+                if not self.stopped and self._worth_trying(kind, structure, best.leaf):
+                    self._judge(Recipe(structure, kind))
+                    if kind == "boosted" and self.settings.structure == "auto":
+                        self._judge(Recipe("backward", kind))
             self._judge_others(kind, best)
         self.dropped |= self.prepared.not_compared
 
@@ -242,19 +245,17 @@ class Race:
             if other.leaf == best.leaf and behind <= CLEARLY:
                 self._judge(Recipe(other.structure, kind))
 
-    def _worth_trying(self, kind: str, best: Recipe) -> bool:
-        """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
-        judged = [Recipe.named(name).structure for name in self.outcomes.of]
-        trees = (self.finder.find(s)[0].sensors for s in (best.structure, *judged))
-        known = next(filter(None, trees), None)
+    def _worth_trying(self, kind: str, structure: str, usual: str) -> bool:
+        """Whether a kind of leaf may be better, by its log-loss with a tree's sensors."""
+        known = self.finder.find(structure)[0].sensors
         if not known:
             return False
-        usual = self.prepared.leaves_of(best.leaf)
-        lead = lead_of_kind(self.prepared.leaves_of(kind), usual, known)
+        leaves = self.prepared.leaves_of(usual)
+        lead = lead_of_kind(self.prepared.leaves_of(kind), leaves, known)
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
-                f"leads {best.leaf} leaves by {lead:.1f} standard errors of the log-loss "
+                f"leads {usual} leaves by {lead:.1f} standard errors of the log-loss "
                 f"on held-out rows; more than {least:g} is asked"
             )
         return lead > least

@@ -26,7 +26,7 @@ from sensortree.types import Array
 
 # Rows from which boosted leaves are compared, and the weight of rows, in whole folds, that
 # say whether they may be better.
-ENOUGH_TO_BOOST, JUDGED = 500, 1_200
+ENOUGH_TO_BOOST, JUDGED = 100, 1_200
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
