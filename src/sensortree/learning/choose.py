@@ -205,7 +205,9 @@ class Race:
             best = Recipe.named(self.outcomes.best())
             if kind == usual:
                 continue
-            rivals = [best.structure, *(s for s in structures if s == "planned")]
+            rivals = [best.structure]
+            if "planned" in structures and self._plan_promises(self.outcomes):
+                rivals.append("planned")
             for structure in dict.fromkeys(rivals):
                 if not self.stopped and self._worth_trying(kind, structure, best.leaf):
                     self._judge(Recipe(structure, kind))
@@ -274,7 +276,7 @@ class Race:
             if seen.of and self.stopped:
                 break
             tree = self._posable(self.finder.find(name)[0])
-            if name != "backward":
+            if name not in ("backward", "planned"):
                 rehearsed = rehearse(tree, quick, self.settings, self.learn)
                 seen.of[name] = outcome_of(rehearsed, quick)
         if not seen.of:
@@ -283,11 +285,21 @@ class Race:
         if subsets.fair:  # their leaves take long, and see no more
             return [best, *(name for name in structures if name == "backward")]
         far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
+        if "planned" in structures and not self._plan_promises(seen):
+            self.dropped["planned"] = "promises no lower risk than a screen sees in others"
+            far.append("planned")
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
             for n in far
+            if n in seen.of
         }
         return [n for n in structures if n not in far and n in self.finder.found]
+
+    def _plan_promises(self, others: Outcomes) -> bool:
+        """Whether a plan, by its own cells, has no higher risk than the best of others."""
+        steps = self.finder.find("planned")[1].steps
+        least = others.of[others.best()].risk.mean()
+        return bool(steps) and steps[-1]["loss"] <= least
 
     def _judge(self, recipe: Recipe) -> None:
         """Judge a recipe, unless time is over and there is another."""
