@@ -32,7 +32,7 @@ from sensortree.learning.held_out import (
     rehearse,
     tells_more,
 )
-from sensortree.learning.leaf_kinds import lead_of_kind, widest
+from sensortree.learning.leaf_kinds import lead_of_kind
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
@@ -198,13 +198,11 @@ class Race:
             self._judge(recipe)
         if self.outcomes.of:
             return
-        usual = self._usual()
+        usual, *others = self.prepared.kinds or ("",)
         for structure in self._promising(structures):
             self._judge(Recipe(structure, usual))
-        for kind in self.prepared.kinds:
+        for kind in others:
             best = Recipe.named(self.outcomes.best())
-            if kind == usual:
-                continue
             rivals = [best.structure]
             if "planned" in structures and self._plan_promises(self.outcomes):
                 rivals.append("planned")
@@ -215,18 +213,6 @@ class Race:
                         self._judge(Recipe("backward", kind))
             self._judge_others(kind, best)
         self.dropped |= self.prepared.not_compared
-
-    def _usual(self) -> str:
-        """The kind of leaf that structures are compared with: the likelier of the first.
-
-        By log-loss on held-out rows, with some of the sensors.
-        """
-        kinds = self.prepared.kinds[:2]
-        subsets = widest(self.prepared.leaves.data, self.settings)
-        if len(kinds) < 2 or "boosted" in kinds or not subsets:
-            return kinds[0] if kinds else ""
-        first, second = map(self.prepared.leaves_of, kinds)
-        return kinds[0] if lead_of_kind(first, second, subsets[0]) >= 0 else kinds[1]
 
     def _expected(self, structures: list[str]) -> list[Recipe]:
         """What won at cost weights beside this one, if that is known."""
@@ -282,9 +268,9 @@ class Race:
         if not seen.of:
             return structures
         best = seen.best()
-        if subsets.fair:  # their leaves take long, and see no more
-            return [best, *(name for name in structures if name == "backward")]
         far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
+        if subsets.fair:  # leaves take long, and see no more than what stands in for them
+            far = [n for n in seen.of if n != best]
         if "planned" in structures and not self._plan_promises(seen):
             self.dropped["planned"] = "promises no lower risk than a screen sees in others"
             far.append("planned")
