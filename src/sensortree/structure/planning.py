@@ -49,7 +49,7 @@ ROUNDING = 1e-9
 
 
 class Terms(NamedTuple):
-    """What can be bought next, all in the planner's order of sensors.
+    """What can be bought next; sensors stand in the planner's order.
 
     Attributes
     ----------
@@ -72,33 +72,25 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     stop : ndarray of shape (n_groups,)
-    value : ndarray of shape (n_groups, n_sensors)
+    value, price : ndarray of shape (n_groups, n_sensors)
         Of buying a sensor first; infinite if it may not be bought.
     single : ndarray of shape (n_groups, n_cells)
         Stopping in each cell.
-    price : ndarray of shape (n_groups, n_sensors)
     then : ndarray of shape (n_groups, n_cells)
         What is best bought second; -1 for nothing.
     """
 
     stop: Array
     value: Array
-    single: Array
     price: Array
+    single: Array
     then: Rows
 
 
 class Plan(NamedTuple):
-    """What is best for rows that agree in all that is known.
+    """What rows that agree in all that is known lose and pay, all together.
 
-    Attributes
-    ----------
-    stop, value : float
-        What all rows lose and pay if they stop, and with the plan.
-    first : int
-        Place of the sensor that it begins with; -1 to stop.
-    price : float
-        What all rows pay for that.
+    `first` is the place of the sensor that the best plan begins with; -1 to stop.
     """
 
     stop: float
@@ -139,9 +131,9 @@ class Planner:
         self.sensors = sorted(sensors, key=lambda j: (costs[j], names[j]))
         self.place = {j: at for at, j in enumerate(self.sensors)}
         own = codes[:, self.sensors]
-        widths = own.max(axis=0) + 1
-        self.starts = np.cumsum(widths) - widths
-        self.owner = np.repeat(np.arange(len(widths)), widths)
+        self.widths = own.max(axis=0) + 1
+        self.starts = np.cumsum(self.widths) - self.widths
+        self.owner = np.repeat(np.arange(len(self.widths)), self.widths)
         self.hot = np.zeros((len(codes), len(self.owner)))
         np.put_along_axis(self.hot, own + self.starts, 1.0, axis=1)
         self.costs = cost_weight * costs[self.sensors]
@@ -149,8 +141,8 @@ class Planner:
         if market.prices is not None:
             prices = market.prices[:, self.sensors]
             self.own = cost_weight * self.weight[:, None] * prices
-        self.least = max(FEWEST, self.weight.sum() / SHARE)
         self.simple = market.unbound and not market.sensors.has_groups
+        self.least = max(FEWEST, float(self.weight.sum()) / SHARE)
         self.rounding = ROUNDING * float(self.weight.sum()) * data.largest_loss
         self._terms: dict[Subset, Terms] = {}
 
@@ -162,19 +154,17 @@ class Planner:
 
     def _find_terms(self, known: Subset) -> Terms:
         subsets, n = self.subsets, len(self.sensors)
-        price = subsets.market.sensors.cost_of
-        more: list[Subset | None] = []
+        more: list[Subset | None] = [None] * n
         new, saved = np.zeros((n, n), dtype=bool), np.zeros(n)
         for at, sensor in enumerate(self.sensors):
             extended = None if sensor in known else subsets.extend(known, sensor)
-            bought = frozenset() if extended is None else extended - known
-            if extended is None or not bought <= self.place.keys():
-                more.append(None)
+            if extended is None or not extended - known <= self.place.keys():
                 continue
-            more.append(extended)
-            new[at, [self.place[j] for j in bought]] = True
+            more[at] = extended
+            new[at, [self.place[j] for j in extended - known]] = True
             named = subsets.named(extended), subsets.named(known)
-            saved[at] = self.cost_weight * -price(*named) + self.costs[new[at]].sum()
+            price = subsets.market.sensors.cost_of(*named)
+            saved[at] = self.costs[new[at]].sum() - self.cost_weight * price
         return Terms(more, new, saved)
 
     def after(self, known: Subset, sensor: int) -> Subset:
@@ -196,16 +186,22 @@ class Planner:
         weight : ndarray of shape (n_cells,)
         """
         if self.simple:
-            prices, gone = (
-                paid.copy(),
-                [self.place[j] for j in known if j in self.place],
-            )
+            prices, gone = paid.copy(), [self.place[j] for j in known if j in self.place]
         else:
             terms = self.terms(known)
             prices = paid @ terms.new.T - weight[:, None] * terms.saved
             gone = [at for at, more in enumerate(terms.more) if more is None]
         prices[:, gone] = np.inf
         return prices
+
+    def _prices_after(
+        self, known: Subset, paid: Array, weight: Array, sensor: int
+    ) -> Array:
+        """The same in the cells of a sensor that is bought first."""
+        at = self.owner == sensor
+        if self.simple or self.terms(known).more[sensor] is not None:
+            return self.prices(self.after(known, sensor), paid[at], weight[at])
+        return np.full((at.sum(), len(self.sensors)), np.inf)
 
     def stop(self, rows: Rows) -> float:
         """What rows that are not told apart lose if they stop."""
@@ -215,106 +211,48 @@ class Planner:
         """Plan two purchases ahead for groups of rows that know the same."""
         sums = [self.stopping.sums[rows] for rows in groups]
         hot = [self.hot[rows] for rows in groups]
-        stop = self.stopping.risk(np.stack([s.sum(axis=0) for s in sums], axis=1))
-        cells = [s.T @ h for s, h in zip(sums, hot, strict=True)]
-        single = self.stopping.risk(np.stack(cells, axis=1))
-        weight = np.stack(
-            [self.weight[r] @ h for r, h in zip(groups, hot, strict=True)]
-        )
-        paid = [
-            w[:, None] * self.costs if self.own is None else h.T @ self.own[rows]
-            for rows, h, w in zip(groups, hot, weight, strict=True)
-        ]
-        # the cells of any one sensor are all rows
-        one = self.owner == 0
-        price = np.concatenate(
-            [
-                self.prices(
-                    known, p[one].sum(0, keepdims=True), w[one].sum(keepdims=True)
-                )
-                for p, w in zip(paid, weight, strict=True)
-            ]
-        )
+        cells = np.stack([s.T @ h for s, h in zip(sums, hot, strict=True)], axis=1)
+        weight = np.stack([self.weight[r] @ h for r, h in zip(groups, hot, strict=True)])
+        paid = weight[..., None] * self.costs
+        if self.own is not None:
+            own = [h.T @ self.own[r] for r, h in zip(groups, hot, strict=True)]
+            paid = np.stack(own)
+        one = self.owner == 0  # the cells of one sensor hold all rows
+        stop = self.stopping.risk(cells[..., one].sum(axis=-1))
+        price = self.prices(known, paid[:, one].sum(axis=1), weight[:, one].sum(axis=1))
+        single = self.stopping.risk(cells)
         best, then = single.copy(), np.full(single.shape, -1)
-        for block in self._blocks(len(groups) * sums[0].shape[1]):
+        for block in self._blocks(len(groups) * len(cells)):
             at = np.flatnonzero((self.owner >= block.start) & (self.owner < block.stop))
             tables = [_products(s, h, at) for s, h in zip(sums, hot, strict=True)]
             risk = self.stopping.risk(np.stack(tables, axis=1))
             value = np.add.reduceat(risk, self.starts, axis=2)
-            for g in range(len(groups)):
-                value[g] += self._second(known, paid[g], weight[g], block)
+            for g, each in enumerate(value):
+                each += np.concatenate(
+                    [self._prices_after(known, paid[g], weight[g], s) for s in block]
+                )
             least = value.min(axis=2)
             buys = least < single[:, at] - self.rounding
-            first = (value <= least[..., None] + self.rounding).argmax(axis=2)
+            second = (value <= least[..., None] + self.rounding).argmax(axis=2)
             best[:, at] = np.where(buys, least, single[:, at])
-            then[:, at] = np.where(buys, first, -1)
-        return Pairs(
-            stop,
-            np.add.reduceat(best, self.starts, axis=1) + price,
-            single,
-            price,
-            then,
-        )
+            then[:, at] = np.where(buys, second, -1)
+        value = np.add.reduceat(best, self.starts, axis=1) + price
+        return Pairs(stop, value, price, single, then)
 
     def _blocks(self, entries: int) -> list[range]:
         """Sensors in blocks whose tables with all others are filled at once."""
-        widths = np.bincount(self.owner)
-        each = entries * len(self.owner) * widths
+        each = entries * len(self.owner) * self.widths
         block = np.cumsum(each) // max(AT_ONCE, int(each.max()))
         ends = np.flatnonzero(np.diff(block, append=block[-1] + 1)) + 1
         return [range(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-
-    def _second(self, known: Subset, paid: Array, weight: Array, block: range) -> Array:
-        """Prices of what is bought second, in cells of some firsts, (n_cells, n_sensors)."""
-        if self.simple:
-            at = np.flatnonzero((self.owner >= block.start) & (self.owner < block.stop))
-            prices = self.prices(known, paid[at], weight[at])
-            prices[np.arange(len(at)), self.owner[at]] = np.inf
-            return prices
-        first, parts = self.terms(known).more, []
-        for sensor in block:
-            at = np.flatnonzero(self.owner == sensor)
-            more = first[sensor]
-            parts.append(
-                np.full((len(at), len(first)), np.inf)
-                if more is None
-                else self.prices(more, paid[at], weight[at])
-            )
-        return np.concatenate(parts)
-
-    def parts(
-        self, parts: Sequence[Rows], sensors: Sequence[int]
-    ) -> tuple[list[Rows], Rows]:
-        """Joint cells that plan, once some more sensors are known, and what is left.
-
-        Cells of few rows are put together where they agree in these sensors, and then in
-        nothing; what is left even so plans nothing, and goes with the others.
-        """
-        whole, few = list[Rows](), list(parts)
-        for by in (sensors, sensors, ()):
-            split = [cell for part in few for cell in joint(self.codes, by, part)]
-            enough = [self.weight[cell].sum() >= self.least for cell in split]
-            whole += [
-                cell for cell, is_whole in zip(split, enough, strict=True) if is_whole
-            ]
-            left = [
-                cell
-                for cell, is_whole in zip(split, enough, strict=True)
-                if not is_whole
-            ]
-            few = [np.sort(np.concatenate(left))] if left else []
-        return whole, few[0] if few else np.empty(0, dtype=np.intp)
 
     def plan(self, rows: Rows, known: Subset) -> Plan:
         """Plan up to three purchases for rows that agree in all that is known."""
         pairs = self.pairs([rows], known)
         stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
-        weight = float(self.weight[rows].sum())
-        # What costs no less than stopping loses cannot pay.
-        paying = np.flatnonzero(price < stop)
+        paying = np.flatnonzero(price < stop)  # dearer than stopping is, never
         order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
-        followed = self._followed(weight) if weight >= 4 * self.least else 0
-        for sensor in order[:followed]:
+        for sensor in order[: self._followed(float(self.weight[rows].sum()))]:
             value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
         least = float(value.min())
         if not least < stop - self.rounding:
@@ -326,21 +264,10 @@ class Planner:
         """Values in which those that should be equal are."""
         return np.round(values / self.rounding)
 
-    def promising(self, start: Subset) -> list[int]:
-        """Sensors that two purchases begin with best, and those that they go on with."""
-        pairs = self.pairs([np.arange(len(self.weight))], frozenset())
-        order = np.argsort(self._rounded(pairs.value[0]), kind="stable")
-        kept = set(start)
-        for sensor in order:
-            if len(kept) >= ALL + len(start):
-                break
-            then = pairs.then[0, self.owner == sensor]
-            kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
-        needed = (self.subsets.extend(frozenset(), j) or {j} for j in sorted(kept))
-        return sorted(frozenset().union(*needed))
-
     def _followed(self, weight: float) -> int:
         """Firsts that a third purchase follows, in a cell of some weight."""
+        if weight < 4 * self.least:
+            return 0
         entries = self.stopping.sums.shape[1] * len(self.owner) ** 2
         each = entries * len(self.owner) / len(self.starts)
         return int(WORK * weight / self.weight.sum() / each)
@@ -348,22 +275,46 @@ class Planner:
     def _third(self, rows: Rows, known: Subset, sensor: int, pairs: Pairs) -> float:
         """Value of a first purchase with two more ahead in each of its cells."""
         codes = self.codes[rows, self.sensors[sensor]]
-        at = self.starts[sensor] + np.arange(codes.max() + 1)
-        groups = [rows[codes == c] for c in range(len(at))]
-        # a cell that loses less than any sensor costs stops
-        cheapest = float(self.costs.min()) if self.simple and self.own is None else 0.0
-        single = pairs.single[0, at]
-        value = float(pairs.price[0, sensor])
-        open_groups = []
-        for group, risk in zip(groups, single, strict=True):
-            if len(group) and risk > cheapest * self.weight[group].sum():
-                open_groups.append(group)
-            else:
-                value += float(risk)
-        if open_groups:
-            more = self.pairs(open_groups, self.after(known, sensor))
+        groups = [rows[codes == c] for c in range(self.widths[sensor])]
+        weight = np.array([self.weight[group].sum() for group in groups])
+        risk = pairs.single[0, self.owner == sensor]
+        # A cell that loses less than any sensor costs stops.
+        fixed = self.simple and self.own is None
+        goes_on = risk > (float(self.costs.min()) * weight if fixed else 0.0)
+        value = float(pairs.price[0, sensor]) + float(risk[~goes_on].sum())
+        if goes_on.any():
+            some = [groups[c] for c in np.flatnonzero(goes_on & (weight > 0))]
+            more = self.pairs(some, self.after(known, sensor))
             value += float(np.minimum(more.stop, more.value.min(axis=1)).sum())
         return value
+
+    def parts(
+        self, parts: Sequence[Rows], sensors: Sequence[int]
+    ) -> tuple[list[Rows], Rows]:
+        """Joint cells that plan, once some more sensors are known, and what is left.
+
+        Cells of few rows are put together where they agree in these sensors, and then in
+        nothing; what is left even so plans nothing, and goes with the others.
+        """
+        whole, few = list[Rows](), list(parts)
+        for by in (sensors, sensors, ()):
+            cells = [cell for part in few for cell in joint(self.codes, by, part)]
+            whole += [cell for cell in cells if self.weight[cell].sum() >= self.least]
+            few = [cell for cell in cells if self.weight[cell].sum() < self.least]
+            few = [np.sort(np.concatenate(few))] if few else []
+        return whole, few[0] if few else np.empty(0, dtype=np.intp)
+
+    def promising(self, start: Subset) -> list[int]:
+        """Sensors that two purchases begin with best, and those that they go on with."""
+        pairs = self.pairs([np.arange(len(self.weight))], frozenset())
+        kept = set(start)
+        for sensor in np.argsort(self._rounded(pairs.value[0]), kind="stable"):
+            if len(kept) >= ALL + len(start):
+                break
+            then = pairs.then[0, self.owner == sensor]
+            kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
+        needed = (self.subsets.extend(frozenset(), j) or {j} for j in sorted(kept))
+        return sorted(frozenset().union(*needed))
 
 
 def _products(sums: Array, hot: Array, at: Rows) -> Array:
