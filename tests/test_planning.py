@@ -314,7 +314,7 @@ def test_rare_levels_of_a_category_share_a_cell():
 
 
 def test_numbers_are_cut_finer_where_rows_are_many():
-    assert [cells_of_numbers(n) for n in (50, 300, 1_000, 5_000)] == [2, 2, 3, 4]
+    assert [cells_of_numbers(n) for n in (30, 50, 100, 300, 5_000)] == [2, 2, 3, 4, 4]
     zero = np.r_[np.zeros(60), np.arange(1.0, 41.0)]
     # a heap at one end does not hide the rest
     assert len(set(cells(zero[:, None], np.ones(100), number=2))) == 2

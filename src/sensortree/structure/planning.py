@@ -32,7 +32,7 @@ import numpy as np
 
 from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
-from sensortree.structure.cells import cells_of, joint
+from sensortree.structure.cells import cells_of, holds_several, joint
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.stopping import Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
@@ -114,6 +114,8 @@ class Planner:
     stopping : Stopping
     sensors : sequence of int
         Those that are looked at.
+    cut : frozenset of int
+        Those of which a cell holds several readings.
     """
 
     def __init__(
@@ -123,11 +125,13 @@ class Planner:
         codes: Rows,
         stopping: Stopping,
         sensors: Sequence[int],
+        cut: Subset = frozenset(),
     ):
         data, market = subsets.data, subsets.market
         costs, names = market.sensors.costs, subsets.names
         self.subsets, self.cost_weight = subsets, cost_weight
         self.codes, self.stopping, self.weight = codes, stopping, data.weight
+        self.cut = cut
         self.sensors = sorted(sensors, key=lambda j: (costs[j], names[j]))
         self.place = {j: at for at, j in enumerate(self.sensors)}
         own = codes[:, self.sensors]
@@ -251,6 +255,11 @@ class Planner:
         pairs = self.pairs([rows], known)
         stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
         paying = np.flatnonzero(price < stop)  # dearer than stopping is, never
+        if self.cut:
+            stop = min(stop, self._read(rows, known, [known])[0])
+            more = [self.after(known, sensor) for sensor in paying]
+            read = price[paying] + self._read(rows, known, more)
+            value[paying] = np.minimum(value[paying], read)
         order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
         for sensor in order[: self._followed(float(self.weight[rows].sum()))]:
             value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
@@ -263,6 +272,24 @@ class Planner:
     def _rounded(self, values: Array) -> Array:
         """Values in which those that should be equal are."""
         return np.round(values / self.rounding)
+
+    def _read(self, rows: Rows, known: Subset, subsets: list[Subset]) -> Array:
+        """What rows lose by a screen of the readings themselves, (n_subsets,).
+
+        Infinite where each cell is one reading, so that nothing is lost by cells. A
+        masked booster takes too long to be asked for what may be bought.
+        """
+        lost = np.full(len(subsets), np.inf)
+        slow = self.subsets.masked
+        some = [
+            k
+            for k, subset in enumerate(subsets)
+            if subset & self.cut and (subset == known or not slow)
+        ]
+        if some:
+            losses = self.subsets.screened_each([subsets[k] for k in some])
+            lost[some] = self.weight[rows] @ losses[rows]
+        return lost
 
     def _followed(self, weight: float) -> int:
         """Firsts that a third purchase follows, in a cell of some weight."""
@@ -430,13 +457,15 @@ def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planne
     start : frozenset of int
         Sensors known at the root.
     """
-    codes, stopping = cells_of(subsets.data), stopping_of(subsets.data)
-    others = [
-        j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
-    ]
+    data = subsets.data
+    codes, stopping = cells_of(data), stopping_of(data)
+    cut = frozenset(
+        j for j, block in enumerate(data.blocks) if holds_several(block, codes[:, j])
+    )
+    others = (j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None)
     sensors = sorted(start.union(others))
-    planner = Planner(subsets, cost_weight, codes, stopping, sensors)
+    planner = Planner(subsets, cost_weight, codes, stopping, sensors, cut)
     if len(sensors) <= ALL:
         return planner
     kept = planner.promising(start)
-    return Planner(subsets, cost_weight, codes, stopping, kept)
+    return Planner(subsets, cost_weight, codes, stopping, kept, cut)

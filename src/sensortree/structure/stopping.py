@@ -32,15 +32,11 @@ NORMAL, SURE = 1 / np.sqrt(2 * np.pi), 40.0
 
 
 class Stopping(Protocol):
-    """What stopping loses in cells that are told by sums over their rows.
+    """What stopping loses in cells that are told by sums over their rows."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (n_rows, n_sums)
-        What each row adds to the sums of its cell.
-    """
-
-    sums: Array
+    @property
+    def sums(self) -> Array:
+        """What each row adds to the sums of its cell, (n_rows, n_sums)."""
 
     def risk(self, cells: Array) -> Array:
         """Loss of all rows of each cell, (n_sums, ...) to (...)."""
