@@ -11,15 +11,15 @@ of all s and t takes a few products of matrices. A third purchase is the same on
 each cell of s. Prices are sums over the rows of a cell: of each row's own price, less what
 a discount saves once s is known, and times the cost weight.
 
-A vertex parts its rows into joint cells of all that is known there, and plans anew in each.
-Cells that begin with the same purchase are one branch. A tree takes the branches one
-after another, that of the largest worth first, so that a larger one is the smaller grown on.
+A vertex parts its rows into joint cells of all that is known there, and plans anew in
+each. Cells that begin with the same purchase are one branch. A tree takes the branches one
+after another, that of the largest worth first: a larger one is the smaller grown on.
 
 *What is exact*: two purchases over all pairs of sensors, where there are up to `ALL` of
 them; and the third, where tables are small. *What is a beam*: of more sensors, vertices
-look at the `ALL` that are best by the exact value of two purchases from the start, with what
-these want bought next. A third purchase follows as many of the best firsts as `WORK` allows.
-A sensor that needs others is bought with them, and judged by its own cells.
+look at the `ALL` that are best by the exact value of two purchases from the start, with
+what these want bought next. A third purchase follows as many of the best firsts as `WORK`
+allows. A sensor that needs others is bought with them, and judged by its own cells.
 """
 
 from __future__ import annotations
@@ -190,7 +190,10 @@ class Planner:
         weight : ndarray of shape (n_cells,)
         """
         if self.simple:
-            prices, gone = paid.copy(), [self.place[j] for j in known if j in self.place]
+            prices, gone = (
+                paid.copy(),
+                [self.place[j] for j in known if j in self.place],
+            )
         else:
             terms = self.terms(known)
             prices = paid @ terms.new.T - weight[:, None] * terms.saved
@@ -216,7 +219,9 @@ class Planner:
         sums = [self.stopping.sums[rows] for rows in groups]
         hot = [self.hot[rows] for rows in groups]
         cells = np.stack([s.T @ h for s, h in zip(sums, hot, strict=True)], axis=1)
-        weight = np.stack([self.weight[r] @ h for r, h in zip(groups, hot, strict=True)])
+        weight = np.stack(
+            [self.weight[r] @ h for r, h in zip(groups, hot, strict=True)]
+        )
         paid = weight[..., None] * self.costs
         if self.own is not None:
             own = [h.T @ self.own[r] for r, h in zip(groups, hot, strict=True)]
@@ -462,7 +467,9 @@ def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planne
     cut = frozenset(
         j for j, block in enumerate(data.blocks) if holds_several(block, codes[:, j])
     )
-    others = (j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None)
+    others = (
+        j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
+    )
     sensors = sorted(start.union(others))
     planner = Planner(subsets, cost_weight, codes, stopping, sensors, cut)
     if len(sensors) <= ALL:

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from sensortree.leaves.rows import TrainingRows
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.number_loss import NumberLoss, weighted_quantile
-from sensortree.types import Array
+from sensortree.types import Array, Rows
 
 # Rows of the whole that each half of a cell is mixed with.
 PRIOR = 2.0
@@ -94,7 +94,8 @@ class Answers:
         apart = (self.loss[:, :, None] - self.loss[:, None, :]) ** 2
         if len(lost) == 2:
             more, doubt = lost[1] - lost[0], np.tensordot(apart[:, 0, 1], cells, 1)
-            return lost[0] + _taken(more, more + 2 * (known[1] - known[0]), doubt)
+            taken = _taken(more, more + 2 * (known[1] - known[0]), doubt)
+            return np.asarray(lost[0] + taken)
         first, second = _least_two(
             lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1))
         )
@@ -103,7 +104,8 @@ class Answers:
         pair, doubt = first * len(lost) + second, np.zeros(cells.shape[1:])
         for each, weight in zip(apart, cells, strict=True):
             doubt += each.ravel()[pair] * weight
-        return better + _taken(more, more + 2 * (known[second] - known[first]), doubt)
+        taken = _taken(more, more + 2 * (known[second] - known[first]), doubt)
+        return np.asarray(better + taken)
 
 
 def _taken(more: Array, seen: Array, doubt: Array) -> Array:
@@ -123,7 +125,7 @@ def _taken(more: Array, seen: Array, doubt: Array) -> Array:
     return np.asarray(more * ndtr(-sure) + spread * NORMAL * np.exp(-(sure**2) / 2))
 
 
-def _least_two(values: Array) -> tuple[Array, Array]:
+def _least_two(values: Array) -> tuple[Rows, Rows]:
     """Places of the least and the next along the first axis."""
     first = values.argmin(axis=0)
     rest = values.copy()
