@@ -112,10 +112,10 @@ class Planner:
     codes : ndarray of shape (n_rows, n_all_sensors)
         The cell of each reading.
     stopping : Stopping
+    start : frozenset of int
+        Sensors known at the root.
     sensors : sequence of int
         Those that are looked at.
-    cut : frozenset of int
-        Those of which a cell holds several readings.
     """
 
     def __init__(
@@ -124,14 +124,17 @@ class Planner:
         cost_weight: float,
         codes: Rows,
         stopping: Stopping,
+        start: Subset,
         sensors: Sequence[int],
-        cut: Subset = frozenset(),
     ):
         data, market = subsets.data, subsets.market
         costs, names = market.sensors.costs, subsets.names
         self.subsets, self.cost_weight = subsets, cost_weight
         self.codes, self.stopping, self.weight = codes, stopping, data.weight
-        self.cut = cut
+        self.start, blocks = start, data.blocks
+        self.cut = frozenset(
+            j for j in sensors if holds_several(blocks[j], codes[:, j])
+        )
         self.sensors = sorted(sensors, key=lambda j: (costs[j], names[j]))
         self.place = {j: at for at, j in enumerate(self.sensors)}
         own = codes[:, self.sensors]
@@ -207,7 +210,7 @@ class Planner:
         """The same in the cells of a sensor that is bought first."""
         at = self.owner == sensor
         if self.simple or self.terms(known).more[sensor] is not None:
-            return self.prices(self.after(known, sensor), paid[at], weight[at])
+            return self.prices(self.after(known, int(sensor)), paid[at], weight[at])
         return np.full((at.sum(), len(self.sensors)), np.inf)
 
     def stop(self, rows: Rows) -> float:
@@ -260,11 +263,13 @@ class Planner:
         pairs = self.pairs([rows], known)
         stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
         paying = np.flatnonzero(price < stop)  # dearer than stopping is, never
-        if self.cut:
-            stop = min(stop, self._read(rows, known, [known])[0])
-            more = [self.after(known, sensor) for sensor in paying]
-            read = price[paying] + self._read(rows, known, more)
-            value[paying] = np.minimum(value[paying], read)
+        # Of readings that a cell holds several of, a screen may make more.
+        if known & self.cut:
+            stop = min(stop, self._read(rows, known))
+        for at in paying.tolist() if known == self.start else ():
+            if self.sensors[at] in self.cut:
+                read = float(price[at]) + self._read(rows, self.after(known, at))
+                value[at] = min(value[at], read)
         order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
         for sensor in order[: self._followed(float(self.weight[rows].sum()))]:
             value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
@@ -278,23 +283,9 @@ class Planner:
         """Values in which those that should be equal are."""
         return np.round(values / self.rounding)
 
-    def _read(self, rows: Rows, known: Subset, subsets: list[Subset]) -> Array:
-        """What rows lose by a screen of the readings themselves, (n_subsets,).
-
-        Infinite where each cell is one reading, so that nothing is lost by cells. A
-        masked booster takes too long to be asked for what may be bought.
-        """
-        lost = np.full(len(subsets), np.inf)
-        slow = self.subsets.masked
-        some = [
-            k
-            for k, subset in enumerate(subsets)
-            if subset & self.cut and (subset == known or not slow)
-        ]
-        if some:
-            losses = self.subsets.screened_each([subsets[k] for k in some])
-            lost[some] = self.weight[rows] @ losses[rows]
-        return lost
+    def _read(self, rows: Rows, known: Subset) -> float:
+        """What rows lose if they stop, by a screen of the readings themselves."""
+        return float(self.weight[rows] @ self.subsets.screened(known)[rows])
 
     def _followed(self, weight: float) -> int:
         """Firsts that a third purchase follows, in a cell of some weight."""
@@ -336,12 +327,12 @@ class Planner:
             few = [np.sort(np.concatenate(few))] if few else []
         return whole, few[0] if few else np.empty(0, dtype=np.intp)
 
-    def promising(self, start: Subset) -> list[int]:
+    def promising(self) -> list[int]:
         """Sensors that two purchases begin with best, and those that they go on with."""
         pairs = self.pairs([np.arange(len(self.weight))], frozenset())
-        kept = set(start)
+        kept = set(self.start)
         for sensor in np.argsort(self._rounded(pairs.value[0]), kind="stable"):
-            if len(kept) >= ALL + len(start):
+            if len(kept) >= ALL + len(self.start):
                 break
             then = pairs.then[0, self.owner == sensor]
             kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
@@ -386,7 +377,6 @@ class Branch(NamedTuple):
 def grow_plan(
     planner: Planner,
     n_leaves: int,
-    start: Subset,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from the root, the branch of the largest worth first, up to some leaves.
@@ -395,8 +385,6 @@ def grow_plan(
     ----------
     planner : Planner
     n_leaves : int
-    start : frozenset of int
-        Sensors known at the root.
     out_of_time : callable
         Whether growth must end with what it has.
 
@@ -407,7 +395,7 @@ def grow_plan(
         The loss is the risk if nobody bought more; it may rise before it falls.
     """
     rows = np.arange(len(planner.weight))
-    root, steps = Vertex(start, rows), list[Growth]()
+    root, steps = Vertex(planner.start, rows), list[Growth]()
     queue: list[tuple[float, int, Branch]] = []
     stopping: dict[int, float] = {}  # weight of those who stop at a vertex, by its id
     leaves, number = 1, 0
@@ -432,7 +420,7 @@ def grow_plan(
             number += 1
         return sum(plan.stop for plan in plans) + planner.stop(left)
 
-    loss = consider(root, [rows], start)
+    loss = consider(root, [rows], planner.start)
     # Where all buy on nothing is added to the leaves, but the tree must end.
     while queue and len(steps) < 2 * n_leaves and not out_of_time():
         _, _, branch = heapq.heappop(queue)
@@ -462,17 +450,16 @@ def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planne
     start : frozenset of int
         Sensors known at the root.
     """
-    data = subsets.data
-    codes, stopping = cells_of(data), stopping_of(data)
-    cut = frozenset(
-        j for j, block in enumerate(data.blocks) if holds_several(block, codes[:, j])
+    given = (
+        subsets,
+        cost_weight,
+        cells_of(subsets.data),
+        stopping_of(subsets.data),
+        start,
     )
     others = (
         j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
     )
-    sensors = sorted(start.union(others))
-    planner = Planner(subsets, cost_weight, codes, stopping, sensors, cut)
-    if len(sensors) <= ALL:
-        return planner
-    kept = planner.promising(start)
-    return Planner(subsets, cost_weight, codes, stopping, kept, cut)
+    planner = Planner(*given, sorted(start.union(others)))
+    many = len(planner.sensors) > ALL
+    return Planner(*given, planner.promising()) if many else planner
