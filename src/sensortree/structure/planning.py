@@ -183,14 +183,14 @@ class Planner:
         return more
 
     def prices(self, known: Subset, paid: Array, weight: Array) -> Array:
-        """What buying each sensor costs all rows of cells, (n_cells, n_sensors).
+        """What buying each sensor costs all rows of cells, (..., n_sensors).
 
         Parameters
         ----------
         known : frozenset of int
-        paid : ndarray of shape (n_cells, n_sensors)
+        paid : ndarray of shape (..., n_sensors)
             What their rows pay for each alone.
-        weight : ndarray of shape (n_cells,)
+        weight : ndarray of shape (...)
         """
         if self.simple:
             prices, gone = (
@@ -199,19 +199,23 @@ class Planner:
             )
         else:
             terms = self.terms(known)
-            prices = paid @ terms.new.T - weight[:, None] * terms.saved
+            prices = paid @ terms.new.T - weight[..., None] * terms.saved
             gone = [at for at, more in enumerate(terms.more) if more is None]
-        prices[:, gone] = np.inf
+        prices[..., gone] = np.inf
         return prices
 
-    def _prices_after(
-        self, known: Subset, paid: Array, weight: Array, sensor: int
-    ) -> Array:
-        """The same in the cells of a sensor that is bought first."""
-        at = self.owner == sensor
-        if self.simple or self.terms(known).more[sensor] is not None:
-            return self.prices(self.after(known, int(sensor)), paid[at], weight[at])
-        return np.full((at.sum(), len(self.sensors)), np.inf)
+    def _second(self, known: Subset, paid: Array, weight: Array, owner: Rows) -> Array:
+        """The same in cells of sensors that were bought first, (n_groups, ...)."""
+        if self.simple:
+            prices = self.prices(known, paid, weight)
+            prices[:, owner[:, None] == np.arange(len(self.sensors))] = np.inf
+            return prices
+        prices = np.full(paid.shape, np.inf)
+        for sensor in np.unique(owner).tolist():
+            more, at = self.terms(known).more[sensor], owner == sensor
+            if more is not None:
+                prices[:, at] = self.prices(more, paid[:, at], weight[:, at])
+        return prices
 
     def stop(self, rows: Rows) -> float:
         """What rows that are not told apart lose if they stop."""
@@ -239,10 +243,7 @@ class Planner:
             tables = [_products(s, h, at) for s, h in zip(sums, hot, strict=True)]
             risk = self.stopping.risk(np.stack(tables, axis=1))
             value = np.add.reduceat(risk, self.starts, axis=2)
-            for g, each in enumerate(value):
-                each += np.concatenate(
-                    [self._prices_after(known, paid[g], weight[g], s) for s in block]
-                )
+            value += self._second(known, paid[:, at], weight[:, at], self.owner[at])
             least = value.min(axis=2)
             buys = least < single[:, at] - self.rounding
             second = (value <= least[..., None] + self.rounding).argmax(axis=2)
