@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -360,6 +362,36 @@ def test_the_order_of_rows_columns_and_classes_does_not_matter():
     beside = frame(np.column_stack([X, rng.normal(size=250)]))
     again = tree_of(beside, y, costs={**costs, "g": 1_000.0})
     assert again == tree
+
+
+def test_the_order_of_rows_does_not_matter_to_numbers_that_are_cut():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 4))
+    y = (np.where(X[:, 0] > 0, X[:, 1], X[:, 2]) > 0).astype(int)
+    rows, costs = rng.permutation(400), dict.fromkeys(NAMES[:4], 0.03)
+    tree = tree_of(frame(X), y, costs=costs)
+    assert tree.n_leaves > 1
+    assert tree_of(frame(X[rows]), y[rows], costs=costs) == tree
+
+
+def test_a_class_that_is_not_among_the_rows_is_no_trouble():
+    X, y = bits(200)
+    y[:3] = 2
+    search = search_of(frame(X), y, risk="brier", costs=dict.fromkeys(NAMES[:5], 0.02))
+    data = search.subsets.data
+    some = np.flatnonzero(data.y < 2)
+    for loss in (data.loss, Loss(), Loss(1.0 - np.eye(3))):
+        stopping = stopping_of(replace(data.take(some), loss=loss))
+        assert np.isfinite(stopping.risk(np.array([3.0, 4.0, 0.0])))
+
+
+def test_numbers_that_are_mostly_equal_have_few_levels():
+    X, bit = bits(200)
+    y = np.where(np.arange(200) < 150, 0.0, 5.0 * bit)
+    tree = tree_of(
+        frame(X), y, model=SensorTreeRegressor, risk="absolute", cost_weight=0.01
+    )
+    assert tree.n_leaves >= 1
 
 
 def test_rows_of_weight_two_are_rows_twice():

@@ -34,7 +34,7 @@ from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
 from sensortree.structure.cells import cells_of, holds_several, joint
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.stopping import Stopping, stopping_of
+from sensortree.structure.stopping import TINY, Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
 
 # Sensors of which all pairs are looked at at every vertex.
@@ -150,7 +150,8 @@ class Planner:
             self.own = cost_weight * self.weight[:, None] * prices
         self.simple = market.unbound and not market.sensors.has_groups
         self.least = max(FEWEST, float(self.weight.sum()) / SHARE)
-        self.rounding = ROUNDING * float(self.weight.sum()) * data.largest_loss
+        most = float(self.weight.sum()) * data.largest_loss
+        self.rounding = max(ROUNDING * most, TINY)
         self._terms: dict[Subset, Terms] = {}
 
     def terms(self, known: Subset) -> Terms:

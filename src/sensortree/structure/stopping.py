@@ -48,15 +48,17 @@ def stopping_of(data: TrainingRows) -> Stopping:
     if isinstance(loss, NumberLoss) and loss.risk == "squared":
         return Squares(weight[:, None] * np.column_stack([np.ones(len(y)), y, y**2]))
     levels = data.task.levels(y, weight)
-    sums = np.eye(levels.max() + 1)[levels] * weight[:, None]
     if isinstance(loss, NumberLoss):
+        levels = np.unique(levels, return_inverse=True)[1]
+        sums = np.eye(levels.max() + 1)[levels] * weight[:, None]
         half = 0.5 if loss.quantile is None else loss.quantile
         at = [weighted_quantile(y[c > 0], weight[c > 0], half) for c in sums.T]
         lost = np.column_stack([loss.distance(y, np.full(len(y), a)) for a in at])
         return Answers(sums, sums.T @ lost / sums.sum(axis=0)[:, None])
+    sums = np.eye(len(data.classes))[levels] * weight[:, None]
     refer = np.full(sums.shape[1], np.inf)
     if data.refer_costs is not None and data.may_refer:
-        refer = sums.T @ data.handed_over() / sums.sum(axis=0)
+        refer = sums.T @ data.handed_over() / np.maximum(sums.sum(axis=0), TINY)
     if loss.score is not None:
         return Scores(sums, loss, refer)
     matrix = 1.0 - np.eye(len(refer)) if loss.matrix is None else loss.matrix
