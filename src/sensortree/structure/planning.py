@@ -11,6 +11,10 @@ of all s and t takes a few products of matrices. A third purchase is the same on
 each cell of s. Prices are sums over the rows of a cell: of each row's own price, less what
 a discount saves once s is known, and times the cost weight.
 
+Where a cell holds several readings, it knows less than they say. A screen of the readings,
+out of fold, then also says what stopping loses, and what the first purchase of all saves;
+the less counts.
+
 A vertex parts its rows into joint cells of all that is known there, and plans anew in
 each. Cells that begin with the same purchase are one branch. A tree takes the branches one
 after another, that of the largest worth first: a larger one is the smaller grown on.
