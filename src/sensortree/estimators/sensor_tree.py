@@ -67,7 +67,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         nobody.
     max_cost : float, default=None
         No example ever spends more than this.
-    structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
+    structure : {"auto", "chain", "backward", "grown", "planned", "branched", "greedy", \
             "exhaustive", "cascade"}, SensorTree or dict, default="auto"
         The tree, learned or given.
 
@@ -83,6 +83,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
           in place of "chain"; with others beside it, if sensors are many and rows few.
         - "grown": grown from the root, counting only gains that can be predicted from
           what is known there; branches where different purchases suit different examples.
+        - "planned": grown by plans of up to three purchases on cells of readings.
         - "branched": grown by a proper loss, counting what can be bought well after a
           purchase, with as many branches as clearly pay, while the risk on held-out rows
           falls; then trimmed of the decisions that do not lower it. For sensors that tell
