@@ -201,11 +201,12 @@ def fit_features(
 ) -> DecisionFeatures:
     """Centre, scale and missingness of what a node sees, of all distinct rows.
 
-    A transformer of the user's own is fitted to the sample.
+    A transformer of the user's own is fitted to the sample, which also says which readings
+    have few levels.
     """
     readings, likely, _ = seen_at(subset, leaves)
-    first, _ = leaves.data.distinct()
-    parts = decision_parts(settings, readings, leaves.data.y[first])
+    first, own = leaves.data.distinct()
+    parts = decision_parts(settings, readings, leaves.data.y[first], own)
     weight, added, missing = totals(rows.ask(FitRows.column_sums, subset, parts))
     weight = np.maximum(weight, np.finfo(float).tiny)
     center = added / weight
@@ -250,8 +251,8 @@ def widths_of(
     for node in tree.nodes:
         readings, _, _ = seen_at(node.sensors, sample)
         likely = np.full((1, sample.data.n_outputs), 1.0 / sample.data.n_outputs)
-        first, _ = sample.data.distinct()
-        parts = decision_parts(settings, readings[:1], sample.data.y[first][:1])
+        first, weight = sample.data.distinct()
+        parts = decision_parts(settings, readings, sample.data.y[first], weight)
         own = sum(p(readings[:1], likely).shape[1] for p in parts)
         widths.append(1 + own + sample.data.varying_prices().shape[1])
     return widths

@@ -27,12 +27,23 @@ from sensortree.policy.decisions import (
 )
 from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
+from sensortree.sensors.encoders import Levels
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows
 
 # Readings of a node up to which decisions that see the posterior see them too.
 READINGS = 150
+# Decision features that see the levels of a reading: the defaults.
+BY_LEVEL = ("posterior+raw", "prediction+raw")
+# Levels of a reading that decisions see one by one. Of two the reading itself says all;
+# more than eight are a scale rather than a code, and a term each is more than rows tell.
+FEWEST_LEVELS, MOST_LEVELS = 3, 8
+# Share of the rows that show a level from which it has a term of its own: at unit spread
+# that of a rarer one would lift the few rows that show it more than four.
+COMMON = 0.05
+# Rows that tell whether a reading has many levels, before all are looked at.
+GLANCE = 256
 # Standard deviation of what a posterior says of even odds below which it hardly varies.
 HARDLY = 0.05
 
@@ -69,7 +80,7 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
     features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
         readings, likely, prices = seen_at(subset, leaves)
-        parts = decision_parts(settings, readings, data.y[rows])
+        parts = decision_parts(settings, readings, data.y[rows], weight)
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
@@ -229,7 +240,7 @@ def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray
 
 
 def decision_parts(
-    settings: Settings, readings: Array, y: NDArray[Any]
+    settings: Settings, readings: Array, y: NDArray[Any], weight: Array
 ) -> tuple[Part, ...]:
     """Parts of the decision features; a transformer is fitted on its own copy."""
     if not readings.shape[1]:  # nothing is known, and the prior is the same for all
@@ -238,9 +249,40 @@ def decision_parts(
         parts = settings.task.parts[settings.decision_features]
         if readings.shape[1] > READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
+        if settings.decision_features in BY_LEVEL:
+            return (*parts, *level_parts(readings, weight))
         return parts
     fitted = clone(settings.decision_features).fit(readings, y)
     return (Transformed(compile_transformer(fitted)),)
+
+
+def level_parts(readings: Array, weight: Array) -> tuple[Part, ...]:
+    """The part that sees common levels of readings that have few; none without such.
+
+    A number may be a code, and what to do need not rise or fall with it.
+    """
+    found = [
+        (at, level)
+        for at, values in enumerate(readings.T)
+        for level in common_levels(values, weight)
+    ]
+    if not found or readings.shape[1] + len(found) > READINGS:
+        return ()
+    columns, levels = zip(*found, strict=True)
+    return (Transformed(Levels(readings.shape[1], columns, np.array(levels))),)
+
+
+def common_levels(values: Array, weight: Array) -> list[float]:
+    """Levels of a reading that enough rows show, lowest first; none if it has many."""
+    for n_rows in (GLANCE, len(values)):
+        known = ~np.isnan(values[:n_rows])
+        levels, at = np.unique(values[:n_rows][known], return_inverse=True)
+        if len(levels) > MOST_LEVELS:
+            return []
+    if len(levels) < FEWEST_LEVELS:
+        return []
+    share = np.bincount(at, weight[known]) / weight.sum()
+    return [float(level) for level in levels[share >= COMMON]]
 
 
 def fit_decision_features(
@@ -270,6 +312,12 @@ def features_of(
 ) -> DecisionFeatures:
     """The same, once moments are known; of readings and posterior one row is enough."""
     scale = scale.copy()
+    last = parts[-1]
+    if isinstance(last, Transformed) and isinstance(last.transformer, Levels):
+        one = readings[:1], None if posterior is None else posterior[:1]
+        start = sum(part(*one).shape[1] for part in parts[:-1])
+        missing = missing.copy()  # the reading itself has a column that says so
+        missing[start : start + last.transformer.width] = False
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])
