@@ -318,7 +318,7 @@ def features_of(
         start = sum(part(*one).shape[1] for part in parts[:-1])
         missing = missing.copy()  # the reading itself has a column that says so
         missing[start : start + last.transformer.width] = False
-        scale[start : start + last.transformer.width] = 1.0
+        scale[start : start + last.transformer.width] = np.sqrt(len(set(last.transformer.readings)))
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])
