@@ -310,15 +310,20 @@ def features_of(
     readings: Array,
     posterior: Array | None,
 ) -> DecisionFeatures:
-    """The same, once moments are known; of readings and posterior one row is enough."""
+    """The same, once moments are known; of readings and posterior one row is enough.
+
+    Levels of one reading are stretched as all columns are. Those of several are stretched
+    that many times less: together they would fit what few rows happen to show.
+    """
     scale = scale.copy()
     last = parts[-1]
     if isinstance(last, Transformed) and isinstance(last.transformer, Levels):
         one = readings[:1], None if posterior is None else posterior[:1]
         start = sum(part(*one).shape[1] for part in parts[:-1])
+        own = slice(start, start + last.transformer.width)
         missing = missing.copy()  # the reading itself has a column that says so
-        missing[start : start + last.transformer.width] = False
-        scale[start : start + last.transformer.width] = np.sqrt(len(set(last.transformer.readings)))
+        missing[own] = False
+        scale[own] *= len(set(last.transformer.readings))
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])
