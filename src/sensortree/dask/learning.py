@@ -25,12 +25,15 @@ from sensortree.learning.joint import DecisionReport, refined, rehearse_jointly
 from sensortree.learning.learned import RIDGE, Learned
 from sensortree.learning.pose import (
     Posed,
+    Shown,
     believed_subsets,
     decision_parts,
     features_of,
     leaf_risks,
     pose_with,
     seen_at,
+    shown_by_all,
+    shown_levels,
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
@@ -201,12 +204,15 @@ def fit_features(
 ) -> DecisionFeatures:
     """Centre, scale and missingness of what a node sees, of all distinct rows.
 
-    A transformer of the user's own is fitted to the sample, which also says which readings
-    have few levels.
+    A transformer of the user's own is fitted to the sample.
     """
     readings, likely, _ = seen_at(subset, leaves)
-    first, own = leaves.data.distinct()
-    parts = decision_parts(settings, readings, leaves.data.y[first], own)
+    first, _ = leaves.data.distinct()
+
+    def shown() -> Shown:
+        return shown_by_all(rows.ask(FitRows.shown_levels, subset))
+
+    parts = decision_parts(settings, readings, leaves.data.y[first], shown)
     weight, added, missing = totals(rows.ask(FitRows.column_sums, subset, parts))
     weight = np.maximum(weight, np.finfo(float).tiny)
     center = added / weight
@@ -246,13 +252,14 @@ def keep(
 def widths_of(
     tree: SensorTree, sample: LeafClassifiers, settings: Settings
 ) -> Sequence[int]:
-    """How many coefficients each node will have, but for columns that may be missing."""
+    """How many coefficients nodes will have by the sample, without those of gaps."""
     widths = []
     for node in tree.nodes:
         readings, _, _ = seen_at(node.sensors, sample)
         likely = np.full((1, sample.data.n_outputs), 1.0 / sample.data.n_outputs)
         first, weight = sample.data.distinct()
-        parts = decision_parts(settings, readings, sample.data.y[first], weight)
+        shown = partial(shown_levels, readings, weight)
+        parts = decision_parts(settings, readings, sample.data.y[first], shown)
         own = sum(p(readings[:1], likely).shape[1] for p in parts)
         widths.append(1 + own + sample.data.varying_prices().shape[1])
     return widths

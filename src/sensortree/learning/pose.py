@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,9 @@ FEWEST_LEVELS, MOST_LEVELS = 3, 8
 COMMON = 0.05
 # Rows that tell whether a reading has many levels, before all are looked at.
 GLANCE = 256
+
+# Levels of readings, with the weight of the rows that show them; None of many levels.
+Shown = list[dict[float, float] | None]
 # Standard deviation of what a posterior says of even odds below which it hardly varies.
 HARDLY = 0.05
 
@@ -80,7 +84,8 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
     features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
         readings, likely, prices = seen_at(subset, leaves)
-        parts = decision_parts(settings, readings, data.y[rows], weight)
+        shown = partial(shown_levels, readings, weight)
+        parts = decision_parts(settings, readings, data.y[rows], shown)
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
@@ -240,9 +245,15 @@ def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray
 
 
 def decision_parts(
-    settings: Settings, readings: Array, y: NDArray[Any], weight: Array
+    settings: Settings,
+    readings: Array,
+    y: NDArray[Any],
+    shown: Callable[[], Shown],
 ) -> tuple[Part, ...]:
-    """Parts of the decision features; a transformer is fitted on its own copy."""
+    """Parts of the decision features; a transformer is fitted on its own copy.
+
+    `shown` says which levels the readings have, if that is asked for.
+    """
     if not readings.shape[1]:  # nothing is known, and the prior is the same for all
         return (Raw(),)
     if isinstance(settings.decision_features, str):
@@ -250,39 +261,57 @@ def decision_parts(
         if readings.shape[1] > READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
         if settings.decision_features in BY_LEVEL:
-            return (*parts, *level_parts(readings, weight))
+            return (*parts, *level_parts(shown()))
         return parts
     fitted = clone(settings.decision_features).fit(readings, y)
     return (Transformed(compile_transformer(fitted)),)
 
 
-def level_parts(readings: Array, weight: Array) -> tuple[Part, ...]:
+def shown_levels(readings: Array, weight: Array) -> Shown:
+    """Levels of each reading, with the weight of the rows that show them."""
+    return [_levels(values, weight) for values in readings.T]
+
+
+def _levels(values: Array, weight: Array) -> dict[float, float] | None:
+    for n_rows in (GLANCE, len(values)):
+        known = ~np.isnan(values[:n_rows])
+        levels, at = np.unique(values[:n_rows][known], return_inverse=True)
+        if len(levels) > MOST_LEVELS:
+            return None
+    shares = np.bincount(at, weight[known], len(levels))
+    return dict(zip(levels.tolist(), shares.tolist(), strict=True))
+
+
+def shown_by_all(parts: Iterable[Shown]) -> Shown:
+    """The same of all rows, from some of them each, the first ones first."""
+    found = iter(parts)
+    shown = next(found)
+    for part in found:
+        for at, (ours, theirs) in enumerate(zip(shown, part, strict=True)):
+            if ours is None or theirs is None or len({**ours, **theirs}) > MOST_LEVELS:
+                shown[at] = None
+                continue
+            for level, weight in theirs.items():
+                ours[level] = ours.get(level, 0.0) + weight
+    return shown
+
+
+def level_parts(shown: Shown) -> tuple[Part, ...]:
     """The part that sees common levels of readings that have few; none without such.
 
     A number may be a code, and what to do need not rise or fall with it.
     """
     found = [
         (at, level)
-        for at, values in enumerate(readings.T)
-        for level in common_levels(values, weight)
+        for at, weights in enumerate(shown)
+        if weights is not None and len(weights) >= FEWEST_LEVELS
+        for level in sorted(weights)
+        if weights[level] >= COMMON * sum(weights.values())
     ]
-    if not found or readings.shape[1] + len(found) > READINGS:
+    if not found or len(shown) + len(found) > READINGS:
         return ()
     columns, levels = zip(*found, strict=True)
-    return (Transformed(Levels(readings.shape[1], columns, np.array(levels))),)
-
-
-def common_levels(values: Array, weight: Array) -> list[float]:
-    """Levels of a reading that enough rows show, lowest first; none if it has many."""
-    for n_rows in (GLANCE, len(values)):
-        known = ~np.isnan(values[:n_rows])
-        levels, at = np.unique(values[:n_rows][known], return_inverse=True)
-        if len(levels) > MOST_LEVELS:
-            return []
-    if len(levels) < FEWEST_LEVELS:
-        return []
-    share = np.bincount(at, weight[known]) / weight.sum()
-    return [float(level) for level in levels[share >= COMMON]]
+    return (Transformed(Levels(len(shown), columns, np.array(levels))),)
 
 
 def fit_decision_features(
