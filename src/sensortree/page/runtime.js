@@ -154,7 +154,7 @@
         })
       );
     if (part.kind === "levels")
-      return part.readings.map((i, k) => [readingWords(given[i][0], part.levels[k]), given[i][1]]);
+      return part.readings.map((i, k) => [`${given[i][0]} is ${valueWords(part.levels[k])}`, given[i][1]]);
     if (part.kind === "columns")
       return part.parts.flatMap((p) => namesAfter(p.transformer, p.columns.map((i) => given[i])));
     if (part.kind === "pipeline")

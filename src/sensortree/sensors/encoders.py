@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.columns import as_numbers, counted_columns
-from sensortree.text import reading_words
+from sensortree.text import reading_words, value_words
 from sensortree.types import Array
 
 
@@ -242,9 +242,9 @@ class Levels:
         return self.readings
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """What is 1 there, as "context = 3"."""
+        """What is 1 there, as "context is 3"."""
         return tuple(
-            reading_words(columns[at], level)
+            f"{columns[at]} is {value_words(level)}"
             for at, level in zip(self.readings, self.levels.tolist(), strict=True)
         )
 
