@@ -192,7 +192,7 @@ def test_all_rows_one_row_and_a_session_are_the_same_to_the_last_bit():
             at = list(CODED).index(session.step.sensor)
             session.tell(session.step.sensor, values[at])
         np.testing.assert_array_equal(session.step.proba, at_once[0][row])
-        assert session.decision.place == at_once[1][row]
+        assert session.decision().place == at_once[1][row]
 
 
 # who sees them ----------------------------------------------------------------------------
@@ -264,20 +264,20 @@ def test_an_explanation_names_the_level():
     row = np.array([[3.0, 0, 0, 0, 1, 0]])
     told = model.explain(row)
     names = {c.name for node in told.nodes for c in node.contributions}
-    assert {"code", "code is 0", "code is 3", "code is 4"} <= names
-    assert "for it: code = 3" in str(told) or "code = 3" in str(told)
+    assert {"x0", "x0 is 0", "x0 is 3", "x0 is 4"} <= names
+    assert "x0 = 3" in str(told)
     for node in told.nodes:
         total = node.intercept + sum(c.contribution for c in node.contributions)
         assert total == pytest.approx(node.score, abs=1e-9)
     # What the level and the number add is one thing.
-    assert sum("code" in i.words for i in told.nodes[0].influences) == 1
+    assert sum("x0" in i.words for i in told.nodes[0].influences) == 1
 
 
 def test_a_rule_names_the_level():
     X, _ = codes(400, seed=5)
     rules = plain_rules(by_code().policy_, Table(X))
-    assert [(r.words, r.agrees) for r in rules if r.words == "code is 2"] == [
-        ("code is 2", 1.0)
+    assert [(r.words, r.agrees) for r in rules if r.words == "x0 is 2"] == [
+        ("x0 is 2", 1.0)
     ]
 
 
