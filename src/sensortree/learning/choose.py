@@ -7,7 +7,7 @@ and the tree of all rows is delivered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -37,7 +37,6 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.recipes import (
-    Found,
     Recipe,
     TreeFinder,
     build_structure,
@@ -47,22 +46,16 @@ from sensortree.learning.recipes import (
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
-from sensortree.structure import prune, with_exits
+from sensortree.structure import with_exits
 from sensortree.structure.pruning import without_sensors
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Rows
+from sensortree.types import Array, Rows
 
 # Rows up to which trees are found again without each fold that they are judged on.
 OWN_TREES = 1_000
-# Paired standard errors by which a tree must be behind before its leaves are learned, as
-# what stands in for them sees it, or a kind of leaf by its log-loss, not to be tried; and
-# behind the best once they are, for another kind of leaf not to be tried on it.
-WITHOUT_LEAVES, FAR_BEHIND = 3.0, 1.0
-# Standard errors by which boosted leaves must lead to be tried: they take longest.
-SEEN = 1.0
 
 Known = frozenset[str]
 
@@ -245,20 +238,20 @@ class Race:
             return
         for name in list(self.outcomes.of):
             other = Recipe.named(name)
-            if other.leaf == best.leaf and other.structure != best.structure:
-                if self.outcomes.behind(name, str(best)) <= FAR_BEHIND:
-                    self._judge(Recipe(other.structure, kind))
+            behind = self.outcomes.behind(name, str(best))
+            if other.leaf == best.leaf and behind <= CLEARLY:
+                self._judge(Recipe(other.structure, kind))
 
     def _worth_trying(self, kind: str, best: Recipe) -> bool:
         """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
-        trees = [tree for tree, _ in self.finder.found.values()]
-        known = self.finder.find(best.structure)[0].sensors
-        known = known or max((tree.sensors for tree in trees), key=len)
+        judged = [Recipe.named(name).structure for name in self.outcomes.of]
+        trees = (self.finder.find(s)[0].sensors for s in (best.structure, *judged))
+        known = next(filter(None, trees), None)
         if not known:
             return False
-        leaves = map(self.prepared.leaves_of, (kind, best.leaf))
-        lead = lead_of_kind(*leaves, known)
-        least = SEEN if kind == "boosted" else -WITHOUT_LEAVES
+        usual = self.prepared.leaves_of(best.leaf)
+        lead = lead_of_kind(self.prepared.leaves_of(kind), usual, known)
+        least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
                 f"leads {best.leaf} leaves by {lead:.1f} standard errors of the log-loss "
@@ -288,7 +281,7 @@ class Race:
         best = seen.best()
         if subsets.fair:  # their leaves take long, and see no more
             return [best, *(name for name in structures if name == "backward")]
-        far = [n for n in seen.of if seen.behind(n, best) > WITHOUT_LEAVES]
+        far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
             for n in far
@@ -320,15 +313,15 @@ class Race:
         """The tree with an exit to a person wherever one may be asked."""
         return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
 
-    def _outcome(
-        self, trees: Sequence[SensorTree], leaves: LeafClassifiers
-    ) -> Outcome:
+    def _outcome(self, trees: Sequence[SensorTree], leaves: LeafClassifiers) -> Outcome:
         """What decisions on a tree for each fold are worth there."""
         if len(set(trees)) == 1:
             return outcome_of(
                 rehearse(trees[0], leaves, self.settings, self.learn), leaves
             )
-        posed = {tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)}
+        posed = {
+            tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)
+        }
         ways, risks = [], []
         for (train, test), tree in zip(self.folds, trees, strict=True):
             own = posed[tree]
@@ -349,9 +342,7 @@ class Race:
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
             self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
 
-    def _outcome_of_sets(
-        self, sets: list[Known], leaves: LeafClassifiers
-    ) -> Outcome:
+    def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
         return self._outcome([one_leaf(s, leaves) for s in sets], leaves)
 
     def _best_set(self, leaves: LeafClassifiers, rows: Rows | None = None) -> Known:
@@ -397,7 +388,9 @@ class Race:
             if self.settings.learns_structure and not self.stopped:
                 tree, outcome, removed = self._needed(tree, leaves, outcome)
         compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
-        return Chosen(tree, report, leaves, replace(compared, informative=self._tells()))
+        return Chosen(
+            tree, report, leaves, replace(compared, informative=self._tells())
+        )
 
     def _best_recipe(self) -> str:
         recipes = [n for n in self.outcomes.of if n not in (NOTHING, ONE_SET)]
@@ -422,7 +415,9 @@ class Race:
         without each fold, what they were worth less stays on the account.
         """
         market, removed = self.finder.market, []
-        known = tree.root.sensors if named_root(self.settings, market) else market.free()
+        known = (
+            tree.root.sensors if named_root(self.settings, market) else market.free()
+        )
         bought = sorted(
             tree.sensors - known,
             key=lambda s: (-market.mean_cost(frozenset((s,))), s),
@@ -470,7 +465,7 @@ class Race:
         return bool(gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 
-def _costs(subset: Known, leaves: LeafClassifiers) -> np.ndarray:  # type: ignore[type-arg]
+def _costs(subset: Known, leaves: LeafClassifiers) -> Array:
     """Price of a set for each distinct row."""
     return costs_of_leaves(SensorTree(Leaf(subset)), leaves)[:, 0]
 
