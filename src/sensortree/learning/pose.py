@@ -29,6 +29,7 @@ from sensortree.policy.decisions import (
 from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
 from sensortree.sensors.encoders import Levels
+from sensortree.structure.cells import LEVELS
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows
@@ -37,9 +38,9 @@ from sensortree.types import Array, Mask, Rows
 READINGS = 150
 # Decision features that see the levels of a reading: the defaults.
 BY_LEVEL = ("posterior+raw", "prediction+raw")
-# Levels of a reading that decisions see one by one. Of two the reading itself says all;
-# more than eight are a scale rather than a code, and a term each is more than rows tell.
-FEWEST_LEVELS, MOST_LEVELS = 3, 8
+# Levels from which decisions see them one by one, up to as many as are cells of a plan: of
+# two the reading itself says all, and more are a scale rather than a code.
+FEWEST_LEVELS = 3
 # Share of the rows that show a level from which it has a term of its own: at unit spread
 # that of a rarer one would lift the few rows that show it more than four.
 COMMON = 0.05
@@ -276,7 +277,7 @@ def _levels(values: Array, weight: Array) -> dict[float, float] | None:
     for n_rows in (GLANCE, len(values)):
         known = ~np.isnan(values[:n_rows])
         levels, at = np.unique(values[:n_rows][known], return_inverse=True)
-        if len(levels) > MOST_LEVELS:
+        if len(levels) > LEVELS:
             return None
     shares = np.bincount(at, weight[known], len(levels))
     return dict(zip(levels.tolist(), shares.tolist(), strict=True))
@@ -288,7 +289,7 @@ def shown_by_all(parts: Iterable[Shown]) -> Shown:
     shown = next(found)
     for part in found:
         for at, (ours, theirs) in enumerate(zip(shown, part, strict=True)):
-            if ours is None or theirs is None or len({**ours, **theirs}) > MOST_LEVELS:
+            if ours is None or theirs is None or len({**ours, **theirs}) > LEVELS:
                 shown[at] = None
                 continue
             for level, weight in theirs.items():
