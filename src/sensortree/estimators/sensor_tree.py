@@ -163,7 +163,8 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         published; the posterior of a classifier on them, with its largest probability,
         the lead over the next, and the entropy; both; both with squares and products of
         the posterior features; or what a scikit-learn transformer makes of the readings.
-        With the posterior, more than 150 readings at a node are left to it.
+        With the posterior, more than 150 readings at a node are left to it. The default
+        also sees each level of a reading that takes 3 to 8 values, which may be a code.
     refine : bool, default=True
         Improve the solution of the linear program node by node, on the risk itself
         rather than its convex bound. A step is kept only if the risk falls.

@@ -59,7 +59,8 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
             transformer, default="prediction+raw"
         What decision functions are linear in: the readings known at the node, "raw", as
         published; the answer on them and its spread; both; both with squares and products
-        of answer and spread; or what a scikit-learn transformer makes of the readings.
+        of answer and spread; or what a scikit-learn transformer makes of the readings. The
+        default also sees each level of a reading that takes 3 to 8 values.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"
 TRANSFORMERS = frozenset(
     {
         *("passthrough", "imputer", "standardiser", "range", "one_hot", "ordinal"),
-        *("columns", "pipeline", "typed"),
+        *("columns", "pipeline", "typed", "levels"),
     }
 )
 
