@@ -79,6 +79,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         max_time: float | None = None,
         root_sensors: Any = "auto",
         regressor: Any = "auto",
+        random_state: Any = 0,
         savings: str = "tight",
         errors: str = "smoothed",
         decision_features: Any = "prediction+raw",
@@ -108,6 +109,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         self.max_time = max_time
         self.root_sensors = root_sensors
         self.regressor = regressor
+        self.random_state = random_state
         self.savings = savings
         self.errors = errors
         self.decision_features = decision_features

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +15,20 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sensortree.exceptions import DataError
+from sensortree.exceptions import DataError, FewRowsWarning
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan
 from sensortree.leaves.folds import (
+    Dealt,
+    assign_folds,
     folds_of_splits,
-    frequent_readings,
     order_of_rows,
+    run_numbers,
 )
-from sensortree.leaves.rows import FOLDS, TrainingRows
+from sensortree.leaves.groups import by_content, check_whole, few_groups, read_groups
+from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
 from sensortree.logs.continuing import Logged, continue_rows
@@ -49,7 +52,7 @@ from sensortree.sensors.referral import resolve_referral
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
-from sensortree.types import Mask, Rows
+from sensortree.types import Array, Mask, Rows
 
 
 def read_rows(
@@ -60,11 +63,13 @@ def read_rows(
     sample_weight: ArrayLike | None,
     prices: ArrayLike | None,
     log: Log | None = None,
+    groups: ArrayLike | None = None,
 ) -> TrainingRows:
     """Validate the data once and for all, and read every sensor.
 
     The estimator is told how many columns X has, and their names, as scikit-learn asks.
-    Of a log, what was bought is read, and nothing else.
+    Of a log, what was bought is read, and nothing else. Rows of equal groups are held out
+    together.
     """
     table, sensors, transformers = _resolve(estimator, settings, X)
     bought = None if log is None else _bought(log, table, sensors, prices)
@@ -99,7 +104,8 @@ def read_rows(
     )
     plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
     reader = replace(reader, transformers=plain)
-    fold = _split(settings, table, target, rows)
+    group = None if groups is None else read_groups(groups, len(target), rows)
+    fold = _split(settings, table, target, rows, group)
     # Rows are sorted by their columns as these stand in X, so that the order in which
     # sensors are declared does not decide which rows are held out together.
     in_X = sorted(range(len(sensors)), key=lambda sensor: min(sensors.columns[sensor]))
@@ -110,14 +116,10 @@ def read_rows(
         own = np.hstack([own, person[:, :1]])
     if bought is not None:
         own = np.hstack([own, bought[rows][:, in_X]])
-    columns = (column for block in [*read, own] for column in block.T)
-    order = order_of_rows(chain(columns, [codes, fold, weight]), len(rows))
+    held = Held(group, weight, fold, settings, classes)
+    order, fold, group = in_order(read, own, codes, held)
     blocks = [block[order] for block in blocks]
-    codes, fold = codes[order], fold[order]
-    readings = np.hstack(blocks)
-    n_folds = int(settings.cv) if isinstance(settings.cv, Integral) else FOLDS
-    if isinstance(settings.cv, Integral):
-        fold = settings.task.folds(readings, codes, n_folds, classes)
+    codes = codes[order]
     continued = None
     if log is not None and bought is not None:
         level = settings.task.levels(codes, weight[order])
@@ -126,6 +128,9 @@ def read_rows(
         logged = Logged(sensors, blocks, held, level, fold, known)
         own_paid = None if paid is None else paid[order]
         continued = continue_rows(logged, Market(sensors, own_paid).free())
+    unit = np.arange(len(rows)) if group is None else group
+    if continued is not None:  # rows of the same stand-in are not independent
+        unit = unit[continued.other[0]]
     return TrainingRows(
         reader,
         blocks if continued is None else continued.blocks([b.shape[1] for b in blocks]),
@@ -137,7 +142,7 @@ def read_rows(
         None if paid is None else paid[order],
         loss,
         rows[order],
-        frequent_readings(readings, codes, n_folds),
+        unit,
         _name_of(y),
         referral,
         None if person is None else person[order],
@@ -145,6 +150,72 @@ def read_rows(
         settings.task,
         continued,
     )
+
+
+class Held(NamedTuple):
+    """What decides which rows are held out together.
+
+    Attributes
+    ----------
+    group : ndarray of shape (n_samples,) or None
+    weight : ndarray of shape (n_samples,)
+    fold : ndarray of shape (n_samples,)
+        By the user's splitter; not looked at where `cv` is a number.
+    settings : Settings
+    classes : ndarray of shape (n_classes,)
+    """
+
+    group: Rows | None
+    weight: Array
+    fold: Rows
+    settings: Settings
+    classes: NDArray[Any]
+
+
+def in_order(
+    read: list[Array], own: Array, codes: NDArray[Any], held: Held
+) -> tuple[Rows, Rows, Rows | None]:
+    """An order of rows that theirs does not decide; in it, their folds and groups.
+
+    Equal rows that are held out together stand side by side. Groups are numbered by what
+    they hold.
+
+    Parameters
+    ----------
+    read : list of arrays of shape (n_samples, width)
+        Readings, as their columns stand in X.
+    own : ndarray of shape (n_samples, n_own)
+        What else belongs to a row, such as its prices.
+    codes : ndarray of shape (n_samples,)
+    held : Held
+    """
+    n_rows, cv = len(codes), held.settings.cv
+    columns = [column for block in read for column in block.T]
+    others = [*own.T, codes]
+    order = order_of_rows([*columns, *others], n_rows)
+    reading = run_numbers((column[order] for column in columns), n_rows)
+    others = [other[order] for other in others]
+    cell = run_numbers([reading, *others], n_rows)
+    group, weight, fold = held.group, held.weight[order], held.fold[order]
+    if group is not None:
+        group = by_content(group[order], cell, weight)
+    ties = [weight, fold] if group is None else [weight, group, fold]
+    tied = np.lexsort([*ties, cell])
+    order, reading, cell = order[tied], reading[tied], cell[tied]
+    weight, fold = weight[tied], fold[tied]
+    group = None if group is None else group[tied]
+    if isinstance(cv, Integral):
+        if group is not None:
+            said = few_groups(group, int(cv))
+            if said:
+                warnings.warn(said, FewRowsWarning, stacklevel=2)
+        stratum = held.settings.task.levels(codes[order], weight)
+        named = held.classes if len(held.classes) else None
+        dealt = Dealt(stratum, reading, group, named)
+        fold = assign_folds(dealt, int(cv), held.settings.random_state)
+    ties = [weight, fold] if group is None else [weight, group, fold]
+    tied = np.lexsort([*ties, cell])
+    return order[tied], fold[tied], None if group is None else group[tied]
 
 
 def _bought(
@@ -176,20 +247,25 @@ def _name_of(y: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _split(settings: Settings, table: Table, y: NDArray[Any], rows: Rows) -> Rows:
+def _split(
+    settings: Settings, table: Table, y: NDArray[Any], rows: Rows, group: Rows | None
+) -> Rows:
     """Fold of each row by the user's splitter; -1 where there is none.
 
-    A splitter is shown the rows that count, and no others.
+    A splitter is shown the rows that count, and their groups, and no others.
     """
     cv = settings.cv
     if cv is None or isinstance(cv, Integral):
         return np.full(len(rows), -1)
     data, codes = rows_of(table.data, rows), y[rows]
     classifies = settings.task is CLASSES
-    splits = check_cv(cv, codes, classifier=classifies).split(data, codes)
+    splits = check_cv(cv, codes, classifier=classifies).split(data, codes, group)
     if hasattr(cv, "split"):  # it has seen these rows; given pairs speak of all
         splits = ((rows[train], rows[test]) for train, test in splits)
-    return folds_of_splits(splits, len(y), rows)
+    fold = folds_of_splits(splits, len(y), rows)
+    if group is not None:
+        check_whole(fold, group, rows)
+    return fold
 
 
 def _check_target(

@@ -149,11 +149,12 @@ def outcome_of_ways(
         numbers = distinct[rows]
         at = np.arange(len(rows)), leaf
         given = answers(tree.leaves, leaves)[numbers][at]
-        share = weight[rows] / weight[rows].mean()
-        lost.append(share * losses(tree.leaves, leaves)[numbers][at])
-        wrong.append(share * data.loss.error(data.y[numbers], given))
-        paid.append(share * costs_of_leaves(tree, leaves)[rows, leaf])
+        lost.append(losses(tree.leaves, leaves)[numbers][at])
+        wrong.append(data.loss.error(data.y[numbers], given))
+        paid.append(costs_of_leaves(tree, leaves)[rows, leaf])
     tests = np.concatenate([rows for rows, _, _ in ways])
+    counted = [weight[rows] / weight[rows].mean() for rows, _, _ in ways]
+    risks = risks / np.concatenate(counted)
     each = data.observations().take(tests).each
     columns = (risks, *map(np.concatenate, (lost, wrong, paid)))
     return Outcome(*map(each, columns))

@@ -155,12 +155,12 @@ def lead_of_boosted(
         said = boosted.posteriors[subset]
     at = np.flatnonzero(np.isin(rows.fold, folds))
     other.judge([subset])
-    share = rows.weight[at] / rows.weight[at].mean()
 
     def lost(likely: Any) -> Any:
         return rows.task.compared(likely[at], rows.y[at], rows.loss)
 
-    lead = share * (lost(other.posteriors[subset]) - lost(said))
+    ahead = lost(other.posteriors[subset]) - lost(said)
+    lead = rows.take(at).each_row().each(ahead)
     error = float(lead.std() / np.sqrt(len(lead)))
     return float(lead.mean()) / error if error else 0.0
 
