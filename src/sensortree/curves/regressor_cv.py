@@ -34,8 +34,8 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf regressors.
     costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
-            root_sensors, regressor, savings, errors, decision_features, refine, solver, \
-            tol, l2, l1, fallback, outages, n_jobs, verbose, unit
+            root_sensors, regressor, random_state, savings, errors, decision_features, \
+            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
         As in `SensorTreeRegressor`.
 
     Attributes

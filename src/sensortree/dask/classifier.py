@@ -63,8 +63,8 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
     ----------
     sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
             structure, n_leaves, n_exact, max_time, root_sensors, classifier, \
-            calibration, cv, random_state, savings, errors, decision_features, refine, tol, l2, l1, \
-            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
+            calibration, cv, random_state, savings, errors, decision_features, refine, \
+            tol, l2, l1, fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. `cv` is a number or None, and nobody is handed over.
     refer_cost, solver
         Must be what they are by default.

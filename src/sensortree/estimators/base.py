@@ -250,9 +250,7 @@ class BaseSensorTree(
         progress = TextProgress(settings.verbose, max_time=settings.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
         with progress.watch.stage("reading"):
-            rows = read_rows(
-                reader, settings, X, y, sample_weight, prices, log, groups
-            )
+            rows = read_rows(reader, settings, X, y, sample_weight, prices, log, groups)
         prepared = prepare(rows, settings.priced_for(rows.loss), progress)
         for model in models:
             model._fit_prepared(prepared, reader)

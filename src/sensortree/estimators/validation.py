@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +14,14 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from sensortree.exceptions import DataError, FewRowsWarning
+from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
+from sensortree.leaves.arranging import Arranged, Dealing, arrange
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan
-from sensortree.leaves.folds import (
-    Dealt,
-    assign_folds,
-    folds_of_splits,
-    order_of_rows,
-    run_numbers,
-)
-from sensortree.leaves.groups import by_content, check_whole, few_groups, read_groups
+from sensortree.leaves.folds import folds_of_splits
+from sensortree.leaves.groups import check_whole, read_groups
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
@@ -52,7 +46,7 @@ from sensortree.sensors.referral import resolve_referral
 from sensortree.sensors.sensor import Sensor
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
-from sensortree.types import Array, Mask, Rows
+from sensortree.types import Mask, Rows
 
 
 def read_rows(
@@ -116,8 +110,14 @@ def read_rows(
         own = np.hstack([own, person[:, :1]])
     if bought is not None:
         own = np.hstack([own, bought[rows][:, in_X]])
-    held = Held(group, weight, fold, settings, classes)
-    order, fold, group = in_order(read, own, codes, held)
+    given = Arranged(np.arange(len(rows)), fold, group)
+    dealing = None
+    if isinstance(settings.cv, Integral):
+        n_folds, seed = int(settings.cv), settings.random_state
+        dealing = Dealing(settings.task, n_folds, seed, classes)
+    columns = [column for block in read for column in block.T]
+    arranged = arrange(columns, [*own.T, codes], weight, given, dealing)
+    order, fold, group = arranged.order, arranged.fold, arranged.group
     blocks = [block[order] for block in blocks]
     codes = codes[order]
     continued = None
@@ -150,72 +150,6 @@ def read_rows(
         settings.task,
         continued,
     )
-
-
-class Held(NamedTuple):
-    """What decides which rows are held out together.
-
-    Attributes
-    ----------
-    group : ndarray of shape (n_samples,) or None
-    weight : ndarray of shape (n_samples,)
-    fold : ndarray of shape (n_samples,)
-        By the user's splitter; not looked at where `cv` is a number.
-    settings : Settings
-    classes : ndarray of shape (n_classes,)
-    """
-
-    group: Rows | None
-    weight: Array
-    fold: Rows
-    settings: Settings
-    classes: NDArray[Any]
-
-
-def in_order(
-    read: list[Array], own: Array, codes: NDArray[Any], held: Held
-) -> tuple[Rows, Rows, Rows | None]:
-    """An order of rows that theirs does not decide; in it, their folds and groups.
-
-    Equal rows that are held out together stand side by side. Groups are numbered by what
-    they hold.
-
-    Parameters
-    ----------
-    read : list of arrays of shape (n_samples, width)
-        Readings, as their columns stand in X.
-    own : ndarray of shape (n_samples, n_own)
-        What else belongs to a row, such as its prices.
-    codes : ndarray of shape (n_samples,)
-    held : Held
-    """
-    n_rows, cv = len(codes), held.settings.cv
-    columns = [column for block in read for column in block.T]
-    others = [*own.T, codes]
-    order = order_of_rows([*columns, *others], n_rows)
-    reading = run_numbers((column[order] for column in columns), n_rows)
-    others = [other[order] for other in others]
-    cell = run_numbers([reading, *others], n_rows)
-    group, weight, fold = held.group, held.weight[order], held.fold[order]
-    if group is not None:
-        group = by_content(group[order], cell, weight)
-    ties = [weight, fold] if group is None else [weight, group, fold]
-    tied = np.lexsort([*ties, cell])
-    order, reading, cell = order[tied], reading[tied], cell[tied]
-    weight, fold = weight[tied], fold[tied]
-    group = None if group is None else group[tied]
-    if isinstance(cv, Integral):
-        if group is not None:
-            said = few_groups(group, int(cv))
-            if said:
-                warnings.warn(said, FewRowsWarning, stacklevel=2)
-        stratum = held.settings.task.levels(codes[order], weight)
-        named = held.classes if len(held.classes) else None
-        dealt = Dealt(stratum, reading, group, named)
-        fold = assign_folds(dealt, int(cv), held.settings.random_state)
-    ties = [weight, fold] if group is None else [weight, group, fold]
-    tied = np.lexsort([*ties, cell])
-    return order[tied], fold[tied], None if group is None else group[tied]
 
 
 def _bought(

@@ -124,7 +124,9 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
         of_all = np.r_[of_all, of_all.sum()]
         drawn = rng.permutation(len(many))
         drawn = drawn[np.argsort(-counts[drawn, -1], kind="stable")]
-        fold[many] = _deal_groups(counts, of_all, drawn, held, dealt.classes is not None)
+        fold[many] = _deal_groups(
+            counts, of_all, drawn, held, dealt.classes is not None
+        )
         for code in range(n_strata):
             single = np.flatnonzero(free & (size[unit] == 1) & (stratum == code))
             if not single.size:

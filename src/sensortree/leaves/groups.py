@@ -110,6 +110,6 @@ def few_groups(group: Rows, n_folds: int) -> str:
     if n_groups >= n_folds:
         return ""
     return (
-        f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its own. "
-        f"cv={n_groups} asks for this."
+        f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
+        f"own. cv={n_groups} asks for this."
     )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sensortree.types import Array, Rows
 
@@ -28,6 +30,24 @@ class Observations:
     row: Rows
     unit: Rows
     weight: Array
+
+    @classmethod
+    def of_rows(cls, unit: Rows, weight: Array) -> Observations:
+        """Those of rows as they are."""
+        return cls(len(unit), np.arange(len(unit)), unit, weight)
+
+    def noise(self, values: Array) -> float:
+        """Standard error of the weighted mean of some values."""
+        each = self.each(values)
+        return float(each.std() / np.sqrt(len(each)))
+
+    def together(self) -> Rows:
+        """A number for each distinct row, the same for those that share an observation."""
+        _, one = np.unique(self.unit, return_inverse=True)
+        size = self.n_rows + int(one.max()) + 1
+        links = (np.ones(len(one)), (self.row, self.n_rows + one))
+        _, number = connected_components(coo_array(links, (size, size)), directed=False)
+        return np.asarray(number[: self.n_rows], dtype=np.intp)
 
     def take(self, rows: Any) -> Observations:
         """The same of some distinct rows."""

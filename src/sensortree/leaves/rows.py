@@ -207,4 +207,4 @@ class TrainingRows:
 
     def each_row(self) -> Observations:
         """The same of rows as they are."""
-        return Observations(len(self.y), np.arange(len(self.y)), self.unit, self.weight)
+        return Observations.of_rows(self.unit, self.weight)
