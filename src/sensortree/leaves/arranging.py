@@ -1,4 +1,4 @@
-"""`arrange`: rows in an order, and in folds, that the order they came in does not decide."""
+"""`arrange`: an order of rows, and folds, that their first order does not decide."""
 
 from __future__ import annotations
 
