@@ -9,7 +9,7 @@ several is too good, by as much as choosing on resampled rows shows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,8 @@ from sensortree.types import Array
 
 # Names of the candidates that decide nothing.
 NOTHING, ONE_SET = "nothing", "one set"
-# Paired standard errors by which a purchase must beat buying nothing.
+# Paired standard errors that are a clear lead: of a purchase over buying nothing, of what
+# is not tried any more over what is, of a tree over the one with a sensor more.
 CLEARLY = 1.0
 # Resampled matrices, and sums of rows that they are drawn from: enough for an optimism
 # to within a few hundredths of a standard error.
@@ -143,6 +144,9 @@ class Comparison:
         Candidates that were left out, and why.
     held_out : HeldOut or None
         What the delivered model is worth on held-out rows.
+    informative : bool
+        Whether what the best tree buys was seen to tell more of the target than what is
+        known for nothing.
 
     Examples
     --------
@@ -163,6 +167,7 @@ class Comparison:
     removed: tuple[str, ...] = ()
     not_compared: dict[str, str] = field(default_factory=dict)
     held_out: HeldOut | None = None
+    informative: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Give the comparison as plain values for JSON."""
@@ -220,8 +225,3 @@ def comparison_of(
         dict(not_compared),
         delivered.score(optimism),
     )
-
-
-def with_score(comparison: Comparison, score: HeldOut) -> Comparison:
-    """The same with another score of the delivered model."""
-    return replace(comparison, held_out=score)

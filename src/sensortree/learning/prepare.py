@@ -107,10 +107,17 @@ class Prepared:
         return self.of_kind[kind]
 
     def without(self, fold: int) -> Prepared:
-        """The rows outside a fold, for a search that must not know it."""
+        """The rows outside a fold, for searches that must not know it, by screens alone."""
         rows = np.flatnonzero(self.leaves.data.fold != fold)
         part = self.leaves.take(rows)
-        return replace(self, leaves=part, progress=self.progress.part(), of_kind={})
+        settings = replace(self.settings, n_exact=0)
+        return replace(
+            self,
+            leaves=part,
+            settings=settings,
+            progress=self.progress.part(),
+            of_kind={},
+        )
 
 
 def prepare(rows: TrainingRows, settings: Settings, progress: TextProgress) -> Prepared:
