@@ -158,11 +158,11 @@ def tells_more(
     alone see too little: the best of many sensors that say nothing errs less by chance.
     """
     data = leaves.data
-    rows, weight = data.distinct()
-    y, share = data.y[rows], weight / weight.mean()
+    rows, _ = data.distinct()
+    y, observed = data.y[rows], data.observations()
     less, more = leaves.posteriors[free][rows], leaves.posteriors[known][rows]
     for loss, asked in data.task.tells(y, data.loss):
-        lead = data.observations().each(share * (loss(less) - loss(more)))
+        lead = observed.each(loss(less) - loss(more))
         if lead.mean() > asked * lead.std() / np.sqrt(len(lead)):
             return True
     return False
