@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sensortree import Sensor, SensorTreeRegressor, StaticSubsetRegressor
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
-from sensortree.leaves.folds import deal_numbers
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers, ForeignNumbers
 from sensortree.policy.classifiers import BoostedScorer, Polynomial
@@ -262,16 +261,6 @@ def test_no_distribution_loses_more_than_the_most(risk, quantile, most):
 def test_pinball_counts_too_low_and_too_high_apart():
     lost = Pinball(0.9)(np.array([1.0, 1.0]), np.array([0.0, 2.0]))
     np.testing.assert_allclose(lost, [0.9, 0.1])
-
-
-def test_equal_readings_are_held_out_together_and_numbers_evenly():
-    values = np.repeat(np.arange(50.0), 2)[:, None]
-    y = np.arange(100.0)
-    fold = deal_numbers(values, y, 5)
-    assert (fold[::2] == fold[1::2]).all()
-    assert np.bincount(fold).tolist() == [20] * 5
-    means = [y[fold == f].mean() for f in range(5)]
-    assert np.ptp(means) < 10
 
 
 def test_ridge_leaves_are_judged_by_fits_without_the_fold():
