@@ -429,7 +429,11 @@ def test_decisions_leave_very_many_readings_to_the_posterior():
     y = X[:, 0] + X[:, 201] > 0
     sensors = {"wide": list(range(200)), "a": [200], "b": [201]}
     model = SensorTreeClassifier(
-        sensors, cost_weight=0.001, structure="cascade", classifier="linear"
+        sensors,
+        cost_weight=0.001,
+        structure="cascade",
+        classifier="linear",
+        fallback=False,
     ).fit(X, y)
     widths = {
         len(node.sensors & {"wide"}): decision.coef.size

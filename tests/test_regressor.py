@@ -91,7 +91,7 @@ def test_weight_two_is_the_same_as_repeating_a_row():
     weight = np.where(np.arange(200) % 3, 1, 2)
     repeated = np.repeat(np.arange(200), weight)
     weighted = SensorTreeRegressor().fit(X, y, sample_weight=weight)
-    again = SensorTreeRegressor().fit(X[repeated], y[repeated])
+    again = SensorTreeRegressor().fit(X[repeated], y[repeated], groups=repeated)
     assert weighted.tree_ == again.tree_
     np.testing.assert_allclose(weighted.predict(X), again.predict(X), rtol=1e-6)
 
