@@ -1,5 +1,7 @@
 """Folds: classes and equal readings are spread, groups are whole, order does not matter."""
 
+import csv
+import json
 import warnings
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.neighbors import KNeighborsClassifier
+from typer.testing import CliRunner
 
 from sensortree import (
     CSTCClassifier,
@@ -21,8 +24,10 @@ from sensortree import (
     SensorTreeClassifierCV,
     SensorTreeRegressor,
     SensorTreeRegressorCV,
+    load,
     tradeoff_curve,
 )
+from sensortree.cli.app import app
 from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.cstc import split_rows
 from sensortree.estimators.validation import read_rows
@@ -456,12 +461,12 @@ def test_a_curve_wants_three_groups():
 def test_a_budget_is_met_on_groups_that_were_held_out():
     X, y, patient = visits(40)
     model = SensorTreeClassifierCV(
-        budget=1.5, cv=3, cost_weights=[0.1, 0.001], structure="cascade"
+        budget=2, cv=3, cost_weights=[1, 0.001], structure="cascade"
     )
     model.set_params(classifier=KNeighborsClassifier(1))
     model.fit(X, y, groups=patient)
     assert model.curve_.error.min() > 0.25
-    (other,) = model.fit_budgets(X, y, [1.5], groups=patient)
+    (other,) = model.fit_budgets(X, y, [2], groups=patient)
     assert other.chosen_ == model.chosen_
 
 
@@ -512,3 +517,97 @@ def test_the_leaf_classifier_need_not_take_weights():
     leaf = LogisticRegression()
     model = SensorTreeClassifier(classifier=leaf, structure="cascade")
     assert model.fit(X, y, groups=patient).about_.held_out.rows == 20
+
+
+# the command line ---------------------------------------------------------------------------
+
+SENSORS = """
+[sensors.pulse]
+columns = ["pulse"]
+cost = 1.0
+
+[sensors.scan]
+columns = ["scan"]
+cost = 4.0
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Visits of patients, whose readings say nothing but who they are."""
+    X, y, patient = visits(50)
+    lines = [
+        [f"P-{who}", *map(float, readings), "yes" if sick else "no"]
+        for who, readings, sick in zip(patient, X, y, strict=True)
+    ]
+    write(tmp_path / "visits.csv", lines)
+    (tmp_path / "sensors.toml").write_text(SENSORS)
+    return tmp_path
+
+
+def write(path, lines):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["patient", "pulse", "scan", "sick"], *lines])
+
+
+def told(command, folder, *more, code=0):
+    """What a command prints of the visits."""
+    given = [command, folder / "visits.csv", "--sensors", folder / "sensors.toml"]
+    given += ["--target", "sick", *more]
+    result = CliRunner().invoke(app, list(map(str, given)))
+    assert result.exit_code == code, (result.stdout, result.stderr)
+    return result
+
+
+BOOSTED = ("--classifier", "boosted", "--structure", "cascade")
+
+
+def test_fit_holds_a_column_of_groups_out_together(table):
+    out = ("--output", table / "model.json", *BOOSTED, "--cost-weight", "0.001")
+    told("fit", table, *out)
+    alone = load(table / "model.json").about_.held_out
+    result = told("fit", table, *out, "--groups", "patient", "--force")
+    together = load(table / "model.json").about_.held_out
+    assert (alone.rows, together.rows) == (200, 50)
+    assert alone.error < 0.2 < together.error
+    assert "not used" not in result.stderr
+    assert load(table / "model.json").sensors_.names == ("pulse", "scan")
+
+
+def test_curve_and_compare_hold_a_column_of_groups_out_together(table):
+    weights = ("--cost-weights", "0.0001", "--cv", "3")
+    errors = []
+    for groups in ((), ("--groups", "patient")):
+        said = told("curve", table, *BOOSTED, *weights, *groups, "--json")
+        errors.append(json.loads(said.stdout)["points"][0]["error"])
+    assert errors[0] < 0.2 < errors[1]
+    lines = []
+    for groups in ((), ("--groups", "patient")):
+        said = told("compare", table, *BOOSTED, "--cv", "3", *groups, "--json")
+        methods = json.loads(said.stdout)["methods"]
+        lines.append(next(m for m in methods if m["method"] == "everything"))
+    assert lines[0]["error"] < 0.2 < lines[1]["error"]
+    assert lines[1]["error_se"] > 1.5 * lines[0]["error_se"]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("pulse", "column 'pulse' says which rows belong together, and belongs to a"),
+        ("sick", "column 'sick' says which rows belong together, and is the target"),
+        ("patients", "has no column 'patients', which --groups names; did you mean"),
+    ],
+)
+def test_a_column_that_cannot_be_groups_is_refused(table, column, words):
+    result = told("fit", table, "--groups", column, code=1)
+    assert words in " ".join(result.stderr.split())
+
+
+def test_an_empty_cell_of_groups_is_refused_by_its_line(table):
+    path = table / "visits.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[5] = lines[5][lines[5].index(",") :]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    result = told("fit", table, "--groups", "patient", code=1)
+    words = "line 6, column 'patient': the cell is empty, so that nobody knows what"
+    assert words in " ".join(result.stderr.split())
