@@ -206,7 +206,8 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         y : dask Series, dask Array, or name of a column of X
             Classes.
         sample_weight : dask Series, dask Array, or name of a column of X, default=None
-            Weight 0 is the same as leaving the row out, weight 2 as repeating it.
+            Weight 0 is the same as leaving the row out, weight 2 as repeating it, held out
+            with the first.
         prices : dask Array or DataFrame of shape (n_samples, n_sensors), default=None
             Prices of each example, in the order of the sensors; NaN for a sensor's own.
         groups, acquired, order, label_influenced_buying, unbought
