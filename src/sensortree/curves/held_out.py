@@ -235,11 +235,18 @@ class HeldOutFolds:
         """Leaves that other folds learn from too, of each kind."""
 
         def share(leaves: LeafClassifiers) -> LeafClassifiers:
-            task, out = (leaves.data, leaves.classifier, leaves.n_jobs), frozenset({fold})
+            task, out = (
+                (leaves.data, leaves.classifier, leaves.n_jobs),
+                frozenset({fold}),
+            )
             if self._shared is not None:
                 return FittedForFolds(*task, out=out, shared=self._shared)
             kind, logged = type(leaves.classifier), self.data.continued is not None
-            if self.cv is None or logged or not issubclass(kind, RidgeLogisticRegression):
+            if (
+                self.cv is None
+                or logged
+                or not issubclass(kind, RidgeLogisticRegression)
+            ):
                 return leaves
             own = shared.setdefault(kind, SharedLogistic(self.data, *task[1:]))
             return LogisticFold(*task, out=out, shared=own)

@@ -7,7 +7,7 @@ and the tree of all rows is delivered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -32,12 +32,12 @@ from sensortree.learning.held_out import (
     rehearse,
     tells_more,
 )
-from sensortree.learning.leaf_kinds import lead_of_kind, widest
+from sensortree.learning.leaf_kinds import lead_of_kind
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.recipes import (
-    Found,
+    GLANCES,
     Recipe,
     TreeFinder,
     build_structure,
@@ -47,13 +47,13 @@ from sensortree.learning.recipes import (
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.sensors.market import Market
-from sensortree.structure import prune, with_exits
+from sensortree.structure import with_exits
 from sensortree.structure.pruning import without_sensors
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Rows
+from sensortree.types import Array, Rows
 
 # Rows up to which trees are found again without each fold that they are judged on.
 OWN_TREES = 1_000
@@ -199,30 +199,21 @@ class Race:
             self._judge(recipe)
         if self.outcomes.of:
             return
-        usual = self._usual()
+        usual, *others = self.prepared.kinds or ("",)
         for structure in self._promising(structures):
             self._judge(Recipe(structure, usual))
-        for kind in self.prepared.kinds:
+        for kind in others:
             best = Recipe.named(self.outcomes.best())
-            if self.stopped or kind == usual or not self._worth_trying(kind, best):
-                continue
-            self._judge(Recipe(best.structure, kind))
-            if kind == "boosted" and self.settings.structure == "auto":
-                self._judge(Recipe("backward", kind))
+            rivals = [best.structure]
+            if "planned" in structures and self._plan_promises(self.outcomes):
+                rivals.append("planned")
+            for structure in dict.fromkeys(rivals):
+                if not self.stopped and self._worth_trying(kind, structure, best.leaf):
+                    self._judge(Recipe(structure, kind))
+                    if kind == "boosted" and self.settings.structure == "auto":
+                        self._judge(Recipe("backward", kind))
             self._judge_others(kind, best)
         self.dropped |= self.prepared.not_compared
-
-    def _usual(self) -> str:
-        """The kind of leaf that structures are compared with: the likelier of the first.
-
-        By log-loss on held-out rows, with some of the sensors.
-        """
-        kinds = self.prepared.kinds[:2]
-        subsets = widest(self.prepared.leaves.data, self.settings)
-        if len(kinds) < 2 or "boosted" in kinds or not subsets:
-            return kinds[0] if kinds else ""
-        first, second = map(self.prepared.leaves_of, kinds)
-        return kinds[0] if lead_of_kind(first, second, subsets[0]) >= 0 else kinds[1]
 
     def _expected(self, structures: list[str]) -> list[Recipe]:
         """What won at cost weights beside this one, if that is known."""
@@ -239,23 +230,21 @@ class Race:
             return
         for name in list(self.outcomes.of):
             other = Recipe.named(name)
-            if other.leaf == best.leaf and other.structure != best.structure:
-                if self.outcomes.behind(name, str(best)) <= CLEARLY:
-                    self._judge(Recipe(other.structure, kind))
+            behind = self.outcomes.behind(name, str(best))
+            if other.leaf == best.leaf and behind <= CLEARLY:
+                self._judge(Recipe(other.structure, kind))
 
-    def _worth_trying(self, kind: str, best: Recipe) -> bool:
-        """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
-        trees = [tree for tree, _ in self.finder.found.values()]
-        known = self.finder.find(best.structure)[0].sensors
-        known = known or max((tree.sensors for tree in trees), key=len, default=known)
+    def _worth_trying(self, kind: str, structure: str, usual: str) -> bool:
+        """Whether a kind of leaf may be better, by its log-loss with a tree's sensors."""
+        known = self.finder.find(structure)[0].sensors
         if not known:
             return False
-        leaves = map(self.prepared.leaves_of, (kind, best.leaf))
-        lead = lead_of_kind(*leaves, known)
+        leaves = self.prepared.leaves_of(usual)
+        lead = lead_of_kind(self.prepared.leaves_of(kind), leaves, known)
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
-                f"leads {best.leaf} leaves by {lead:.1f} standard errors of the log-loss "
+                f"leads {usual} leaves by {lead:.1f} standard errors of the log-loss "
                 f"on held-out rows; more than {least:g} is asked"
             )
         return lead > least
@@ -263,7 +252,8 @@ class Race:
     def _promising(self, structures: list[str]) -> list[str]:
         """Structures whose trees are not clearly worse, as what stands in for leaves sees.
 
-        Where rows are few, all are: their leaves take no longer.
+        A larger tree than the best, whose leaves take longer, must be no worse. Where
+        rows are few, all are promising: their leaves take no longer.
         """
         quick = self.prepared.search.subsets.stand_ins if len(structures) > 1 else None
         if quick is None or self.finders is not None:
@@ -274,20 +264,35 @@ class Race:
             if seen.of and self.stopped:
                 break
             tree = self._posable(self.finder.find(name)[0])
-            if name != "backward":
-                rehearsed = rehearse(tree, quick, self.settings, self.learn)
+            if name not in ("backward", "planned"):
+                rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCES)
                 seen.of[name] = outcome_of(rehearsed, quick)
         if not seen.of:
             return structures
         best = seen.best()
-        if subsets.fair:  # their leaves take long, and see no more
-            return [best, *(name for name in structures if name == "backward")]
-        far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
+        size = {n: self.finder.find(n)[0].n_leaves for n in seen.of}
+        far = [
+            n
+            for n in seen.of
+            if seen.behind(n, best) > (CLEARLY if size[n] <= size[best] else 0.0)
+        ]
+        if subsets.fair:  # leaves take long, and see no more than what stands in for them
+            far = [n for n in seen.of if n != best]
+        if "planned" in structures and not self._plan_promises(seen):
+            self.dropped["planned"] = "promises no lower risk than a screen sees in others"
+            far.append("planned")
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
             for n in far
+            if n in seen.of
         }
         return [n for n in structures if n not in far and n in self.finder.found]
+
+    def _plan_promises(self, others: Outcomes) -> bool:
+        """Whether a plan, by its own cells, has no higher risk than the best of others."""
+        steps = self.finder.find("planned")[1].steps
+        least = others.of[others.best()].risk.mean()
+        return bool(steps) and steps[-1]["loss"] <= least
 
     def _judge(self, recipe: Recipe) -> None:
         """Judge a recipe, unless time is over and there is another."""
@@ -314,15 +319,15 @@ class Race:
         """The tree with an exit to a person wherever one may be asked."""
         return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
 
-    def _outcome(
-        self, trees: Sequence[SensorTree], leaves: LeafClassifiers
-    ) -> Outcome:
+    def _outcome(self, trees: Sequence[SensorTree], leaves: LeafClassifiers) -> Outcome:
         """What decisions on a tree for each fold are worth there."""
         if len(set(trees)) == 1:
             return outcome_of(
                 rehearse(trees[0], leaves, self.settings, self.learn), leaves
             )
-        posed = {tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)}
+        posed = {
+            tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)
+        }
         ways, risks = [], []
         for (train, test), tree in zip(self.folds, trees, strict=True):
             own = posed[tree]
@@ -343,9 +348,7 @@ class Race:
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
             self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
 
-    def _outcome_of_sets(
-        self, sets: list[Known], leaves: LeafClassifiers
-    ) -> Outcome:
+    def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
         return self._outcome([one_leaf(s, leaves) for s in sets], leaves)
 
     def _best_set(self, leaves: LeafClassifiers, rows: Rows | None = None) -> Known:
@@ -391,7 +394,9 @@ class Race:
             if self.settings.learns_structure and not self.stopped:
                 tree, outcome, removed = self._needed(tree, leaves, outcome)
         compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
-        return Chosen(tree, report, leaves, replace(compared, informative=self._tells()))
+        return Chosen(
+            tree, report, leaves, replace(compared, informative=self._tells())
+        )
 
     def _best_recipe(self) -> str:
         recipes = [n for n in self.outcomes.of if n not in (NOTHING, ONE_SET)]
@@ -416,7 +421,9 @@ class Race:
         without each fold, what they were worth less stays on the account.
         """
         market, removed = self.finder.market, []
-        known = tree.root.sensors if named_root(self.settings, market) else market.free()
+        known = (
+            tree.root.sensors if named_root(self.settings, market) else market.free()
+        )
         bought = sorted(
             tree.sensors - known,
             key=lambda s: (-market.mean_cost(frozenset((s,))), s),
@@ -467,7 +474,7 @@ class Race:
         return bool(gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 
-def _costs(subset: Known, leaves: LeafClassifiers) -> np.ndarray:  # type: ignore[type-arg]
+def _costs(subset: Known, leaves: LeafClassifiers) -> Array:
     """Price of a set for each distinct row."""
     return costs_of_leaves(SensorTree(Leaf(subset)), leaves)[:, 0]
 
@@ -484,7 +491,7 @@ def most_steps(settings: Settings, n_sensors: int) -> int:
     if not settings.learns_structure:
         return 3
     auto = settings.structure == "auto"
-    every = ("chain", "branched", "backward")
+    every = ("planned", "chain", "branched", "backward")
     searches = every if auto else (str(settings.structure),)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
     return 6 * own + 3 * (len(every) + 2)

@@ -79,7 +79,7 @@ class Outcomes:
             found = self.of[name]
             return float(np.round(found.risk.mean(), 12)), float(found.cost.mean())
 
-        return min(names, key=rank)
+        return str(min(names, key=rank))
 
     def lead(self, name: str, other: str) -> tuple[float, float]:
         """By how much one risk is below another, and the paired standard error of that."""
@@ -104,11 +104,10 @@ class Outcomes:
         rng = np.random.default_rng(0)
         place = rng.permutation(len(risks)) % n_sums
         sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
-        sums *= n_sums / len(risks)
         drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
-        means = drawn @ sums.T / n_sums
+        means = drawn @ sums.T / len(risks)
         best = means.argmin(axis=1)
-        on_all = sums.mean(axis=1)[best]
+        on_all = risks.mean(axis=0)[best]
         return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
 
     def choice(self) -> str:

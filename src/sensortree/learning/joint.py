@@ -147,7 +147,9 @@ def spread_rows(
     return part, float(part.weight.sum() / problem.weight.sum())
 
 
-def certificate_speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) -> str:
+def certificate_speaks_of(
+    certified: SensorTree, kept: SensorTree, report: DecisionReport
+) -> str:
     """Which decisions a certificate is about, beside those that the model makes.
 
     Parameters
@@ -200,7 +202,7 @@ class DecisionReport:
     >>> print(SensorTreeClassifier(cost_weight=0.3).fit(X, X[:, 0] > 0).decision_report_)
     decisions of the linear program, refined: training risk 0.3250
     linear program 0.3250, refined 0.3250, one leaf 0.3250 (l2 = 9.81)
-        """
+    """
 
     kept: str
     risk: dict[str, float]

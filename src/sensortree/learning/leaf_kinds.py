@@ -5,12 +5,13 @@ Work is counted, never timed, so that the same rows give the same leaf.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sensortree.learning.comparison import CLEARLY
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
     SIZES,
@@ -26,7 +27,7 @@ from sensortree.types import Array
 
 # Rows from which boosted leaves are compared, and the weight of rows, in whole folds, that
 # say whether they may be better.
-ENOUGH_TO_BOOST, JUDGED = 500, 1_200
+ENOUGH_TO_BOOST, JUDGED = 100, 1_200
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
@@ -86,7 +87,7 @@ def leaves_of_kind(
     settings: Settings,
     watch: Stopwatch,
 ) -> LeafClassifiers:
-    """Leaves of a kind that is compared; the policy refuses the gaps that it does not take."""
+    """Leaves of a kind that is compared; the policy refuses gaps that it does not take."""
     takes_nan = accepts_nan(settings.leaf(kind))
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
     return named_leaves(rows, replace(settings, classifier=kind), watch)
@@ -96,7 +97,7 @@ def widest(rows: TrainingRows, settings: Settings) -> list[Known]:
     """A third of the sensors that may be bought together, and all, of so many columns."""
     market = rows.market(settings.max_cost)
     width = [block.shape[1] for block in rows.coded_blocks]
-    known, nested = market.free(), []
+    known, nested = market.free(), list[Known]()
     for name in rows.sensors.names:
         more = None if name in known else market.extension(known, name)
         if more is None:
@@ -162,6 +163,19 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     lead = rows.take(at).each_row().each(ahead)
     error = float(lead.std() / np.sqrt(len(lead)))
     return float(lead.mean()) / error if error else 0.0
+
+
+def likeliest(leaves: Mapping[str, LeafClassifiers], subsets: Sequence[Known]) -> str:
+    """The kind of leaf of the least held-out log-loss with some of the sensors.
+
+    Boosted leaves only if they are clearly likelier.
+    """
+    first, *others = leaves
+    for kind in others if subsets else ():
+        lead = lead_of_kind(leaves[kind], leaves[first], subsets[0])
+        if lead > (CLEARLY if kind == "boosted" else 0.0):
+            first = kind
+    return first
 
 
 def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:

@@ -84,11 +84,14 @@ def without_sensors(
             return negative
         # who goes on to what another way has too stops there instead
         stops = isinstance(negative, Leaf) and not negative.refers
-        if stops and isinstance(positive, Node) and positive.negative == negative:
-            if positive.sensors == known:
-                return positive
+        if not stops or isinstance(positive, Leaf) or positive.sensors != known:
+            return Node(known, negative, positive)
+        if positive.negative == negative:
+            return positive
         return Node(known, negative, positive)
 
     left = SensorTree(walk(tree.root))
-    sets = {leaf.sensors for leaf in left.leaves} | {node.sensors for node in left.nodes}
+    sets = {leaf.sensors for leaf in left.leaves} | {
+        node.sensors for node in left.nodes
+    }
     return left if all(map(allowed, sets)) else None
