@@ -427,11 +427,12 @@ def test_a_distinct_row_of_many_is_many_observations():
     ],
     ids=["classes", "numbers"],
 )
-def test_a_curve_holds_groups_out_together(model):
+@pytest.mark.parametrize("n_folds", [3, 5], ids=["apart", "shared"])
+def test_a_curve_holds_groups_out_together(model, n_folds):
     X, y, patient = visits(30)
     y = y if isinstance(model, SensorTreeClassifier) else y + X[:, 0]
     quiet = TextProgress(verbose=False)
-    folds = HeldOutFolds(model, X, y, 3, None, None, quiet, groups=patient)
+    folds = HeldOutFolds(model, X, y, n_folds, None, None, quiet, groups=patient)
     for _, _, part in folds.tests:
         others = np.setdiff1d(np.arange(len(y)), part.rows)
         assert not set(patient[part.rows]) & set(patient[others])
