@@ -32,10 +32,10 @@ from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.cstc import split_rows
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning
+from sensortree.learning.linear_tree import linear_data
 from sensortree.leaves.folds import Dealt, assign_folds
 from sensortree.leaves.groups import by_content
 from sensortree.leaves.observations import Observations
-from sensortree.learning.linear_tree import linear_data
 from sensortree.progress import TextProgress
 
 
@@ -73,7 +73,7 @@ def deal(y, reading=None, group=None, n_folds=5, seed=0):
     return assign_folds(Dealt(y, reading, group, np.unique(y)), n_folds, seed)
 
 
-# classes and readings -----------------------------------------------------------------------
+# classes and readings ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -119,7 +119,9 @@ def test_rows_are_drawn_and_not_dealt_in_the_order_of_their_readings():
 
 
 def test_the_only_row_of_a_class_is_never_held_out():
-    with pytest.warns(FewRowsWarning, match="class 1 has a single row; that row cannot"):
+    with pytest.warns(
+        FewRowsWarning, match="class 1 has a single row; that row cannot"
+    ):
         fold = deal(np.array([0, 0, 0, 0, 1]), n_folds=3)
     assert fold[-1] == -1
     assert set(fold[:-1]) == {0, 1, 2}
@@ -136,7 +138,7 @@ def test_one_row_is_not_held_out_from_itself():
     assert assign_folds(dealt, 5).tolist() == [-1]
 
 
-# order and seed -----------------------------------------------------------------------------
+# order and seed ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -208,7 +210,7 @@ def test_the_seed_reaches_the_folds_of_a_curve(kind, folds):
     assert (held_out(1) != held_out(2)).any()
 
 
-# groups -------------------------------------------------------------------------------------
+# groups -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -351,7 +353,7 @@ def test_no_fold_holds_all_groups_of_a_class():
         assert len(set(fold[y == 1])) == 2
 
 
-# splitters of the user's own ----------------------------------------------------------------
+# splitters of the user's own --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("splitter", [GroupKFold(4), StratifiedGroupKFold(4)])
@@ -372,11 +374,13 @@ def test_a_splitter_is_told_of_the_groups(splitter):
 def test_a_splitter_that_takes_a_group_apart_is_refused():
     X, y, patient = visits()
     for cv in (KFold(4, shuffle=True, random_state=0), list(KFold(7).split(X))):
-        with pytest.raises(DataError, match="others of its group .* such as GroupKFold"):
+        with pytest.raises(
+            DataError, match=r"others of its group .* such as GroupKFold"
+        ):
             SensorTreeClassifier(cv=cv).fit(X, y, groups=patient)
 
 
-# standard errors ----------------------------------------------------------------------------
+# standard errors --------------------------------------------------------------------------
 
 
 def test_rows_of_a_group_are_one_observation():
@@ -416,7 +420,7 @@ def test_a_distinct_row_of_many_is_many_observations():
     assert each.std() == pytest.approx(np.repeat(wrong, length).std())
 
 
-# everything above fit -----------------------------------------------------------------------
+# everything above fit ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -438,7 +442,9 @@ def test_a_curve_holds_groups_out_together(model, n_folds):
         assert not set(patient[part.rows]) & set(patient[others])
     for _, prepared in folds._folds:
         inner = prepared.leaves.data
-        assert len(set(zip(inner.unit, inner.fold, strict=True))) == len(set(inner.unit))
+        assert len(set(zip(inner.unit, inner.fold, strict=True))) == len(
+            set(inner.unit)
+        )
 
 
 def test_a_curve_of_patients_who_are_remembered_says_so():
@@ -520,7 +526,7 @@ def test_the_leaf_classifier_need_not_take_weights():
     assert model.fit(X, y, groups=patient).about_.held_out.rows == 20
 
 
-# the command line ---------------------------------------------------------------------------
+# the command line -------------------------------------------------------------------------
 
 SENSORS = """
 [sensors.pulse]
