@@ -80,7 +80,7 @@ def test_rows_of_weight_two_score_as_rows_that_are_there_twice():
     twice = np.repeat(np.arange(120), weight)
     model = SensorTreeClassifier(cost_weight=0.02)
     weighed = model.fit(X, y, sample_weight=weight).about_.held_out
-    repeated = model.fit(X[twice], y[twice]).about_.held_out
+    repeated = model.fit(X[twice], y[twice], groups=twice).about_.held_out
     assert weighed.risk == pytest.approx(repeated.risk)
     assert weighed.error == pytest.approx(repeated.error)
     assert weighed.cost == pytest.approx(repeated.cost)

@@ -28,7 +28,7 @@ from sensortree import (
     exhaustive_tree,
 )
 from sensortree.learning.pose import fit_decision_features
-from sensortree.leaves.folds import assign_folds, folds_of_splits
+from sensortree.leaves.folds import folds_of_splits
 from sensortree.leaves.task import trusted_posterior
 from sensortree.policy.decisions import PARTS, Posterior
 from sensortree.program.refinement import (
@@ -181,23 +181,6 @@ def test_the_cut_wins_what_the_regression_misses():
 
 
 # out of fold ------------------------------------------------------------------------------
-
-
-def test_equal_rows_share_a_fold_and_classes_are_spread():
-    y = np.repeat([0, 1], [40, 20])
-    values = np.repeat(np.arange(30.0), 2)[:, None]
-    fold = assign_folds(values, y, 5, np.array(["a", "b"]))
-    assert (fold[::2] == fold[1::2]).all()
-    assert np.bincount(fold[y == 0]).tolist() == [8] * 5
-    assert np.bincount(fold[y == 1]).tolist() == [4] * 5
-
-
-def test_a_class_of_one_row_is_never_held_out_and_says_so():
-    y = np.array([0, 0, 0, 0, 1])
-    with pytest.warns(FewRowsWarning, match="class 'b' has a single distinct row"):
-        fold = assign_folds(np.arange(5.0)[:, None], y, 3, np.array(["a", "b"]))
-    assert fold[-1] == -1
-    assert set(fold[:-1]) == {0, 1, 2}
 
 
 def test_a_classifier_that_memorises_is_found_out():
@@ -446,7 +429,11 @@ def test_decisions_leave_very_many_readings_to_the_posterior():
     y = X[:, 0] + X[:, 201] > 0
     sensors = {"wide": list(range(200)), "a": [200], "b": [201]}
     model = SensorTreeClassifier(
-        sensors, cost_weight=0.001, structure="cascade", classifier="linear"
+        sensors,
+        cost_weight=0.001,
+        structure="cascade",
+        classifier="linear",
+        fallback=False,
     ).fit(X, y)
     widths = {
         len(node.sensors & {"wide"}): decision.coef.size

@@ -248,7 +248,8 @@ def test_integer_weight_is_the_same_as_repeating_the_row(two_sensors, savings):
     model = SensorTreeClassifier(
         sensors, costs=costs, savings=savings, cost_weight=0.02
     )
-    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    row = np.repeat(np.arange(len(y)), weight)
+    repeated = clone(model).fit(X[row], y[row], groups=row)
     same_model(clone(model).fit(X, y, sample_weight=weight), repeated, X)
 
 
@@ -257,7 +258,8 @@ def test_weights_reach_every_step_of_a_pipeline(two_sensors):
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10))
     model = SensorTreeClassifier(sensors, costs=costs, classifier=pipeline)
-    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    row = np.repeat(np.arange(len(y)), weight)
+    repeated = clone(model).fit(X[row], y[row], groups=row)
     weighted = clone(model).fit(X, y, sample_weight=weight)
     same_model(weighted, repeated, X)
 

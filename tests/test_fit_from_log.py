@@ -376,7 +376,7 @@ def test_readings_do_not_decide_where_a_log_is_ended():
 
 def test_rows_with_the_same_stand_in_are_one_observation_together():
     # Rows 0 and 1 are looked at through row 7, row 2 through itself.
-    seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
+    seen = Observations.of_rows(np.array([7, 7, 2]), np.ones(3))
     assert seen.each(np.array([1.0, 2.0, 6.0])).tolist() == [
         3 + 3 * 2 / 3,
         3 - 3 * 2 / 3,
@@ -384,7 +384,7 @@ def test_rows_with_the_same_stand_in_are_one_observation_together():
 
 
 def test_how_often_a_row_stands_in_for_others_is_no_spread():
-    seen = Observations(np.ones(3, int), np.array([7, 7, 2]))
+    seen = Observations.of_rows(np.array([7, 7, 2]), np.ones(3))
     assert seen.each(np.full(3, 5.0)).tolist() == [5.0, 5.0]
 
 

@@ -33,13 +33,7 @@ from sensortree.cli.data_file import DataFile
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.cli.starter import starter
 from sensortree.estimators.validation import read_rows
-from sensortree.leaves.folds import (
-    assign_folds,
-    evenly,
-    first_of_runs,
-    in_turn,
-    order_of_rows,
-)
+from sensortree.leaves.folds import first_of_runs, order_of_rows
 
 NAN = float("nan")
 TWO = {"a": [0], "b": [1]}
@@ -381,12 +375,6 @@ def test_a_sensors_file_beyond_all_numbers_is_refused(tmp_path, value):
 # folds ------------------------------------------------------------------------------------
 
 
-def folds_of(X, y, n_folds=5):
-    """Folds of rows in the order of `read_rows`; the rows too."""
-    order = np.lexsort([y, *X.T[::-1]])
-    return assign_folds(X[order], y[order], n_folds, np.unique(y)), order
-
-
 @pytest.mark.parametrize("n_values", [1, 2, 5, 1_000])
 def test_rows_are_ordered_as_if_all_columns_were_looked_at(n_values):
     rng = np.random.default_rng(n_values)
@@ -397,33 +385,6 @@ def test_rows_are_ordered_as_if_all_columns_were_looked_at(n_values):
     filled = np.nan_to_num(X[order], nan=-1.0)
     _, first = np.unique(filled, axis=0, return_index=True)
     assert first_of_runs(X[order].T, 200).tolist() == sorted(first)
-
-
-def test_equal_readings_share_a_fold_whatever_their_class():
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 4, size=(100, 2)).astype(float), rng.integers(0, 3, 100)
-    fold, order = folds_of(X, y)
-    _, reading = np.unique(X[order], axis=0, return_inverse=True)
-    assert len(set(zip(reading, fold, strict=True))) == len(set(reading))
-
-
-def test_equal_readings_of_many_rows_are_spread_over_the_folds():
-    X = np.repeat([[0.0], [1.0]], [20, 30], axis=0)
-    y = np.r_[np.zeros(10), np.ones(10), np.zeros(25), np.ones(5)].astype(int)
-    fold, order = folds_of(X, y)
-    for reading in (0, 1):
-        for code in (0, 1):
-            here = (X[order, 0] == reading) & (y[order] == code)
-            counts = np.bincount(fold[here], minlength=5)
-            assert np.ptp(counts) <= 1
-
-
-def test_copies_share_a_fold_however_many_there_are():
-    rng = np.random.default_rng(0)
-    X, y = np.repeat(rng.normal(size=(20, 2)), 30, axis=0), np.arange(600) // 300
-    fold, order = folds_of(X, y)
-    _, reading = np.unique(X[order], axis=0, return_inverse=True)
-    assert len(set(zip(reading, fold, strict=True))) == 20
 
 
 def test_a_yes_or_no_with_a_tenth_of_noise_is_learned():
@@ -448,52 +409,10 @@ def test_many_rows_of_few_readings_count_as_many():
     rng = np.random.default_rng(1)
     X = rng.integers(0, 2, size=(1_000, 1)).astype(float)
     y = np.where(rng.random(1_000) < 0.4, 1 - X[:, 0], X[:, 0])
-    compared = (
-        SensorTreeClassifier(cost_weight=0.01).fit(X, y).decision_report_.compared
-    )
-    lead = compared.risk["nothing"] - compared.risk["decisions"]
+    compared = SensorTreeClassifier(cost_weight=0.01).fit(X, y).comparison_
+    lead = compared.risk["nothing"] - compared.risk[compared.chosen]
     assert lead > 2 * compared.error["nothing"] > 0
     assert compared.error["nothing"] < 0.05
-
-
-def test_equal_readings_at_different_prices_share_a_fold():
-    X, y = two_columns(60)
-    X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3)
-    y[1::3] = 1 - y[1::3]
-    prices = np.column_stack([np.arange(len(X)) % 3, np.ones(len(X))]).astype(float)
-    model = SensorTreeClassifier(TWO)
-    rows = read_rows(model, model._settings(), X, y, None, prices)
-    fold = np.empty(len(X), dtype=int)
-    fold[rows.rows] = rows.fold
-    assert (fold.reshape(-1, 3) == fold[::3, None]).all()
-
-
-def test_every_class_of_some_readings_is_held_out_with_two_folds_or_more():
-    for seed in range(50):
-        rng = np.random.default_rng(seed)
-        X, y = rng.integers(0, 6, size=(40, 1)).astype(float), rng.integers(0, 2, 40)
-        fold, order = folds_of(X, y)
-        assert all(len(set(fold[y[order] == code])) > 1 for code in (0, 1))
-
-
-def test_the_only_reading_of_a_class_is_never_held_out():
-    X = np.array([[0.0], [0.0], [1.0], [2.0], [3.0]])
-    with pytest.warns(UserWarning, match="class 1 has a single distinct row"):
-        fold, _ = folds_of(X, np.array([0, 1, 0, 0, 0]), 2)
-    assert fold.tolist()[:2] == [-1, -1]
-    assert set(fold.tolist()[2:]) == {0, 1}
-
-
-def test_dealing_evenly_is_dealing_in_turn_where_classes_share_nothing():
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        own = np.repeat(np.arange(3), rng.integers(0, 9, 3))
-        readings = rng.permutation(len(own))
-        has = np.zeros((len(own), 3), dtype=bool)
-        has[readings, own] = True
-        order = [readings[own == code] for code in range(3)]
-        dealt = in_turn(order, has, 5)
-        np.testing.assert_array_equal(evenly(order, has, 5), dealt)
 
 
 @pytest.mark.parametrize("cv", [KFold(4), 4], ids=["splitter", "number"])

@@ -275,6 +275,7 @@ def test_a_cascade_is_a_sensor_tree_on_the_same_chain():
         fallback=False,
         l2=0.0,
         calibrate_leaves=False,
+        classifier="logistic2",
     ).fit(X, y)
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
@@ -299,7 +300,7 @@ def test_an_order_that_does_not_fit_is_refused(method, order, words):
 def test_a_static_subset_keeps_its_budget_and_is_the_best_there_is():
     X, y = load_iris(return_X_y=True)
     model = StaticSubsetClassifier(
-        budget=2, cost_weight=0, classifier=LogisticRegression(), n_exact="all"
+        budget=2, cost_weight=0, classifier=LogisticRegression(), n_exact="all", cv=4
     ).fit(X, y)
     kept = model.tree_.root.sensors
     errors = {step["subset"]: step["loss"] for step in model.structure_report_.steps}

@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sensortree import Sensor, SensorTreeRegressor, StaticSubsetRegressor
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
-from sensortree.leaves.folds import deal_numbers
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers, ForeignNumbers
 from sensortree.policy.classifiers import BoostedScorer, Polynomial
@@ -92,7 +91,7 @@ def test_weight_two_is_the_same_as_repeating_a_row():
     weight = np.where(np.arange(200) % 3, 1, 2)
     repeated = np.repeat(np.arange(200), weight)
     weighted = SensorTreeRegressor().fit(X, y, sample_weight=weight)
-    again = SensorTreeRegressor().fit(X[repeated], y[repeated])
+    again = SensorTreeRegressor().fit(X[repeated], y[repeated], groups=repeated)
     assert weighted.tree_ == again.tree_
     np.testing.assert_allclose(weighted.predict(X), again.predict(X), rtol=1e-6)
 
@@ -262,16 +261,6 @@ def test_no_distribution_loses_more_than_the_most(risk, quantile, most):
 def test_pinball_counts_too_low_and_too_high_apart():
     lost = Pinball(0.9)(np.array([1.0, 1.0]), np.array([0.0, 2.0]))
     np.testing.assert_allclose(lost, [0.9, 0.1])
-
-
-def test_equal_readings_are_held_out_together_and_numbers_evenly():
-    values = np.repeat(np.arange(50.0), 2)[:, None]
-    y = np.arange(100.0)
-    fold = deal_numbers(values, y, 5)
-    assert (fold[::2] == fold[1::2]).all()
-    assert np.bincount(fold).tolist() == [20] * 5
-    means = [y[fold == f].mean() for f in range(5)]
-    assert np.ptp(means) < 10
 
 
 def test_ridge_leaves_are_judged_by_fits_without_the_fold():

@@ -39,7 +39,14 @@ def compared(
         quiet = TextProgress(verbose=False)
         try:
             folds = HeldOutFolds(
-                estimator, problem.X, problem.y, n_folds, None, None, quiet
+                estimator,
+                problem.X,
+                problem.y,
+                n_folds,
+                None,
+                None,
+                quiet,
+                groups=problem.groups,
             )
             measured = folds.measure(cost_weight)
             if not ends:
@@ -51,8 +58,8 @@ def compared(
             continue
         finally:
             work.advance(label)
-        lines.append(_line(label, measured, cost_weight, len(problem.y)))
-    lines += [_line(n, end, cost_weight, len(problem.y)) for n, end in ends.items()]
+        lines.append(_line(label, measured, cost_weight))
+    lines += [_line(n, end, cost_weight) for n, end in ends.items()]
     return lines
 
 
@@ -63,15 +70,13 @@ def _with_settings(method: type, settings: Mapping[str, Any]) -> Any:
     return estimator.set_params(**{k: v for k, v in settings.items() if k in known})
 
 
-def _line(
-    label: str, measured: Measured | None, cost_weight: float, n_rows: int
-) -> dict[str, Any]:
+def _line(label: str, measured: Measured | None, cost_weight: float) -> dict[str, Any]:
     """Means over rows, and the standard errors of two of them."""
     if measured is None:
         said = "not all sensors may be bought together, by 'after' or 'one_of'."
         return {"method": label, "refused": said}
     error, loss, cost = measured.mean().tolist()
-    noise = measured.standard_error(n_rows).tolist()
+    noise = measured.noise.tolist()
     return {
         "method": label,
         "error": error,

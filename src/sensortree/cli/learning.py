@@ -40,6 +40,7 @@ def fit(
     sensors: options.Sensors,
     target: options.Target = None,
     task: options.TargetTask = options.Task.auto,
+    groups: options.Groups = None,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -90,11 +91,11 @@ def fit(
     file, table = read_sensors_file(sensors), read_data(data, layout)
     bought: dict[str, Any] = {}
     if log is None:
-        problem = _posed(table, file, target, task.value)
+        problem = _posed(table, file, target, task.value, groups)
     else:
         acquired = read_log(log, table.whole(), list(file.sensors), id_column)
         kept = only_bought(table, file, acquired)
-        problem = _posed(kept, file, target, task.value)
+        problem = _posed(kept, file, target, task.value, groups)
         bought["acquired"] = acquired[rows_left(table, problem.data)]
         bought["label_influenced_buying"] = label_influenced_buying
     chosen = {
@@ -106,7 +107,8 @@ def fit(
     }
     estimator = _estimator(chosen, budget, problem.numbers)
     with working("fit") as work:
-        estimator.set_callbacks(StepsOfAFit(work)).fit(problem.X, problem.y, **bought)
+        estimator.set_callbacks(StepsOfAFit(work))
+        estimator.fit(problem.X, problem.y, groups=problem.groups, **bought)
     model = name_parts(estimator, problem)
     save(model, output)
     emit(
@@ -119,6 +121,7 @@ def curve(
     sensors: options.Sensors,
     target: options.Target = None,
     task: options.TargetTask = options.Task.auto,
+    groups: options.Groups = None,
     cost_weights: Annotated[
         str | None,
         typer.Option(
@@ -170,7 +173,7 @@ def curve(
     if plot is not None:
         check_free(plot, force, "--plot")
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, task.value)
+    problem = _pose(data, sensors, target, layout, task.value, groups)
     chosen = {
         **problem.settings(None, max_cost, mistake_cost, risk, refer_cost),
         **_leaf(problem, classifier),
@@ -181,7 +184,12 @@ def curve(
     with working("curve") as work:
         estimator.set_callbacks(StepsOfAFit(work))
         found = tradeoff_curve(
-            estimator, problem.X, problem.y, cost_weights=weights, cv=cv
+            estimator,
+            problem.X,
+            problem.y,
+            cost_weights=weights,
+            cv=cv,
+            groups=problem.groups,
         )
     if plot is not None:
         write(plot, _curve_picture(found, plot, metric))
@@ -193,6 +201,7 @@ def compare(
     data: options.Data,
     sensors: options.Sensors,
     target: options.Target = None,
+    groups: options.Groups = None,
     risk: options.RiskMeasure = None,
     mistake_cost: options.MistakeCost = None,
     cost_weight: options.CostWeight = None,
@@ -212,7 +221,7 @@ def compare(
     from sensortree.cli.layout import Layout
 
     layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout)
+    problem = _pose(data, sensors, target, layout, groups=groups)
     chosen = {
         **problem.settings(None, max_cost, mistake_cost, risk),
         "refer_cost": None,  # not all methods can hand over
@@ -251,22 +260,27 @@ def _pose(
     target: str | None,
     layout: Layout,
     task: str = "classification",
+    groups: str | None = None,
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.data_file import read_data
     from sensortree.cli.sensors_file import read_sensors_file
 
     file = read_sensors_file(sensors)
-    return _posed(read_data(data, layout), file, target, task)
+    return _posed(read_data(data, layout), file, target, task, groups)
 
 
 def _posed(
-    table: DataFile, file: SensorsFile, target: str | None, task: str
+    table: DataFile,
+    file: SensorsFile,
+    target: str | None,
+    task: str,
+    groups: str | None = None,
 ) -> Problem:
     """Check a table against the sensors, and say what is not plain."""
     from sensortree.cli.problem import pose, summarise
 
-    problem = pose(table, file, target, task)
+    problem = pose(table, file, target, task, groups)
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:
         say(note)

@@ -98,6 +98,16 @@ Target = Annotated[
         help="Column of the right answers; by default the one that the sensors file names.",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        show_default=False,
+        help="Column that says which rows belong together, such as visits of one patient: "
+        "they are held out together. No sensor may read it.",
+    ),
+]
 Truth = Annotated[
     str,
     typer.Option(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
+from sensortree.cells.words import MISSING
 from sensortree.cli.columns import read_column, sensor_of
 from sensortree.cli.data_file import DataFile, beside, class_finder, columns_note
 from sensortree.cli.doubts import doubt
@@ -47,6 +48,10 @@ class Problem:
         How the table was read, where that is not plain.
     reading : dict of column to ColumnFormat
         How numbers and dates are written, where that is not plain.
+    group_column : str
+        Column of the groups; "" for none.
+    groups : ndarray of shape (n_rows,) or None
+        Which rows belong together.
     """
 
     data: DataFile
@@ -57,6 +62,8 @@ class Problem:
     sensors: dict[str, Sensor]
     notes: tuple[str, ...] = ()
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
+    group_column: str = ""
+    groups: NDArray[Any] | None = None
 
     @property
     def numbers(self) -> bool:
@@ -66,7 +73,7 @@ class Problem:
     @property
     def unused(self) -> list[str]:
         """Columns of the file that nobody reads."""
-        read = {*self.columns, self.file.target}
+        read = {*self.columns, self.file.target, self.group_column}
         return [name for name in self.data.columns if name not in read]
 
     @property
@@ -146,6 +153,7 @@ def pose(
     file: SensorsFile,
     target: str | None,
     task: str = "auto",
+    groups: str | None = None,
 ) -> Problem:
     """Put a data file and a declaration of sensors together."""
     task = file.task if task == "auto" else task
@@ -181,7 +189,30 @@ def pose(
         sensors,
         (*data.notes, *notes, *said),
         {c: found.form for c, found in read.items() if found.form != PLAIN_FORMAT},
+        groups or "",
+        None if groups is None else _groups(data, file, target, groups),
     )
+
+
+def _groups(
+    data: DataFile, file: SensorsFile, target: str, column: str
+) -> NDArray[Any]:
+    """Which rows belong together, by a column that is no reading."""
+    cells = data.require(column, "--groups")
+    if column in file.columns or column == target:
+        owner = "is the target" if column == target else "belongs to a sensor"
+        raise SensorError(
+            f"{file.path}: column {column!r} says which rows belong together, and "
+            f"{owner} too; take another column, or take it from the sensor."
+        )
+    for row, cell in enumerate(cells):
+        if cell in MISSING:
+            raise DataError(
+                f"{data.place(row, column)}: the cell is empty, so that nobody knows what "
+                f"the row belongs to; give a row that belongs to no other a label of its "
+                f"own."
+            )
+    return data.texts(column)
 
 
 def _losses(problem: Problem) -> dict[Any, Any] | None:

@@ -42,7 +42,7 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         The folds, for the curve and for judging leaf classifiers.
     costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
             n_leaves, n_exact, max_time, root_sensors, classifier, calibration, \
-            savings, errors, decision_features, refine, solver, tol, l2, l1, \
+            random_state, savings, errors, decision_features, refine, solver, tol, l2, l1, \
             fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: of those that there are, which both ends of the curve come first of, one
@@ -103,6 +103,7 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         root_sensors: Any = "auto",
         classifier: Any = "auto",
         calibration: str | None = None,
+        random_state: Any = 0,
         savings: str = "tight",
         errors: str = "smoothed",
         decision_features: Any = "posterior+raw",
@@ -137,6 +138,7 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         self.root_sensors = root_sensors
         self.classifier = classifier
         self.calibration = calibration
+        self.random_state = random_state
         self.savings = savings
         self.errors = errors
         self.decision_features = decision_features

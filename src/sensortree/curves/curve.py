@@ -38,6 +38,7 @@ def tradeoff_curve(
     prices: ArrayLike | None = None,
     n_jobs: int | None = None,
     *,
+    groups: ArrayLike | None = None,
     acquired: Any = None,
     order: Order | None = None,
     label_influenced_buying: bool = False,
@@ -72,6 +73,8 @@ def tradeoff_curve(
     prices : array-like of shape (n_samples, n_sensors), default=None
     n_jobs : int, default=None
         Leaf classifiers fitted at a time; None for what the estimator says.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
     acquired, order, label_influenced_buying, unbought
         What a log says was bought, as in `SensorTreeClassifier.fit`; held-out rows are
         then judged as fits look at them.
@@ -111,7 +114,7 @@ def tradeoff_curve(
     cv = 5 if cv is None else cv
     log = log_of(acquired, order, label_influenced_buying, unbought)
     curve: TradeoffCurve = _told_curve(
-        model, weights, X, y, cv, sample_weight, prices, log
+        model, weights, X, y, cv, sample_weight, prices, log, groups
     )
     return curve
 
@@ -127,6 +130,7 @@ def _told_curve(
     sample_weight: Any,
     prices: Any,
     log: Log | None,
+    groups: Any,
 ) -> TradeoffCurve:
     """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
     most = POINTS if weights is None else len(weights)
@@ -134,7 +138,7 @@ def _told_curve(
     max_time = model._settings().max_time
     # Buying nothing, and buying everything.
     progress = Progress(model, verbose, most + 2, max_time)
-    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress, log)
+    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress, log, groups)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
     if progress.stopped:
         progress.say(f"{progress.stopped}: the curve has {len(curve)} points")

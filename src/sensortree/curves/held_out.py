@@ -24,7 +24,7 @@ from sensortree.curves.shared_leaves import (
 )
 from sensortree.curves.through_log import walk_through_log
 from sensortree.estimators.validation import read_rows
-from sensortree.exceptions import DataError, UnseenWarning
+from sensortree.exceptions import DataError, FewRowsWarning, UnseenWarning
 from sensortree.learning.baselines import both_ends
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import fit_policy
@@ -37,6 +37,7 @@ from sensortree.leaves.fitting import (
     resolve_classifier,
 )
 from sensortree.leaves.logistic import RidgeLogisticRegression
+from sensortree.leaves.observations import Observations
 from sensortree.leaves.rows import FOLDS, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.logs.purchases import Log
@@ -59,8 +60,10 @@ class Measured:
 
     Attributes
     ----------
-    means, squares : ndarray of shape (n_folds, 3)
-        Means over rows of error, loss and cost, and of their squares.
+    means : ndarray of shape (n_folds, 3)
+        Means over rows of error, loss and cost.
+    noise : ndarray of shape (3,)
+        Standard errors of these means over all rows; a group is one observation.
     weight : ndarray of shape (n_folds,)
         What each fold counts.
     metrics : dict of str to float
@@ -69,7 +72,7 @@ class Measured:
     """
 
     means: Array
-    squares: Array
+    noise: Array
     weight: Array
     metrics: dict[str, float] = field(default_factory=dict)
 
@@ -87,12 +90,6 @@ class Measured:
         """Means of error, loss and cost over all rows, (3,)."""
         return np.asarray(np.average(self.means, axis=0, weights=self.weight))
 
-    def standard_error(self, n_rows: int) -> Array:
-        """Standard errors of these means, over so many rows, (3,)."""
-        squares = np.average(self.squares, axis=0, weights=self.weight)
-        spread = np.maximum(squares - self.mean() ** 2, 0.0)
-        return np.asarray(np.sqrt(spread / n_rows))
-
 
 class HeldOutFolds:
     """Rows split into folds; models are fitted without a fold, and measured on it.
@@ -100,7 +97,7 @@ class HeldOutFolds:
     Parameters
     ----------
     estimator : estimator of this package
-    X, y, sample_weight, prices
+    X, y, sample_weight, prices, groups
         As in its `fit`.
     cv : int, splitter or iterable of (train, test)
     progress : TextProgress
@@ -120,6 +117,7 @@ class HeldOutFolds:
         prices: ArrayLike | None,
         progress: TextProgress,
         log: Log | None = None,
+        groups: ArrayLike | None = None,
     ):
         self.progress = progress
         self.estimator = clone(estimator)
@@ -133,7 +131,9 @@ class HeldOutFolds:
         reader = clone(self.estimator)
         self.cv = self.estimator._settings().cv
         self.settings = replace(self.estimator._settings(), cv=cv)
-        self.data = read_rows(reader, self.settings, X, y, sample_weight, prices, log)
+        self.data = read_rows(
+            reader, self.settings, X, y, sample_weight, prices, log, groups
+        )
         self.settings = self.settings.priced_for(self.data.loss)
         self.numbers = [int(f) for f in np.unique(self.data.fold) if f >= 0]
         if len(self.numbers) < 2:
@@ -143,6 +143,8 @@ class HeldOutFolds:
             )
         X = X if Table.holds(X) else np.asarray(X)
         self.given = X, y, sample_weight, prices
+        self.groups = groups
+        self._check_groups()
         held_out = [self.data.take(self._rows(f, held=True)) for f in self.numbers]
         self.tests = [
             (rows_of(X, part.rows), _taken(prices, part.rows), part)
@@ -154,6 +156,18 @@ class HeldOutFolds:
         self._folds = list(self._open())
         self._measured: dict[float, Measured] = {}
         self._baselines: dict[str, Measured] = {}
+
+    def _check_groups(self) -> None:
+        """Refuse folds without which one group is left: no other would judge leaves."""
+        if self.groups is None or self.cv is None:
+            return
+        for fold in self.numbers:
+            if len(np.unique(self.data.unit[self._rows(fold, held=False)])) < 2:
+                raise DataError(
+                    "groups leaves a single group where others are held out; give at least "
+                    "three groups, so that leaves are judged on one that they have not "
+                    "seen."
+                )
 
     def _rows(self, fold: int, held: bool) -> Rows:
         return np.flatnonzero((self.data.fold == fold) == held)
@@ -191,10 +205,14 @@ class HeldOutFolds:
             X, y, sample_weight, prices = self.given
             for fold in self.numbers:
                 rows = np.sort(self.data.rows[self._rows(fold, held=False)])
-                parts = (_taken(part, rows) for part in (y, sample_weight, prices))
+                given = (y, sample_weight, prices, None, self.groups)
+                parts = [_taken(part, rows) for part in given]
                 reader = clone(self.estimator)
                 settings = self._without_a_fold(reader._settings())
-                read = read_rows(reader, settings, rows_of(X, rows), *parts)
+                with warnings.catch_warnings():
+                    # What there is little of was said of all rows.
+                    warnings.simplefilter("ignore", FewRowsWarning)
+                    read = read_rows(reader, settings, rows_of(X, rows), *parts)
                 settings = settings.priced_for(read.loss)
                 prepared = prepare(read, settings, self.progress.part())
                 yield reader, replace(prepared, winners=Winners())
@@ -292,11 +310,24 @@ class HeldOutFolds:
         self._measured[value] = measured
         return measured
 
-    def _told(self, what: str, found: list[tuple[Array, Array, Array]]) -> Measured:
+    def _told(self, what: str, found: list[tuple[Array, Array]]) -> Measured:
         """Put together what was measured on the folds, and say so."""
-        means, squares = (np.array([fold[i] for fold in found]) for i in range(2))
-        said = np.concatenate([fold[2] for fold in found])
-        measured = Measured(means, squares, self.weight, self._metrics(said))
+        parts = [part for _, _, part in self.tests]
+        means = [
+            np.average(values, axis=1, weights=part.weight)
+            for (values, _), part in zip(found, parts, strict=True)
+        ]
+        every = Observations.of_rows(
+            np.concatenate([part.unit for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+        )
+        noise = [
+            every.noise(values) for values in np.hstack([values for values, _ in found])
+        ]
+        said = np.concatenate([likely for _, likely in found])
+        measured = Measured(
+            np.array(means), np.array(noise), self.weight, self._metrics(said)
+        )
         cost, error = self.means(measured)
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
@@ -370,10 +401,8 @@ class HeldOutFolds:
         )
 
 
-def _judged(
-    model: Any, X: Any, prices: Any, part: TrainingRows
-) -> tuple[Array, Array, Array]:
-    """Means of error, loss and cost on some rows, and of their squares; probabilities."""
+def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
+    """Error, loss and cost of some rows, (3, n_rows), and what is said of them."""
     if part.continued is not None:
         walked = walk_through_log(model.policy_, part)
         likely, cost, referred = walked.said, walked.cost, walked.referred
@@ -384,9 +413,7 @@ def _judged(
         lost = part.judge(likely)
     if part.refer_costs is not None:
         lost = np.where(referred, part.handed_over(), lost)
-    values = np.stack([error, lost, cost])
-    means = np.average(values, axis=1, weights=part.weight)
-    return means, np.average(values**2, axis=1, weights=part.weight), likely
+    return np.stack([error, lost, cost]), likely
 
 
 def _walk(model: Any, X: Any, prices: Any) -> tuple[Array, Array, Mask]:

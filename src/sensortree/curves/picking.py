@@ -72,6 +72,7 @@ class PicksCostWeight(
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         acquired: Any = None,
         order: Order | None = None,
         label_influenced_buying: bool = False,
@@ -85,6 +86,8 @@ class PicksCostWeight(
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
         acquired, order, label_influenced_buying, unbought
             What a log says was bought, as in `SensorTreeClassifier.fit`.
 
@@ -96,7 +99,7 @@ class PicksCostWeight(
         with all_or_nothing(self):
             check_targets(self.budget, self.max_error)
             log = log_of(acquired, order, label_influenced_buying, unbought)
-            folds = self._folds(X, y, sample_weight, prices, progress, log)
+            folds = self._folds(X, y, sample_weight, prices, progress, log, groups)
             self._fit(folds)
         progress.end()
         return self
@@ -111,6 +114,7 @@ class PicksCostWeight(
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         acquired: Any = None,
         order: Order | None = None,
         label_influenced_buying: bool = False,
@@ -126,6 +130,8 @@ class PicksCostWeight(
             `max_time` is for the curves of all of them together.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
         acquired, order, label_influenced_buying, unbought
             What a log says was bought, as in `SensorTreeClassifier.fit`.
 
@@ -151,7 +157,7 @@ class PicksCostWeight(
         most = self._most_steps(len(models))
         progress = Progress(self, self.verbose, most, self.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
-        folds = self._folds(X, y, sample_weight, prices, progress, log)
+        folds = self._folds(X, y, sample_weight, prices, progress, log, groups)
         for model in models:
             model._fit(folds)
         progress.end()
@@ -165,10 +171,11 @@ class PicksCostWeight(
         prices: ArrayLike | None,
         progress: Progress,
         log: Log | None,
+        groups: ArrayLike | None,
     ) -> HeldOutFolds:
         cv = 5 if self.cv is None else self.cv
         return HeldOutFolds(
-            self._plain(), X, y, cv, sample_weight, prices, progress, log
+            self._plain(), X, y, cv, sample_weight, prices, progress, log, groups
         )
 
     def _fit(self, folds: HeldOutFolds) -> None:

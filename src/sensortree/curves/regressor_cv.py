@@ -34,8 +34,8 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf regressors.
     costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
-            root_sensors, regressor, savings, errors, decision_features, refine, solver, \
-            tol, l2, l1, fallback, outages, n_jobs, verbose, unit
+            root_sensors, regressor, random_state, savings, errors, decision_features, \
+            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
         As in `SensorTreeRegressor`.
 
     Attributes
@@ -79,6 +79,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         max_time: float | None = None,
         root_sensors: Any = "auto",
         regressor: Any = "auto",
+        random_state: Any = 0,
         savings: str = "tight",
         errors: str = "smoothed",
         decision_features: Any = "prediction+raw",
@@ -108,6 +109,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
         self.max_time = max_time
         self.root_sensors = root_sensors
         self.regressor = regressor
+        self.random_state = random_state
         self.savings = savings
         self.errors = errors
         self.decision_features = decision_features

@@ -65,8 +65,8 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
     ----------
     sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
             structure, n_leaves, n_exact, max_time, root_sensors, classifier, \
-            calibration, cv, savings, errors, decision_features, refine, tol, l2, l1, \
-            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
+            calibration, cv, random_state, savings, errors, decision_features, refine, \
+            tol, l2, l1, fallback, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. `cv` is a number or None, and nobody is handed over.
     refer_cost, solver
         Must be what they are by default.
@@ -130,6 +130,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         classifier: Any = "auto",
         calibration: str | None = None,
         cv: Any = 5,
+        random_state: Any = 0,
         savings: str = "tight",
         errors: str = "smoothed",
         decision_features: Any = "posterior+raw",
@@ -165,6 +166,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             classifier=classifier,
             calibration=calibration,
             cv=cv,
+            random_state=random_state,
             savings=savings,
             errors=errors,
             decision_features=decision_features,
@@ -191,6 +193,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         sample_weight: Any = None,
         prices: Any = None,
         *,
+        groups: Any = None,
         acquired: Any = None,
         order: Any = None,
         label_influenced_buying: bool = False,
@@ -205,21 +208,24 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         y : dask Series, dask Array, or name of a column of X
             Classes.
         sample_weight : dask Series, dask Array, or name of a column of X, default=None
-            Weight 0 is the same as leaving the row out, weight 2 as repeating it.
+            Weight 0 is the same as leaving the row out, weight 2 as repeating it, held out
+            with the first.
         prices : dask Array or DataFrame of shape (n_samples, n_sensors), default=None
             Prices of each example, in the order of the sensors; NaN for a sensor's own.
-        acquired, order, label_influenced_buying, unbought
-            Are not taken yet: what a log holds is learned from in memory.
+        groups, acquired, order, label_influenced_buying, unbought
+            Are not taken yet: rows that belong together, and what a log holds, are learned
+            from in memory.
 
         Returns
         -------
         self
         """
-        if acquired is not None:
-            raise ParameterError(
-                "DaskSensorTreeClassifier does not take acquired yet; leave it out, or "
-                "fit SensorTreeClassifier in memory, to a sample if need be."
-            )
+        for name, given in (("groups", groups), ("acquired", acquired)):
+            if given is not None:
+                raise ParameterError(
+                    f"DaskSensorTreeClassifier does not take {name} yet; leave it out, or "
+                    f"fit SensorTreeClassifier in memory, to a sample if need be."
+                )
         with all_or_nothing(self), ExitStack() as held:
             self._check_parameters()
             settings = self._settings()

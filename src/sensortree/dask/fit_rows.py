@@ -261,7 +261,7 @@ def make_rows(
         fold=fold.astype(np.intp),
         rows=numbers,
         prices=None if frame.prices is None else prices,
-        frequent=np.zeros(len(y), dtype=bool),
+        unit=numbers,
     )
     return FitRows(data)
 

@@ -7,7 +7,7 @@ for each row are in memory here, whatever the number of sensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,13 @@ from sensortree.dask.fit_rows import make_rows
 from sensortree.dask.log import Source
 from sensortree.dask.partitions import OnCluster, column_of, pieces_of
 from sensortree.learning.settings import Settings
-from sensortree.leaves.folds import first_of_runs, order_of_rows
+from sensortree.leaves.folds import (
+    Dealt,
+    assign_folds,
+    first_of_runs,
+    order_of_rows,
+    run_numbers,
+)
 from sensortree.leaves.rows import TrainingRows
 from sensortree.program.chunks import cut
 from sensortree.types import Array, Rows
@@ -120,21 +126,6 @@ class FilePiece:
 AllReadings = OnWorkersReadings | OnDiskReadings
 
 
-class SortedReadings:
-    """Readings in their order, of which columns are looked at one after the other."""
-
-    def __init__(self, column: Callable[[int], Array], order: Rows, n_columns: int):
-        self._column, self._order, self._n_columns = column, order, n_columns
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    @property
-    def T(self) -> Iterator[Array]:  # noqa: N802 - as of an array
-        """The columns."""
-        return (self._column(c)[self._order] for c in range(self._n_columns))
-
-
 class Ordered:
     """Rows in the order of their readings.
 
@@ -163,16 +154,21 @@ class Ordered:
         n_rows = len(codes)
         own = [int(starts[-1]) + s for s in in_X if s in sensors.varying]
         columns = (column(int(c)) for c in [*by_X, *own])
-        self.order = order_of_rows(chain(columns, [codes, weight]), n_rows)
-        self.y, self.weight = codes[self.order], weight[self.order]
-        values: Any = SortedReadings(column, self.order, int(starts[-1]))
-        self.fold = np.full(n_rows, -1)
+        order = order_of_rows(chain(columns, [codes, weight]), n_rows)
+        y, weight = codes[order], weight[order]
+        read = (column(c)[order] for c in range(int(starts[-1])))
+        reading = run_numbers(read, n_rows)
+        fold = np.full(n_rows, -1)
         if settings.cv is not None:
-            n_folds = int(settings.cv)
-            self.fold = settings.task.folds(values, self.y, n_folds, frame.classes)
-        paid = (column(c)[self.order] for c in own)
-        ends = [self.y, self.fold]
-        self.distinct = first_of_runs(chain(values.T, paid, ends), n_rows)
+            dealt = Dealt(y, reading, classes=frame.classes)
+            fold = assign_folds(dealt, int(settings.cv), settings.random_state)
+        paid = (column(c)[order] for c in own)
+        cell = run_numbers(chain([reading], paid, [y]), n_rows)
+        # Rows that are equal, and held out together, stand side by side.
+        again = np.lexsort([weight, fold, cell])
+        self.order = order[again]
+        self.y, self.fold, self.weight = y[again], fold[again], weight[again]
+        self.distinct = first_of_runs([cell[again], self.fold], n_rows)
 
     def sources(self, at_once: int, n_coef: int) -> list[Source]:
         """What makes each chunk of rows.

@@ -97,6 +97,7 @@ class BaseSensorTree(
             HasMethods(["split"]),
             Iterable,
         ],
+        "random_state": ["random_state"],
         "errors": [StrOptions({"smoothed", "observed"})],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_cost": [None, Interval(Real, 0, None, closed="left")],
@@ -114,6 +115,7 @@ class BaseSensorTree(
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         acquired: Any = None,
         order: Order | None = None,
         label_influenced_buying: bool = False,
@@ -128,15 +130,19 @@ class BaseSensorTree(
         y : array-like of shape (n_samples,)
             Classes, or numbers if it is a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight 0 is the same as leaving the row out, weight 2 as repeating it: for
-            every method, structure and form of prices, where it holds for the leaf
-            classifier. It does not for boosted leaves, whose bins and smallest leaves
-            count rows, nor for searches on more than 12,000 rows, which look at a sample,
-            nor where readings are repeated so often that they are no longer held out
-            together (see `cv`).
+            Weight 0 is the same as leaving the row out, weight 2 as repeating it within
+            a group (see `groups`): for every method, structure and form of prices, where
+            it holds for the leaf classifier. It does not for boosted leaves, whose bins
+            and smallest leaves count rows, nor for searches on more than 12,000 rows,
+            which look at a sample.
         prices : array-like of shape (n_samples, n_sensors), default=None
             Prices of each example, where they are not columns of X; NaN stands for the
             sensor's own price. Predictions then need `prices` too.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of one group are not independent, such as visits of one patient or
+            copies of one row: they are held out together, and standard errors count them
+            as one observation. None: each row is a group of its own. A splitter given as
+            `cv` is told of them.
         acquired : array-like of shape (n_samples, n_sensors), default=None
             What a log says was bought: the position of each purchase, 0 for never, or
             truth, with `order`; as in `evaluate_from_log`. Other cells of X are not read.
@@ -161,7 +167,9 @@ class BaseSensorTree(
             settings = self._settings()
             log = log_of(acquired, order, label_influenced_buying, unbought)
             with progress.watch.stage("reading"):
-                rows = read_rows(self, settings, X, y, sample_weight, prices, log)
+                rows = read_rows(
+                    self, settings, X, y, sample_weight, prices, log, groups
+                )
             progress.step("reading")
             settings = settings.priced_for(rows.loss)
             prepared = prepare(rows, settings, progress)
@@ -194,6 +202,7 @@ class BaseSensorTree(
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         acquired: Any = None,
         order: Order | None = None,
         label_influenced_buying: bool = False,
@@ -213,6 +222,7 @@ class BaseSensorTree(
             left are fitted to trees that take no search.
         sample_weight : array-like of shape (n_samples,), default=None
         prices : array-like of shape (n_samples, n_sensors), default=None
+        groups : array-like of shape (n_samples,), default=None
         acquired, order, label_influenced_buying, unbought
             As in `fit`.
 
@@ -240,7 +250,7 @@ class BaseSensorTree(
         progress = TextProgress(settings.verbose, max_time=settings.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
         with progress.watch.stage("reading"):
-            rows = read_rows(reader, settings, X, y, sample_weight, prices, log)
+            rows = read_rows(reader, settings, X, y, sample_weight, prices, log, groups)
         prepared = prepare(rows, settings.priced_for(rows.loss), progress)
         for model in models:
             model._fit_prepared(prepared, reader)

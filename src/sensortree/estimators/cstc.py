@@ -28,7 +28,7 @@ from sensortree.learning.soft_tree import (
     descend,
     fit_last_level,
 )
-from sensortree.leaves.folds import assign_folds
+from sensortree.leaves.folds import Dealt, assign_folds, run_numbers
 from sensortree.types import Array, Rows
 
 # Where an example ends: at a node (the side is 0), or beside it, where a child was pruned.
@@ -210,7 +210,8 @@ def split_rows(data: LinearData, n_folds: int) -> tuple[Rows, Rows]:
     with warnings.catch_warnings():
         # A class of one row is learned from and not held out; that is all.
         warnings.simplefilter("ignore", FewRowsWarning)
-        fold = assign_folds(data.readings, data.y, n_folds, data.classes)
+        reading = run_numbers(data.readings.T, len(data.y))
+        fold = assign_folds(Dealt(data.y, reading, data.unit, data.classes), n_folds)
     train, held_out = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
     if not len(train) or not len(held_out):
         return np.arange(len(fold)), np.arange(len(fold))

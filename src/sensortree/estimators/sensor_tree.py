@@ -141,11 +141,14 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
         classifiers are fitted on all rows. None judges them on their training rows, as
-        published. By a number, rows of equal readings share a fold, unless three or more
-        for each fold have them in a table of classes that share readings or of 16
-        readings at most, and the only readings of a class are never held out, with
-        a warning. A splitter is shown the rows of positive weight; pairs are positions in
-        the X that is given.
+        published. By a number, rows are drawn into folds that have as many of each class,
+        and as many of equal readings, as any other; rows that belong together are told
+        to `fit` as `groups`. The only row, or group, of a class is never held out, with
+        a warning. A splitter is shown the rows of positive weight and their groups, which
+        it must keep whole; pairs are positions in the X that is given.
+    random_state : int, RandomState instance or None, default=0
+        Decides which rows are held out together where `cv` is a number; None draws anew
+        each time.
     savings : {"tight", "published"}, default="tight"
         What an example's savings are measured against: the worst leaf for that example,
         or the paper's one maximal risk, all sensors bought and a wrong answer. The risk is
@@ -296,6 +299,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         classifier: Any = "auto",
         calibration: str | None = None,
         cv: Any = 5,
+        random_state: Any = 0,
         savings: str = "tight",
         errors: str = "smoothed",
         decision_features: Any = "posterior+raw",
@@ -328,6 +332,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         self.classifier = classifier
         self.calibration = calibration
         self.cv = cv
+        self.random_state = random_state
         self.savings = savings
         self.errors = errors
         self.decision_features = decision_features

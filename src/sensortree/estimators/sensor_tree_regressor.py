@@ -51,6 +51,8 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
     cv : int, splitter or iterable of (train, test), default=5
         As in `SensorTreeClassifier`. By a number, low and high values of y are dealt out
         to all folds alike.
+    random_state : int, RandomState instance or None, default=0
+        As in `SensorTreeClassifier`.
     errors : {"smoothed", "observed"}, default="smoothed"
         Loss of a leaf on a training example: as observed; or the mean of that and of the
         loss that is expected by the answer and spread of the leaf that is best on held-out
@@ -108,6 +110,7 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
         root_sensors: Any = "auto",
         regressor: Any = "auto",
         cv: Any = 5,
+        random_state: Any = 0,
         savings: str = "tight",
         errors: str = "smoothed",
         decision_features: Any = "prediction+raw",
@@ -135,6 +138,7 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
         self.root_sensors = root_sensors
         self.regressor = regressor
         self.cv = cv
+        self.random_state = random_state
         self.savings = savings
         self.errors = errors
         self.decision_features = decision_features

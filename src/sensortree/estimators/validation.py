@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -18,14 +17,12 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
+from sensortree.leaves.arranging import Arranged, Dealing, arrange
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan
-from sensortree.leaves.folds import (
-    folds_of_splits,
-    frequent_readings,
-    order_of_rows,
-)
-from sensortree.leaves.rows import FOLDS, TrainingRows
+from sensortree.leaves.folds import folds_of_splits
+from sensortree.leaves.groups import check_whole, read_groups
+from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
 from sensortree.logs.continuing import Logged, continue_rows
@@ -60,11 +57,13 @@ def read_rows(
     sample_weight: ArrayLike | None,
     prices: ArrayLike | None,
     log: Log | None = None,
+    groups: ArrayLike | None = None,
 ) -> TrainingRows:
     """Validate the data once and for all, and read every sensor.
 
     The estimator is told how many columns X has, and their names, as scikit-learn asks.
-    Of a log, what was bought is read, and nothing else.
+    Of a log, what was bought is read, and nothing else. Rows of equal groups are held out
+    together.
     """
     table, sensors, transformers = _resolve(estimator, settings, X)
     bought = None if log is None else _bought(log, table, sensors, prices)
@@ -99,7 +98,8 @@ def read_rows(
     )
     plain = {n: compile_transformer(t) for n, t in reader.transformers.items()}
     reader = replace(reader, transformers=plain)
-    fold = _split(settings, table, target, rows)
+    group = None if groups is None else read_groups(groups, len(target), rows)
+    fold = _split(settings, table, target, rows, group)
     # Rows are sorted by their columns as these stand in X, so that the order in which
     # sensors are declared does not decide which rows are held out together.
     in_X = sorted(range(len(sensors)), key=lambda sensor: min(sensors.columns[sensor]))
@@ -110,14 +110,16 @@ def read_rows(
         own = np.hstack([own, person[:, :1]])
     if bought is not None:
         own = np.hstack([own, bought[rows][:, in_X]])
-    columns = (column for block in [*read, own] for column in block.T)
-    order = order_of_rows(chain(columns, [codes, fold, weight]), len(rows))
-    blocks = [block[order] for block in blocks]
-    codes, fold = codes[order], fold[order]
-    readings = np.hstack(blocks)
-    n_folds = int(settings.cv) if isinstance(settings.cv, Integral) else FOLDS
+    given = Arranged(np.arange(len(rows)), fold, group)
+    dealing = None
     if isinstance(settings.cv, Integral):
-        fold = settings.task.folds(readings, codes, n_folds, classes)
+        n_folds, seed = int(settings.cv), settings.random_state
+        dealing = Dealing(settings.task, n_folds, seed, classes)
+    columns = [column for block in read for column in block.T]
+    arranged = arrange(columns, [*own.T, codes], weight, given, dealing)
+    order, fold, group = arranged.order, arranged.fold, arranged.group
+    blocks = [block[order] for block in blocks]
+    codes = codes[order]
     continued = None
     if log is not None and bought is not None:
         level = settings.task.levels(codes, weight[order])
@@ -126,6 +128,9 @@ def read_rows(
         logged = Logged(sensors, blocks, held, level, fold, known)
         own_paid = None if paid is None else paid[order]
         continued = continue_rows(logged, Market(sensors, own_paid).free())
+    unit = np.arange(len(rows)) if group is None else group
+    if continued is not None:  # rows of the same stand-in are not independent
+        unit = unit[continued.other[0]]
     return TrainingRows(
         reader,
         blocks if continued is None else continued.blocks([b.shape[1] for b in blocks]),
@@ -137,7 +142,7 @@ def read_rows(
         None if paid is None else paid[order],
         loss,
         rows[order],
-        frequent_readings(readings, codes, n_folds),
+        unit,
         _name_of(y),
         referral,
         None if person is None else person[order],
@@ -176,20 +181,25 @@ def _name_of(y: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _split(settings: Settings, table: Table, y: NDArray[Any], rows: Rows) -> Rows:
+def _split(
+    settings: Settings, table: Table, y: NDArray[Any], rows: Rows, group: Rows | None
+) -> Rows:
     """Fold of each row by the user's splitter; -1 where there is none.
 
-    A splitter is shown the rows that count, and no others.
+    A splitter is shown the rows that count, and their groups, and no others.
     """
     cv = settings.cv
     if cv is None or isinstance(cv, Integral):
         return np.full(len(rows), -1)
     data, codes = rows_of(table.data, rows), y[rows]
     classifies = settings.task is CLASSES
-    splits = check_cv(cv, codes, classifier=classifies).split(data, codes)
+    splits = check_cv(cv, codes, classifier=classifies).split(data, codes, group)
     if hasattr(cv, "split"):  # it has seen these rows; given pairs speak of all
         splits = ((rows[train], rows[test]) for train, test in splits)
-    return folds_of_splits(splits, len(y), rows)
+    fold = folds_of_splits(splits, len(y), rows)
+    if group is not None:
+        check_whole(fold, group, rows)
+    return fold
 
 
 def _check_target(

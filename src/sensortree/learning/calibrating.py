@@ -242,10 +242,10 @@ def compare(
 ) -> CalibrationReport:
     """Judge forms on the folds that they were fitted without."""
     held = visitors.fold >= 0
-    share = visitors.weight[held] / visitors.weight[held].mean()
+    judged = observations.take(held)
 
     def each(values: Array) -> Array:
-        return observations.take(held).each(share * values[held])
+        return judged.each(values[held])
 
     losses, risks, wrong = {}, {}, {}
     for name in (AS_SAID, *FORMS):

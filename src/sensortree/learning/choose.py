@@ -449,10 +449,11 @@ class Race:
     def _may_go(self, sensor: str, ways: Rehearsed) -> bool:
         """Whether a sensor may not earn its price, as a screen sees those who buy it."""
         search, weight = self.prepared.search, self.settings.cost_weight
-        rows, share = self.prepared.leaves.data.distinct()
-        seen = np.full(len(self.prepared.leaves.data.y), -1)
+        data = self.prepared.leaves.data
+        rows, _ = data.distinct()
+        seen = np.full(len(data.y), -1)
         seen[search.rows] = np.arange(len(search.rows))
-        tree, gains = ways.posed.problem.tree, []
+        tree, gains, judged = ways.posed.problem.tree, [], []
         for test, coef in ways.parts:
             leaf = tree.route(ways.posed.observed.take(test).margins(coef))
             gain = np.zeros(len(test))
@@ -466,8 +467,10 @@ class Race:
                 at = seen[rows[test[here]]]
                 gain[here] = search.subsets.screened_risk(less, weight)[at]
                 gain[here] -= search.subsets.screened_risk(stop.sensors, weight)[at]
-            gains.append((gain * share[test])[seen[rows[test]] >= 0])
-        gain = np.concatenate(gains)
+            gains.append(gain[seen[rows[test]] >= 0])
+            judged.append(test[seen[rows[test]] >= 0])
+        observed = data.observations().take(np.concatenate(judged))
+        gain = observed.each(np.concatenate(gains))
         return bool(gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 

@@ -124,11 +124,12 @@ def outcome_of_ways(
         numbers = distinct[rows]
         at = np.arange(len(rows)), leaf
         given = answers(tree.leaves, leaves)[numbers][at]
-        share = weight[rows] / weight[rows].mean()
-        lost.append(share * losses(tree.leaves, leaves)[numbers][at])
-        wrong.append(share * data.loss.error(data.y[numbers], given))
-        paid.append(share * costs_of_leaves(tree, leaves)[rows, leaf])
+        lost.append(losses(tree.leaves, leaves)[numbers][at])
+        wrong.append(data.loss.error(data.y[numbers], given))
+        paid.append(costs_of_leaves(tree, leaves)[rows, leaf])
     tests = np.concatenate([rows for rows, _, _ in ways])
+    counted = [weight[rows] / weight[rows].mean() for rows, _, _ in ways]
+    risks = risks / np.concatenate(counted)
     each = data.observations().take(tests).each
     columns = (risks, *map(np.concatenate, (lost, wrong, paid)))
     return Outcome(*map(each, columns))
@@ -157,11 +158,11 @@ def tells_more(
     alone see too little: the best of many sensors that say nothing errs less by chance.
     """
     data = leaves.data
-    rows, weight = data.distinct()
-    y, share = data.y[rows], weight / weight.mean()
+    rows, _ = data.distinct()
+    y, observed = data.y[rows], data.observations()
     less, more = leaves.posteriors[free][rows], leaves.posteriors[known][rows]
     for loss, asked in data.task.tells(y, data.loss):
-        lead = data.observations().each(share * (loss(less) - loss(more)))
+        lead = observed.each(loss(less) - loss(more))
         if lead.mean() > asked * lead.std() / np.sqrt(len(lead)):
             return True
     return False

@@ -155,12 +155,12 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
         said = one.posteriors[subset]
         at = np.flatnonzero(rows.fold >= 0)
     other.judge([subset])
-    share = rows.weight[at] / rows.weight[at].mean()
 
     def lost(likely: Array) -> Array:
         return np.asarray(rows.task.compared(likely[at], rows.y[at], rows.loss))
 
-    lead = share * (lost(other.posteriors[subset]) - lost(said))
+    ahead = lost(other.posteriors[subset]) - lost(said)
+    lead = rows.take(at).each_row().each(ahead)
     error = float(lead.std() / np.sqrt(len(lead)))
     return float(lead.mean()) / error if error else 0.0
 

@@ -54,6 +54,8 @@ class LinearData:
     readings : ndarray of shape (n_samples, n_columns)
         Columns as they were read; rows are sorted by them.
     classes : ndarray of shape (n_classes,)
+    unit : ndarray of shape (n_samples,)
+        Equal for rows that are held out together.
     """
 
     X: Array
@@ -66,6 +68,7 @@ class LinearData:
     market: Market
     readings: Array
     classes: NDArray[Any]
+    unit: Rows
 
     def columns_of(self, names: frozenset[str]) -> Rows:
         """Columns of some sensors, in declared order."""
@@ -98,6 +101,7 @@ def linear_data(data: TrainingRows, max_cost: float | None) -> LinearData:
         data.market(max_cost),
         readings,
         data.classes,
+        data.observations().together(),
     )
 
 

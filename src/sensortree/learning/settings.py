@@ -37,7 +37,7 @@ class Settings:
     Attributes
     ----------
     sensors, costs, risk, loss, mistake_cost, class_weight, refer_cost, classifier, \
-            calibration, cv
+            calibration, cv, random_state
         What is learned from; see `SensorTreeClassifier`.
     cost_weight, max_cost
         What a unit of cost is worth, and the most that an example may spend.
@@ -65,6 +65,7 @@ class Settings:
     classifier: Any = "logistic2"
     calibration: str | None = None
     cv: Any = None
+    random_state: Any = 0
     cost_weight: float = 0.0
     max_cost: float | None = None
     structure: Any = "cascade"

@@ -3,8 +3,9 @@
 ::
 
     rows         `TrainingRows`: what is learned from
-    folds        what is held out together
-    observations    how many independent observations rows are
+    folds        what is held out together;  groups   rows that belong together
+    arranging    rows in an order that theirs does not decide
+    observations    which independent observations rows are
     continued    rows whose log ended, with readings in place of those they lack
     gaussians    how readings go with each other within a class, learned from a log
     drawn        rows that teach leaves whose sensors they did not all buy

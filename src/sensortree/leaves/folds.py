@@ -1,21 +1,18 @@
-"""Folds that rows are held out with: equal readings go together."""
+"""Folds that rows are held out with: classes, and equal readings, are spread evenly."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.types import Array, Mask, Rows
-
-# Rows of equal readings, as a multiple of the folds, that are not held out together.
-FREQUENT = 3
-# Distinct readings up to which equal ones of one class are not taken for copies.
-FEW_READINGS = 16
+from sensortree.types import Mask, Rows
 
 
 def first_of_runs(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
@@ -51,154 +48,167 @@ def order_of_rows(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
     return order
 
 
-def frequent_readings(values: Array, y: NDArray[Any], n_folds: int) -> Mask:
-    """Whether a row's readings are those of many rows, (n_samples,).
+def run_numbers(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
+    """Number of the run of equal rows that each row is in, from 0; NaN equals NaN."""
+    first = first_of_runs(columns, n_rows)
+    return np.repeat(np.arange(len(first)), np.diff(np.r_[first, n_rows]))
 
-    Such rows say what is true of these readings, rather than repeat each other. Copies
-    are known by this: all that are equal are of one class, and there are many readings.
 
-    Parameters
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """What is dealt out to folds, in an order that does not depend on that of the rows.
+
+    Attributes
     ----------
-    values : ndarray of shape (n_samples, n_columns)
-        Readings, sorted, so that equal ones are neighbours.
-    y : ndarray of shape (n_samples,)
-    n_folds : int
+    stratum : ndarray of shape (n_samples,)
+        Rows of each are dealt out evenly: classes, or levels of numbers.
+    reading : ndarray of shape (n_samples,)
+        Equal for equal readings, which are spread over the folds.
+    group : ndarray of shape (n_samples,) or None
+        Rows of one group go together; None where each row goes by itself.
+    classes : ndarray of shape (n_classes,) or None
+        Names of strata that no fold may hold all rows of; None where that does not matter.
     """
-    first = first_of_runs(values.T, len(values))
-    lengths = np.diff(np.r_[first, len(values)])
-    many = lengths >= FREQUENT * n_folds
-    mixed = np.minimum.reduceat(y, first) < np.maximum.reduceat(y, first)
-    copies = not (many & mixed).any() and len(first) > FEW_READINGS
-    return np.repeat(many & (not copies), lengths)
+
+    stratum: Rows
+    reading: Rows
+    group: Rows | None = None
+    classes: NDArray[Any] | None = None
 
 
-def assign_folds(values: Array, y: Rows, n_folds: int, classes: NDArray[Any]) -> Rows:
-    """Deal sorted rows out to folds, class by class; equal readings go together.
+def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
+    """Deal rows out to folds, stratum by stratum; rows of one group go together.
 
-    Equal readings of very many rows, no copies, are dealt out row by row: without them in
-    the other folds nothing could be learned from readings that are few, such as yes and no.
-    Of others, those that several classes share are dealt with the rarest of these, and
-    count for all of them. Where a class has readings of its own only, folds take turns.
+    Within a stratum equal readings come one after the other, in an order of readings that
+    is drawn, and folds take turns: every fold has as many rows of a class as any other,
+    and as many of a class with the same readings, but for one. Groups come first, the
+    large ones before the small ones; each goes to the fold that has least of what it
+    holds. Equal rows of one group count once.
 
-    The only readings of a class are never held out (-1), since nothing could be learned
-    about it without them.
+    The only row, or group, of a class is never held out (-1), since nothing could be
+    learned about the class without it.
 
     Parameters
     ----------
-    values : ndarray of shape (n_samples, n_columns)
-        Readings, sorted, so that equal ones are neighbours.
-    y : ndarray of shape (n_samples,)
-        Positions in `classes`.
+    dealt : Dealt
     n_folds : int
-    classes : ndarray of shape (n_classes,)
+    random_state : int, RandomState instance or None, default=0
 
     Returns
     -------
     fold : ndarray of shape (n_samples,)
+        All -1 where there is nothing to learn from without the others.
     """
-    frequent = frequent_readings(values, y, n_folds)
-    begins = frequent.copy()
-    begins[first_of_runs(values.T, len(values))] = True
-    first = np.flatnonzero(begins)
-    lengths = np.diff(np.r_[first, len(values)])
-    has = np.zeros((len(first), len(classes)), dtype=bool)
-    has[np.repeat(np.arange(len(first)), lengths), y] = True
-    n_readings = has.sum(axis=0)
-    alone = n_readings == 1
-    for name in classes[alone].tolist():
+    rng = check_random_state(random_state)
+    group = dealt.group
+    if group is None:
+        group = np.arange(len(dealt.stratum))
+    n_groups = int(group.max()) + 1
+    pieces = _pieces(dealt, group)
+    unit, stratum, reading = group[pieces], dealt.stratum[pieces], dealt.reading[pieces]
+    n_strata = int(stratum.max()) + 1
+    kept = _alone(dealt, unit, stratum)
+    size = np.bincount(unit, minlength=n_groups)
+    fold = np.full(n_groups, -1)
+    n_folds = min(n_folds, n_groups - int(kept.sum()))
+    if n_groups > 1 and n_folds > 0:
+        held = np.zeros((n_folds, n_strata + 1), dtype=np.int64)
+        several = ~kept & (size > 1)
+        inside = several[unit]
+        many, place = np.unique(unit[inside], return_inverse=True)
+        counts = np.zeros((len(many), n_strata + 1), dtype=np.int64)
+        np.add.at(counts, (place, stratum[inside]), 1)
+        counts[:, -1] = size[many]
+        free = ~kept[unit]
+        of_all = np.bincount(stratum[free], minlength=n_strata)
+        of_all = np.r_[of_all, of_all.sum()]
+        drawn = rng.permutation(len(many))
+        drawn = drawn[np.argsort(-counts[drawn, -1], kind="stable")]
+        fold[many] = _deal_groups(
+            counts, of_all, drawn, held, dealt.classes is not None
+        )
+        for code in range(n_strata):
+            single = np.flatnonzero(free & (size[unit] == 1) & (stratum == code))
+            if not single.size:
+                continue
+            readings, here = np.unique(reading[single], return_inverse=True)
+            order = np.argsort(rng.permutation(len(readings))[here], kind="stable")
+            turn = _in_turn(held[:, code], held[:, -1], len(single))
+            fold[unit[single[order]]] = turn
+            for column in (code, -1):
+                held[:, column] += np.bincount(turn, minlength=n_folds)
+    return np.asarray(fold[group])
+
+
+def _pieces(dealt: Dealt, group: Rows) -> Rows:
+    """A row for each reading and stratum of each group."""
+    if dealt.group is None:
+        return group
+    order = np.lexsort([dealt.stratum, dealt.reading, group])
+    columns = (c[order] for c in (group, dealt.reading, dealt.stratum))
+    first = first_of_runs(columns, len(group))
+    return np.asarray(order[first])
+
+
+def _alone(dealt: Dealt, unit: Rows, stratum: Rows) -> Mask:
+    """Groups that hold all rows of a class, (n_groups,); says so."""
+    alone = np.zeros(int(unit.max()) + 1, dtype=bool)
+    if dealt.classes is None:
+        return alone
+    order = np.lexsort([unit, stratum])
+    pairs = first_of_runs((c[order] for c in (stratum, unit)), len(order))
+    unit, stratum = unit[order][pairs], stratum[order][pairs]
+    only = np.bincount(stratum, minlength=len(dealt.classes)) == 1
+    alone[unit[only[stratum]]] = True
+    what = "row" if dealt.group is None else "group"
+    for name in dealt.classes[only].tolist():
         warnings.warn(
-            f"class {name!r} has a single distinct row; that row cannot be held out, "
-            f"and is judged by a classifier that has seen it.",
+            f"class {name!r} has a single {what}; that {what} cannot be held out, and is "
+            f"judged by a classifier that has seen it.",
             FewRowsWarning,
             stacklevel=2,
         )
-    dealt_with = np.where(has, n_readings, len(first) + 1).argmin(axis=1)
-    dealt_with[has[:, alone].any(axis=1)] = -1
-    rng = np.random.default_rng(0)
-    single = frequent[first]
-    order = [
-        rng.permutation(np.flatnonzero((dealt_with == c) & ~single))
-        for c in range(len(alone))
-    ]
-    deal = evenly if (has.sum(axis=1) > 1).any() else in_turn
-    fold = np.full(len(first), -1)
-    fold[np.concatenate(order)] = deal(order, has, n_folds)
-    for c in range(len(alone)):
-        rows = np.flatnonzero((dealt_with == c) & single)
-        fold[rows] = (np.arange(len(rows)) + c) % n_folds
-    return np.repeat(fold, lengths)
+    return alone
 
 
-def deal_numbers(values: Array, y: Array, n_folds: int) -> Rows:
-    """Deal sorted rows out to folds, low and high numbers alike; equal readings together.
-
-    Readings are sorted by the middle of their numbers; of as many neighbours as there are
-    folds, each goes to another, at random. Equal readings of very many rows, no copies,
-    are dealt out row by row, as classes are.
+def _deal_groups(
+    counts: NDArray[Any], of_all: Rows, order: Rows, held: NDArray[Any], whole: bool
+) -> Rows:
+    """Fold of each group: where least is of what it holds, rare strata before others.
 
     Parameters
     ----------
-    values : ndarray of shape (n_samples, n_columns)
-        Readings, sorted, so that equal ones are neighbours.
-    y : ndarray of shape (n_samples,)
-    n_folds : int
-
-    Returns
-    -------
-    fold : ndarray of shape (n_samples,)
-        All -1 where there is one reading only.
+    counts : ndarray of shape (n_groups, n_strata + 1)
+        Rows of each stratum, and of all.
+    of_all : ndarray of shape (n_strata + 1,)
+        The same of all groups together.
+    order : ndarray of shape (n_groups,)
+        In which they are dealt.
+    held : ndarray of shape (n_folds, n_strata + 1)
+        What folds hold; is added to.
+    whole : bool
+        Whether a fold that would hold all of a stratum is avoided.
     """
-    begins = frequent_readings(values, y, n_folds)
-    begins[first_of_runs(values.T, len(values))] = True
-    first = np.flatnonzero(begins)
-    if len(first) < 2:
-        return np.full(len(values), -1)
-    middle = (np.minimum.reduceat(y, first) + np.maximum.reduceat(y, first)) / 2
-    rng = np.random.default_rng(0)
-    n_rounds = -(-len(first) // n_folds)
-    dealt = np.concatenate([rng.permutation(n_folds) for _ in range(n_rounds)])
-    fold = np.empty(len(first), dtype=np.intp)
-    fold[np.argsort(middle, kind="stable")] = dealt[: len(first)]
-    if len(first) < n_folds:  # every fold that is named has a row
-        fold = np.unique(fold, return_inverse=True)[1]
-    return np.repeat(fold, np.diff(np.r_[first, len(values)]))
+    share = 1.0 / np.maximum(of_all, 1.0) ** 2
+    fold = np.empty(len(counts), dtype=np.intp)
+    for group in order:
+        own = counts[group]
+        crowded = held @ (share * own)
+        takes_all = ((own > 0) & (held + own == of_all))[:, :-1].sum(axis=1) * whole
+        best = np.lexsort([crowded, takes_all])[0]  # the last key counts most
+        held[best] += own
+        fold[group] = best
+    return fold
 
 
-def in_turn(order: list[Rows], has: Mask, n_folds: int) -> Rows:
-    """Fold of readings, one after another; right where no classes share any."""
-    return np.arange(sum(map(len, order))) % n_folds
-
-
-def evenly(order: list[Rows], has: Mask, n_folds: int) -> Rows:
-    """Fold of readings: that with the fewest of the class, and of equals the next in turn.
-
-    A fold that would hold all of a class is avoided; then, of folds with as few of the
-    reading's own class, that with the fewest of the other classes that share it is taken.
-
-    Parameters
-    ----------
-    order : list of n_classes arrays
-        The readings that are dealt with each class, in the order that they are dealt.
-    has : ndarray of bool of shape (n_readings, n_classes)
-        Whether a class has a reading.
-    n_folds : int
-
-    Returns
-    -------
-    fold : ndarray of shape (number of readings in `order`,)
-    """
-    counts = np.zeros((n_folds, has.shape[1]), dtype=int)
-    dealt: list[int] = []
-    for code, readings in enumerate(order):
-        for reading in readings:
-            shared = counts[:, has[reading]]
-            holds_all = (shared > 0) & (shared == shared.sum(axis=0))
-            after = (np.arange(n_folds) - len(dealt)) % n_folds
-            keys = [after, shared.sum(axis=1), counts[:, code], holds_all.sum(axis=1)]
-            best = np.lexsort(keys)[0]  # the last key counts most
-            counts[best] += has[reading]
-            dealt.append(best)
-    return np.array(dealt, dtype=np.intp)
+def _in_turn(own: Rows, total: Rows, n_rows: int) -> Rows:
+    """Folds of some rows of a stratum: those that hold least of it first, then in turn."""
+    level = int(own.max()) + -(-n_rows // len(own))
+    free = level - own
+    fold = np.repeat(np.arange(len(own)), free)
+    place = np.arange(len(fold)) - np.repeat(np.cumsum(free) - free, free)
+    order = np.lexsort([fold, total[fold], own[fold] + place])
+    return fold[order[:n_rows]]
 
 
 def folds_of_splits(

@@ -20,7 +20,7 @@ from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader, together
 from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor_set import SensorSet
-from sensortree.types import Array, Mask, Rows
+from sensortree.types import Array, Rows
 
 # Folds where no number of them is given.
 FOLDS = 5
@@ -52,8 +52,9 @@ class TrainingRows:
         What wrong answers cost.
     rows : ndarray of shape (n_samples,)
         Where each row stands in the X that was given.
-    frequent : ndarray of bool of shape (n_samples,)
-        Whether a row's readings are those of many rows.
+    unit : ndarray of shape (n_samples,)
+        Rows of the same are one observation: those of one group, and those of a log for
+        which the same row stands in.
     target : str
         Name of what is predicted; "" if it has none.
     referral : Referral or None
@@ -82,7 +83,7 @@ class TrainingRows:
     prices: Array | None = None
     loss: Loss = field(default_factory=Loss)
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
-    frequent: Mask = field(default_factory=lambda: np.empty(0, bool))
+    unit: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     target: str = ""
     referral: Referral | None = None
     refer_costs: Array | None = None
@@ -111,7 +112,7 @@ class TrainingRows:
             fold=self.fold[rows],
             prices=None if self.prices is None else self.prices[rows],
             rows=self.rows[rows],
-            frequent=self.frequent[rows],
+            unit=self.unit[rows],
             refer_costs=None if self.refer_costs is None else self.refer_costs[rows],
             continued=None if self.continued is None else self.continued.take(rows),
         )
@@ -198,13 +199,12 @@ class TrainingRows:
         return first, np.add.reduceat(self.weight, first)
 
     def observations(self) -> Observations:
-        """How many observations each distinct row stands for.
-
-        Rows of frequent readings are one each; others only repeat each other. So do rows
-        of a log for which the same row stands in.
-        """
+        """Which observations each distinct row stands for."""
         first, _ = self.distinct()
         lengths = np.diff(np.r_[first, len(self.y)])
-        counts = np.where(self.frequent[first], lengths, 1)
-        log = self.continued
-        return Observations(counts, None if log is None else log.other[0][first])
+        row = np.repeat(np.arange(len(first)), lengths)
+        return Observations(len(first), row, self.unit, self.weight)
+
+    def each_row(self) -> Observations:
+        """The same of rows as they are."""
+        return Observations.of_rows(self.unit, self.weight)

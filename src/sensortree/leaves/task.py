@@ -21,7 +21,6 @@ from sensortree.exceptions import DataError
 from sensortree.leaves import engine, regression
 from sensortree.leaves.boosting import booster, trees_of
 from sensortree.leaves.coding import Coding
-from sensortree.leaves.folds import assign_folds, deal_numbers
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS, Part
 from sensortree.policy.flow import Flow, measure_flow, measure_number_flow
@@ -41,7 +40,8 @@ LEAST_LIKELY = float(np.finfo(np.float32).eps)
 TINY = float(np.finfo(float).tiny)
 # Standard errors by which sensors must tell more than those that are free.
 CLEARLY, VERY_CLEARLY = 1.0, 2.0
-# Groups of equal weight that numbers are put in where the information on them is measured.
+# Groups of equal weight that numbers are put in where the information on them is measured,
+# and where low and high ones are dealt out to folds.
 LEVELS = 8
 # Rounds of trees that say which sensors are needed, of all outputs together; fewer for
 # each of many classes, but some.
@@ -72,10 +72,6 @@ class Task(ABC):
     @abstractmethod
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Give the classes, and the target as positions among them, or as numbers."""
-
-    @abstractmethod
-    def folds(self, values: Array, y: NDArray[Any], n: int, classes: Any) -> Rows:
-        """Deal sorted rows out to folds; equal readings go together."""
 
     @abstractmethod
     def targets(self, y: NDArray[Any], weight: Array) -> Array:
@@ -160,10 +156,6 @@ class ClassTask(Task):
                 f"of at least two classes (with a weight above 0)."
             )
         return classes, codes
-
-    def folds(self, values: Array, y: NDArray[Any], n: int, classes: Any) -> Rows:
-        """Class by class."""
-        return assign_folds(values, y, n, classes)
 
     def targets(self, y: NDArray[Any], weight: Array) -> Array:
         """Indicators of the classes."""
@@ -267,10 +259,6 @@ class NumberTask(Task):
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """No classes, and the numbers as they are."""
         return np.empty(0), y
-
-    def folds(self, values: Array, y: NDArray[Any], n: int, classes: Any) -> Rows:
-        """Low and high numbers alike to every fold."""
-        return deal_numbers(values, y, n)
 
     def targets(self, y: NDArray[Any], weight: Array) -> Array:
         """The numbers, standardised."""
