@@ -35,7 +35,7 @@ from sensortree.estimators.callbacks import all_or_nothing
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
-from sensortree.learning.choose import choose_structure
+from sensortree.learning.choose import choose_recipe
 from sensortree.learning.fit import said_of_prices
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
@@ -336,7 +336,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             learned = self._learn(prepared)
             report, evidence = learned.structure_report, dict(learned.evidence)
             return Sample(prepared, learned.policy.tree, report, evidence, numbers)
-        chosen = choose_structure(prepared, settings, _never)
+        chosen = choose_recipe(prepared, settings, _never)
         return Sample(prepared, chosen.tree, chosen.report, {}, numbers)
 
     def _ways(self) -> Ways:

@@ -157,7 +157,6 @@ def fit_in_chunks(
         "certificate": solved.certificate,
         "outage_report": outages,
         "training_cost": paid / weight,
-        "leaf_report": prepared.leaf_report,
         "calibration_report": calibrated.report if calibrated else None,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }

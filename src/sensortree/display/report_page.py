@@ -38,7 +38,8 @@ class ReportPage:
     about : About
         Unit, target, data and date of the training.
     certificate : mapping or None
-        ``lower`` and ``upper`` bound of the linear program's optimum.
+        ``lower`` and ``upper`` bound of the linear program's optimum, and which decisions
+        it ``speaks_of``.
     data : str
         Name of the rows that were reported on.
     written : str
@@ -51,13 +52,15 @@ class ReportPage:
     outages : OutageReport or None
     curve, chosen : TradeoffCurve and Choice, or None
         What the model was picked from, as measured in training.
+    comparison : Comparison or None
+        What the fit compared on held-out rows, and what it took.
     """
 
     report: Any
     tree: TreeDisplay
     rules: Sequence[Any]
     about: Any
-    certificate: Mapping[str, float] | None
+    certificate: Mapping[str, Any] | None
     data: str
     written: str
     digest: str
@@ -66,6 +69,7 @@ class ReportPage:
     outages: Any = None
     curve: Any = None
     chosen: Any = None
+    comparison: Any = None
     rule_of: Mapping[tuple[int, int], Any] = field(init=False)
 
     def __post_init__(self) -> None:

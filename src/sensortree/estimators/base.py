@@ -25,6 +25,7 @@ from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.choose import most_steps
+from sensortree.learning.comparison import with_score
 from sensortree.learning.fit import Fitted, said_of_prices
 from sensortree.learning.prepare import Prepared, prepare
 from sensortree.learning.settings import (
@@ -258,6 +259,8 @@ class BaseSensorTree(
         score = None if compared is None else compared.held_out
         if score is not None and calibration is not None:
             score = calibration.carried_over(score)
+            evidence = {**fitted.evidence, "comparison": with_score(compared, score)}
+            fitted = replace(fitted, evidence=evidence)
         about = About(
             self._settings().unit,
             data.target,

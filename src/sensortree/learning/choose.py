@@ -13,14 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sensortree.learning.comparison import (
-    NOTHING,
-    ONE_SET,
-    Comparison,
-    Outcome,
-    Outcomes,
-    comparison_of,
-)
+from sensortree.learning.comparison import Outcome, Outcomes, comparison_of
 from sensortree.learning.held_out import (
     Rehearsed,
     held_out_parts,
@@ -44,6 +37,7 @@ from sensortree.learning.recipes import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
 from sensortree.structure import prune, with_exits
 from sensortree.structure.pruning import without_sensors
@@ -51,7 +45,7 @@ from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Rows
+from sensortree.types import Array, Rows
 
 # Rows up to which trees are found again without each fold that they are judged on.
 OWN_TREES = 1_000
@@ -389,7 +383,8 @@ class Race:
         recipe = Recipe.named(choice)
         leaves = self.prepared.leaves_of(recipe.leaf)
         tree, report = self.finder.find(recipe.structure)
-        outcome, removed = self.outcomes.of[choice], ()
+        outcome = self.outcomes.of[choice]
+        removed: tuple[str, ...] = ()
         if self.settings.learns_structure and not self.stopped:
             tree, outcome, removed = self._needed(tree, leaves, outcome)
         compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
@@ -434,7 +429,7 @@ class Race:
         return self._outcome([self._posable(tree)] * len(self.folds), leaves)
 
 
-def _costs(subset: Known, leaves: LeafClassifiers) -> np.ndarray:  # type: ignore[type-arg]
+def _costs(subset: Known, leaves: LeafClassifiers) -> Array:
     """Price of a set for each distinct row."""
     return costs_of_leaves(SensorTree(Leaf(subset)), leaves)[:, 0]
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.learning.held_out import held_out_parts
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import (
     Posed,
@@ -29,7 +30,6 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.learning.held_out import held_out_parts
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.fitting import is_linear

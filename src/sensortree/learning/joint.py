@@ -147,7 +147,9 @@ def spread_rows(
     return part, float(part.weight.sum() / problem.weight.sum())
 
 
-def certificate_speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) -> str:
+def certificate_speaks_of(
+    certified: SensorTree, kept: SensorTree, report: DecisionReport
+) -> str:
     """Which decisions a certificate is about, beside those that the model makes.
 
     Parameters
@@ -164,8 +166,8 @@ def certificate_speaks_of(certified: SensorTree, kept: SensorTree, report: Decis
         return f"{said}: there is nothing to decide"
     then = {
         "linear program": "the model makes these",
-        "refined": "the model's decisions set out from these, or from the leaves up, and "
-        "were refined on the risk itself",
+        "refined": "the model's were refined from there, or from the leaves up, on the "
+        "risk itself",
         "one leaf": "the model sends every example to one leaf instead",
     }[report.kept]
     if kept.n_leaves < certified.n_leaves and report.kept != "one leaf":
@@ -200,7 +202,7 @@ class DecisionReport:
     >>> print(SensorTreeClassifier(cost_weight=0.3).fit(X, X[:, 0] > 0).decision_report_)
     decisions of the linear program, refined: training risk 0.3250
     linear program 0.3250, refined 0.3250, one leaf 0.3250 (l2 = 9.81)
-        """
+    """
 
     kept: str
     risk: dict[str, float]

@@ -84,9 +84,9 @@ def without_sensors(
             return negative
         # who goes on to what another way has too stops there instead
         stops = isinstance(negative, Leaf) and not negative.refers
-        if stops and isinstance(positive, Node) and positive.negative == negative:
-            if positive.sensors == known:
-                return positive
+        again = isinstance(positive, Node) and positive.negative == negative
+        if stops and again and positive.sensors == known:
+            return positive
         return Node(known, negative, positive)
 
     left = SensorTree(walk(tree.root))
