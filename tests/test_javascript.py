@@ -75,7 +75,9 @@ REAL = {
     "pima": lambda: SensorTreeClassifier(
         cost_weight=0.002, classifier="boosted", structure="exhaustive"
     ),
-    "pima, grown": lambda: SensorTreeClassifier(cost_weight=0.001, structure="grown"),
+    "pima, branched": lambda: SensorTreeClassifier(
+        cost_weight=0.001, structure="branched"
+    ),
     "pima, ASTC": lambda: ASTCClassifier(budget=20.0),
     "heart, CSTC": lambda: CSTCClassifier(cost_weight=0.01),
     "heart, cascade": lambda: CascadeClassifier(cost_weight=0.0005),

@@ -57,6 +57,18 @@ class Comparison:
     not_compared: dict[str, str] = field(default_factory=dict)
     held_out: HeldOut | None = None
 
+    @property
+    def leaf(self) -> str:
+        """Kind of the leaves of the model; "" if the user named it.
+
+        One set for all, and nothing, are compared with the leaves of the best tree.
+        """
+        decided = [name for name in self.risk if name not in (NOTHING, ONE_SET)]
+        if self.chosen in decided:
+            decided = [self.chosen]
+        best = min(decided, key=lambda n: (round(self.risk[n], 12), self.cost[n]))
+        return best.partition(", ")[2]
+
     def tells_more(self, cost_weight: float) -> bool:
         """Whether something that can be bought loses less than what is known for nothing.
 
