@@ -166,8 +166,8 @@ def certificate_speaks_of(
         return f"{said}: there is nothing to decide"
     then = {
         "linear program": "the model makes these",
-        "refined": "the model's were refined from there, or from the leaves up, on the "
-        "risk itself",
+        "refined": "the model's were refined further, on the training risk itself, and "
+        "nothing is proven of those",
         "one leaf": "the model sends every example to one leaf instead",
     }[report.kept]
     if kept.n_leaves < certified.n_leaves and report.kept != "one leaf":
