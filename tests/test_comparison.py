@@ -373,7 +373,10 @@ def run(*arguments) -> Result:
 def test_fit_inspect_report_and_about_tell_the_same_numbers(name, tmp_path):
     X, y, sensors, more = kinds_of_table()[name]
     csv, toml, path = (tmp_path / f for f in ("rows.csv", "sensors.toml", "m.json"))
-    rows = [",".join(map(repr, [*x, int(label)])) for x, label in zip(X.tolist(), y)]
+    rows = [
+        ",".join(map(repr, [*x, int(label)]))
+        for x, label in zip(X.tolist(), y, strict=True)
+    ]
     csv.write_text("\n".join(["cheap,dear,noise,sick", *rows]) + "\n")
     toml.write_text(sensors)
     fit = ["fit", csv, "--sensors", toml, "--output", path, *more]

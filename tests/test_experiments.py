@@ -320,7 +320,7 @@ QUICKLY = [
     ("paper", "segment", "pystreed"),
     ("paper", "sun", "linear, LP, as published"),
     ("segmentation", "segment", "official, static"),
-    ("structures", "segment", "segment, grown"),
+    ("structures", "segment", "segment, branched"),
 ]
 
 
