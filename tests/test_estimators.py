@@ -368,7 +368,7 @@ def test_a_classifier_without_probabilities_still_predicts(two_sensors):
 
 def test_leaves_with_equal_sensors_share_one_classifier():
     X, y = load_iris(return_X_y=True)
-    model = SensorTreeClassifier(structure="exhaustive").fit(X, y)
+    model = SensorTreeClassifier(structure="exhaustive", fallback=False).fit(X, y)
     assert model.tree_.n_leaves == 16
     assert len(model.policy_.classifiers) == 9  # with the root's sensor, and nothing
 
