@@ -28,7 +28,7 @@ from sensortree.exceptions import DataError, UnseenWarning
 from sensortree.learning.baselines import both_ends
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import fit_policy
-from sensortree.learning.prepare import Prepared, Winners, prepare
+from sensortree.learning.prepare import Prepared, Share, Winners, prepare
 from sensortree.learning.settings import Settings
 from sensortree.learning.static import decide_nothing
 from sensortree.leaves.boosting import BoostedTrees
@@ -200,31 +200,40 @@ class HeldOutFolds:
                 yield reader, replace(prepared, winners=Winners())
             return
         settings = self._without_a_fold(self.settings)
-        together: dict[type, SharedLogistic] = {}
+        shared: dict[type, SharedLogistic] = {}
         if settings.classifier != "auto" and self.data.continued is None:
             own = resolve_classifier(settings.classifier, settings.calibration)
             if not isinstance(own, (RidgeLogisticRegression, BoostedTrees)):
                 self._shared = SharedClassifiers(self.data, own, settings.n_jobs)
         for fold in self.numbers:
-            data, out = self.data.take(self._rows(fold, held=False)), frozenset({fold})
-            leaves: LeafClassifiers
+            data = self.data.take(self._rows(fold, held=False))
             if self.cv is None:  # judged on the rows they were fitted on
                 data = replace(data, fold=np.full(len(data.y), -1))
-            chosen, report = leaves_of(data, settings, self.progress.watch)
-            task = chosen.data, chosen.classifier, chosen.n_jobs
-            kind = type(chosen.classifier)
-            if self._shared is not None:
-                leaves = FittedForFolds(*task, out=out, shared=self._shared)
-            elif self.cv is None or kind is BoostedTrees or data.continued is not None:
-                leaves = chosen
-            else:
-                shared = together.setdefault(kind, SharedLogistic(self.data, *task[1:]))
-                leaves = LogisticFold(*task, out=out, shared=shared)
-            part = self.progress.part()
-            yield (
-                self._reader,
-                Prepared(leaves, settings, part, Neighbours(), report),
+            share = self._sharing(fold, shared)
+            prepared = prepare(data, settings, self.progress.part(), share)
+            yield self._reader, replace(prepared, winners=Winners())
+
+    def _sharing(self, fold: int, shared: dict[type, SharedLogistic]) -> Share:
+        """Leaves that other folds learn from too, of each kind."""
+
+        def share(leaves: LeafClassifiers) -> LeafClassifiers:
+            task, out = (
+                (leaves.data, leaves.classifier, leaves.n_jobs),
+                frozenset({fold}),
             )
+            if self._shared is not None:
+                return FittedForFolds(*task, out=out, shared=self._shared)
+            kind, logged = type(leaves.classifier), self.data.continued is not None
+            if (
+                self.cv is None
+                or logged
+                or not issubclass(kind, RidgeLogisticRegression)
+            ):
+                return leaves
+            own = shared.setdefault(kind, SharedLogistic(self.data, *task[1:]))
+            return LogisticFold(*task, out=out, shared=own)
+
+        return share
 
     def settle(self) -> None:
         """Teach later points nothing more: they may then be measured in any order."""

@@ -204,7 +204,9 @@ def _taken(compared: Any) -> str:
     others = len(compared.risk) - 1
     said = f'Taken was "{compared.chosen}"'
     if others:
-        said += f", compared with {others} other{'s' if others > 1 else ''} on these rows"
+        said += (
+            f", compared with {others} other{'s' if others > 1 else ''} on these rows"
+        )
     if compared.optimism:
         said += (
             f"; the best of several looks too good by {compared.optimism:.4f}, and the "

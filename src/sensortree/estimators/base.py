@@ -25,7 +25,6 @@ from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.choose import most_steps
-from sensortree.learning.comparison import with_score
 from sensortree.learning.fit import Fitted, said_of_prices
 from sensortree.learning.prepare import Prepared, prepare
 from sensortree.learning.settings import (
@@ -257,9 +256,12 @@ class BaseSensorTree(
         compared = fitted.evidence.get("comparison")
         calibration = fitted.evidence.get("calibration_report")
         score = None if compared is None else compared.held_out
-        if score is not None and calibration is not None:
+        if compared is not None and score is not None and calibration is not None:
             score = calibration.carried_over(score)
-            evidence = {**fitted.evidence, "comparison": with_score(compared, score)}
+            evidence = {
+                **fitted.evidence,
+                "comparison": replace(compared, held_out=score),
+            }
             fitted = replace(fitted, evidence=evidence)
         about = About(
             self._settings().unit,

@@ -106,9 +106,10 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         `fit_path` it is for all models together, for `tradeoff_curve` for the whole curve.
     root_sensors : "auto" or list of str, default="auto"
         Sensors that every example acquires before the first decision. "auto" takes the
-        free ones. If none is free, a chain begins with the one that lowers the risk most for its price, "exhaustive" and "cascade" with the cheapest;
-        a branched tree begins with nothing, and what all buy first is its own choice. An
-        empty list starts from nothing: the first decisions are then the same for all.
+        free ones. If none is free, a chain begins with the one that lowers the risk most
+        for its price, "exhaustive" and "cascade" with the cheapest; a branched tree begins
+        with nothing, and what all buy first is its own choice. An empty list starts from
+        nothing: the first decisions are then the same for all.
     classifier : {"auto", "linear", "logistic2", "boosted"} or scikit-learn classifier, \
             default="auto"
         Leaf classifier, fitted once per distinct set of sensors. A leaf answers with its

@@ -7,13 +7,13 @@ and the tree of all rows is delivered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from sensortree.learning.comparison import Outcome, Outcomes, comparison_of
+from sensortree.learning.comparison import CLEARLY, Outcome, Outcomes, comparison_of
 from sensortree.learning.held_out import (
     Rehearsed,
     held_out_parts,
@@ -22,13 +22,13 @@ from sensortree.learning.held_out import (
     outcome_of,
     outcome_of_ways,
     rehearse,
+    tells_more,
 )
-from sensortree.learning.leaf_kinds import lead_of_boosted
+from sensortree.learning.leaf_kinds import lead_of_kind, widest
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.recipes import (
-    Found,
     Recipe,
     TreeFinder,
     build_structure,
@@ -39,7 +39,7 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
-from sensortree.structure import prune, with_exits
+from sensortree.structure import with_exits
 from sensortree.structure.pruning import without_sensors
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
@@ -49,12 +49,6 @@ from sensortree.types import Array, Rows
 
 # Rows up to which trees are found again without each fold that they are judged on.
 OWN_TREES = 1_000
-# Paired standard errors by which a tree must be behind before its leaves are learned, as
-# what stands in for them sees it; and behind the best once they are, for another kind of
-# leaf not to be tried on it.
-WITHOUT_LEAVES, FAR_BEHIND = 3.0, 1.0
-# Standard errors by which boosted leaves must lead to be tried: they take longest.
-SEEN = 1.0
 
 Known = frozenset[str]
 
@@ -169,12 +163,11 @@ class Race:
     def chosen(self) -> Chosen:
         """Judge what is promising, take the best, and leave out what it does not need."""
         structures = self._structures()
-        usual = self.prepared.kinds[0] if self.prepared.kinds else ""
-        if not self.folds or (len(structures) * max(1, len(self.prepared.kinds)) == 1 and not self.simpler):
-            found = self.finder.find(structures[0])
-            return Chosen(*found)
+        n_recipes = len(structures) * max(1, len(self.prepared.kinds))
+        if not self.folds or (n_recipes == 1 and not self.simpler):
+            return Chosen(*self.finder.find(structures[0]))
         with self.prepared.progress.watch.stage("comparing candidates"):
-            self._judge_all(structures, usual)
+            self._judge_all(structures)
             if self.simpler:
                 self._judge_simple()
             choice = self.outcomes.choice() if self.simpler else self.outcomes.best()
@@ -192,28 +185,36 @@ class Race:
 
     # judging ----------------------------------------------------------------------------
 
-    def _judge_all(self, structures: list[str], usual: str) -> None:
-        """Every structure with the usual leaves, the best with others, and so on."""
+    def _judge_all(self, structures: list[str]) -> None:
+        """Every structure with the usual leaves, and the best with other kinds."""
         for recipe in self._expected(structures):
             self._judge(recipe)
         if self.outcomes.of:
             return
+        usual = self._usual()
         for structure in self._promising(structures):
             self._judge(Recipe(structure, usual))
-        for kind in self.prepared.kinds[1:]:
+        for kind in self.prepared.kinds:
             best = Recipe.named(self.outcomes.best())
-            if self.stopped or not self._worth_trying(kind, best):
+            if self.stopped or kind == usual or not self._worth_trying(kind, best):
                 continue
-            if kind == "boosted" and "backward" not in structures:
-                rivals = [best.structure, "backward"]
-            else:
-                rivals = [best.structure]
-            if not self.settings.structure == "auto":
-                rivals = [best.structure]
-            for structure in rivals:
-                self._judge(Recipe(structure, kind))
+            self._judge(Recipe(best.structure, kind))
+            if kind == "boosted" and self.settings.structure == "auto":
+                self._judge(Recipe("backward", kind))
             self._judge_others(kind, best)
         self.dropped |= self.prepared.not_compared
+
+    def _usual(self) -> str:
+        """The kind of leaf that structures are compared with: the likelier of the first.
+
+        By log-loss on held-out rows, with some of the sensors.
+        """
+        kinds = self.prepared.kinds[:2]
+        subsets = widest(self.prepared.leaves.data, self.settings)
+        if len(kinds) < 2 or "boosted" in kinds or not subsets:
+            return kinds[0] if kinds else ""
+        first, second = map(self.prepared.leaves_of, kinds)
+        return kinds[0] if lead_of_kind(first, second, subsets[0]) >= 0 else kinds[1]
 
     def _expected(self, structures: list[str]) -> list[Recipe]:
         """What won at cost weights beside this one, if that is known."""
@@ -231,26 +232,25 @@ class Race:
         for name in list(self.outcomes.of):
             other = Recipe.named(name)
             if other.leaf == best.leaf and other.structure != best.structure:
-                if self.outcomes.behind(name, str(best)) <= FAR_BEHIND:
+                if self.outcomes.behind(name, str(best)) <= CLEARLY:
                     self._judge(Recipe(other.structure, kind))
 
     def _worth_trying(self, kind: str, best: Recipe) -> bool:
-        """Whether a kind of leaf may be better; all are tried but those that take long."""
-        if kind != "boosted":
-            return True
+        """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
+        trees = [tree for tree, _ in self.finder.found.values()]
         known = self.finder.find(best.structure)[0].sensors
-        if not known:
-            known = max((tree.sensors for tree, _ in self.finder.found.values()), key=len)
+        known = known or max((tree.sensors for tree in trees), key=len)
         if not known:
             return False
-        leaves = self.prepared.leaves_of(best.leaf)
-        lead = lead_of_boosted(self.prepared.leaves_of(kind), leaves, known)
-        if lead <= SEEN:
+        leaves = map(self.prepared.leaves_of, (kind, best.leaf))
+        lead = lead_of_kind(*leaves, known)
+        least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
+        if lead <= least:
             self.dropped[kind] = (
-                f"leads by {lead:.1f} standard errors of the log-loss on held-out rows, "
-                f"where more than {SEEN:g} would be something"
+                f"leads {best.leaf} leaves by {lead:.1f} standard errors of the log-loss "
+                f"on held-out rows; more than {least:g} is asked"
             )
-        return lead > SEEN
+        return lead > least
 
     def _promising(self, structures: list[str]) -> list[str]:
         """Structures whose trees are not clearly worse, as what stands in for leaves sees.
@@ -274,7 +274,7 @@ class Race:
         best = seen.best()
         if subsets.fair:  # their leaves take long, and see no more
             return [best, *(name for name in structures if name == "backward")]
-        far = [n for n in seen.of if seen.behind(n, best) > WITHOUT_LEAVES]
+        far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
             for n in far
@@ -306,15 +306,15 @@ class Race:
         """The tree with an exit to a person wherever one may be asked."""
         return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
 
-    def _outcome(
-        self, trees: Sequence[SensorTree], leaves: LeafClassifiers
-    ) -> Outcome:
+    def _outcome(self, trees: Sequence[SensorTree], leaves: LeafClassifiers) -> Outcome:
         """What decisions on a tree for each fold are worth there."""
         if len(set(trees)) == 1:
             return outcome_of(
                 rehearse(trees[0], leaves, self.settings, self.learn), leaves
             )
-        posed = {tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)}
+        posed = {
+            tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)
+        }
         ways, risks = [], []
         for (train, test), tree in zip(self.folds, trees, strict=True):
             own = posed[tree]
@@ -335,9 +335,7 @@ class Race:
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
             self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
 
-    def _outcome_of_sets(
-        self, sets: list[Known], leaves: LeafClassifiers
-    ) -> Outcome:
+    def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
         return self._outcome([one_leaf(s, leaves) for s in sets], leaves)
 
     def _best_set(self, leaves: LeafClassifiers, rows: Rows | None = None) -> Known:
@@ -368,65 +366,96 @@ class Race:
 
     def _delivered(self, choice: str) -> Chosen:
         """The model of a choice: its tree of all rows, less what that does not need."""
+        leaves = self.prepared.leaves_of(Recipe.named(self._best_recipe()).leaf)
+        removed: tuple[str, ...] = ()
+        outcome = self.outcomes.of[choice]
         if choice in (NOTHING, ONE_SET):
-            leaves = self.prepared.leaves_of(Recipe.named(self._best_recipe()).leaf)
-            known = (
-                nothing_bought(leaves, self.settings)
-                if choice == NOTHING
-                else self._best_set(leaves)
-            )
+            nothing = nothing_bought(leaves, self.settings)
+            known = nothing if choice == NOTHING else self._best_set(leaves)
             tree = SensorTree(Leaf(known))
             report = report_of_built(choice, tree, leaves.data.sensors)
-            outcome = self.outcomes.of[choice]
-            compared = comparison_of(self.outcomes, choice, outcome, (), self.dropped)
-            return Chosen(tree, report, leaves, compared)
-        recipe = Recipe.named(choice)
-        leaves = self.prepared.leaves_of(recipe.leaf)
-        tree, report = self.finder.find(recipe.structure)
-        outcome = self.outcomes.of[choice]
-        removed: tuple[str, ...] = ()
-        if self.settings.learns_structure and not self.stopped:
-            tree, outcome, removed = self._needed(tree, leaves, outcome)
+        else:
+            recipe = Recipe.named(choice)
+            leaves = self.prepared.leaves_of(recipe.leaf)
+            tree, report = self.finder.find(recipe.structure)
+            if self.settings.learns_structure and not self.stopped:
+                tree, outcome, removed = self._needed(tree, leaves, outcome)
         compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
-        return Chosen(tree, report, leaves, compared)
+        return Chosen(
+            tree, report, leaves, replace(compared, informative=self._tells())
+        )
 
     def _best_recipe(self) -> str:
         recipes = [n for n in self.outcomes.of if n not in (NOTHING, ONE_SET)]
         return self.outcomes.best(recipes)
 
+    def _tells(self) -> bool:
+        """Whether what the best tree buys says more of the target than what is free."""
+        best = Recipe.named(self._best_recipe())
+        leaves = self.prepared.leaves_of(best.leaf)
+        known = nothing_bought(leaves, self.settings)
+        tree, _ = self.finder.find(best.structure)
+        bought = {leaf.sensors for leaf in tree.leaves} - {known}
+        leaves.judge([known, *bought])
+        return not bought or any(tells_more(s, known, leaves) for s in bought)
+
     def _needed(
         self, tree: SensorTree, leaves: LeafClassifiers, outcome: Outcome
     ) -> tuple[SensorTree, Outcome, tuple[str, ...]]:
-        """Remove sensors that the tree can do without, the dearest first.
+        """Remove sensors without which the tree is clearly better, the dearest first.
 
         The tree of all rows is judged with and without each; where trees were found
         without each fold, what they were worth less stays on the account.
         """
-        own = outcome if self.finders is None else self._outcome_on_all(tree, leaves)
         market, removed = self.finder.market, []
-        known = tree.root.sensors if named_root(self.settings, market) else market.free()
+        known = (
+            tree.root.sensors if named_root(self.settings, market) else market.free()
+        )
         bought = sorted(
             tree.sensors - known,
             key=lambda s: (-market.mean_cost(frozenset((s,))), s),
         )
-        if self.prepared.winners is not None:
-            bought = []
+        if not bought or self.prepared.winners is not None:
+            return tree, outcome, ()
+        ways = rehearse(self._posable(tree), leaves, self.settings, self.learn)
+        own = outcome_of(ways, leaves)
         for sensor in bought:
-            if self.stopped:
-                break
             less = without_sensors(tree, frozenset((sensor,)), market.allows)
-            if less is None:
+            if less is None or self.stopped or not self._may_go(sensor, ways):
                 continue
-            judged = self._outcome_on_all(less, leaves)
-            if judged.risk.mean() <= own.risk.mean():
-                tree, own = less, judged
+            without = rehearse(self._posable(less), leaves, self.settings, self.learn)
+            judged = outcome_of(without, leaves)
+            both = Outcomes({"with": own, "without": judged})
+            if both.behind("with", "without") >= CLEARLY:
+                tree, own, ways = less, judged, without
                 removed.append(sensor)
-        if self.finders is None or not removed:
-            return tree, own if removed else outcome, tuple(removed)
+        if self.finders is None and removed:
+            outcome = own
         return tree, outcome, tuple(removed)
 
-    def _outcome_on_all(self, tree: SensorTree, leaves: LeafClassifiers) -> Outcome:
-        return self._outcome([self._posable(tree)] * len(self.folds), leaves)
+    def _may_go(self, sensor: str, ways: Rehearsed) -> bool:
+        """Whether a sensor may not earn its price, as a screen sees those who buy it."""
+        search, weight = self.prepared.search, self.settings.cost_weight
+        rows, share = self.prepared.leaves.data.distinct()
+        seen = np.full(len(self.prepared.leaves.data.y), -1)
+        seen[search.rows] = np.arange(len(search.rows))
+        tree, gains = ways.posed.problem.tree, []
+        for test, coef in ways.parts:
+            leaf = tree.route(ways.posed.observed.take(test).margins(coef))
+            gain = np.zeros(len(test))
+            for number, stop in enumerate(tree.leaves):
+                less = stop.sensors - {sensor}
+                if less == stop.sensors:
+                    continue
+                if not self.finder.market.allows(less):
+                    return True
+                here = np.flatnonzero((leaf == number) & (seen[rows[test]] >= 0))
+                at = seen[rows[test[here]]]
+                gain[here] = search.subsets.screened_risk(less, weight)[at]
+                gain[here] -= search.subsets.screened_risk(stop.sensors, weight)[at]
+            gains.append((gain * share[test])[seen[rows[test]] >= 0])
+        gain = np.concatenate(gains)
+        return bool(gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 
 def _costs(subset: Known, leaves: LeafClassifiers) -> Array:
@@ -446,7 +475,7 @@ def most_steps(settings: Settings, n_sensors: int) -> int:
     if not settings.learns_structure:
         return 3
     auto = settings.structure == "auto"
-    every = ("planned", "chain", "branched", "backward")
+    every = ("chain", "branched", "backward")
     searches = every if auto else (str(settings.structure),)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
     return 6 * own + 3 * (len(every) + 2)

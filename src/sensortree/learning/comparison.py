@@ -9,7 +9,7 @@ several is too good, by as much as choosing on resampled rows shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,8 @@ from sensortree.policy.about import HeldOut
 from sensortree.policy.comparison import NOTHING, Comparison
 from sensortree.types import Array
 
-# Paired standard errors by which a purchase must beat buying nothing.
+# Paired standard errors that are a clear lead: of a purchase over buying nothing, of what
+# is not tried any more over what is, of a tree over the one with a sensor more.
 CLEARLY = 1.0
 # Resampled matrices, and sums of rows that they are drawn from: enough for an optimism
 # to within a few hundredths of a standard error.
@@ -148,8 +149,3 @@ def comparison_of(
         dict(not_compared),
         delivered.score(optimism),
     )
-
-
-def with_score(comparison: Comparison, score: HeldOut) -> Comparison:
-    """The same with another score of the delivered model."""
-    return replace(comparison, held_out=score)

@@ -189,7 +189,7 @@ def said_of_prices(
         n_classes,
         settings.cost_weight,
         buys_nothing=nothing and len(free) < len(market.sensors),
-        informative=compared is None or compared.tells_more(settings.cost_weight),
+        informative=compared is None or compared.informative,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -104,31 +104,6 @@ def outcome_of(rehearsed: Rehearsed, leaves: LeafClassifiers) -> Outcome:
     )
 
 
-def outcome_of_set(
-    subsets: list[frozenset[str]],
-    rehearse_leaf: Callable[[frozenset[str]], Rehearsed],
-    leaves: LeafClassifiers,
-) -> Outcome:
-    """What buying the same for all is worth: in each part, the set that suits the others.
-
-    Parameters
-    ----------
-    subsets : list of set of str
-        One for each part that is held out.
-    rehearse_leaf : callable of subset
-    leaves : LeafClassifiers
-    """
-    ways, risks = [], []
-    for number, subset in enumerate(subsets):
-        one = rehearse_leaf(subset)
-        test, coef = one.parts[number]
-        part = one.posed.observed.take(test)
-        tree = one.posed.problem.tree
-        ways.append((test, tree, tree.route(part.margins(coef))))
-        risks.append(part.risks(coef))
-    return outcome_of_ways(ways, np.concatenate(risks), leaves)
-
-
 def outcome_of_ways(
     ways: list[tuple[Rows, SensorTree, Rows]], risks: Array, leaves: LeafClassifiers
 ) -> Outcome:
@@ -172,6 +147,21 @@ def one_leaf(subset: frozenset[str], leaves: LeafClassifiers) -> SensorTree:
     return with_exits(tree) if leaves.data.may_refer else tree
 
 
-def without_time(settings: Settings) -> Settings:
-    """The same, where time is somebody else's concern."""
-    return replace(settings, max_time=None)
+def tells_more(
+    known: frozenset[str], free: frozenset[str], leaves: LeafClassifiers
+) -> bool:
+    """Whether sensors say clearly more about the target than those that are free.
+
+    Of classes, by log-loss out of fold; or, since a classifier that is too sure of itself
+    may err seldom and yet have a large log-loss, very clearly by the Brier score. Errors
+    alone see too little: the best of many sensors that say nothing errs less by chance.
+    """
+    data = leaves.data
+    rows, weight = data.distinct()
+    y, share = data.y[rows], weight / weight.mean()
+    less, more = leaves.posteriors[free][rows], leaves.posteriors[known][rows]
+    for loss, asked in data.task.tells(y, data.loss):
+        lead = data.observations().each(share * (loss(less) - loss(more)))
+        if lead.mean() > asked * lead.std() / np.sqrt(len(lead)):
+            return True
+    return False

@@ -22,6 +22,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
+from sensortree.types import Array
 
 # Rows from which boosted leaves are compared, and the weight of rows, in whole folds, that
 # say whether they may be better.
@@ -134,32 +135,30 @@ def sized_trees(trees: Any, rows: TrainingRows, subsets: Sequence[Known]) -> Any
     return BoostedTrees("huge" if enough and lost("huge") < large else "large")
 
 
-def lead_of_boosted(
-    boosted: LeafClassifiers, other: LeafClassifiers, subset: Known
-) -> float:
-    """Standard errors by which boosted leaves lead another kind, by log-loss.
+def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) -> float:
+    """Standard errors by which one kind of leaf leads another, by log-loss held out.
 
-    On whole folds of held-out rows, as many as say enough; with one set of sensors, of
-    which the other kind has been judged. Of numbers by what is lost.
+    Boosted leaves, which take longest, are judged on whole folds, as many as say enough.
+    Of numbers by what is lost.
     """
-    rows = boosted.data
-    weight = rows.weight if rows.weighted else None
-    engine = engine_of(boosted.classifier, rows.y, rows.n_outputs, weight, rows.fold)
+    rows = one.data
     every = [int(f) for f in np.unique(rows.fold) if f >= 0]
     held = np.cumsum([rows.weight[rows.fold == f].sum() for f in every])
     folds = every[: int(np.searchsorted(held, JUDGED)) + 1]
-    assert isinstance(engine, BoostedEngine) or hasattr(engine, "judge")
+    weight = rows.weight if rows.weighted else None
+    engine = engine_of(one.classifier, rows.y, rows.n_outputs, weight, rows.fold)
     if isinstance(engine, BoostedEngine) and len(folds) < len(every):
         said, _ = engine.judge_some(rows.coded(subset), folds)
+        at = np.flatnonzero(np.isin(rows.fold, folds))
     else:
-        boosted.judge([subset])
-        said = boosted.posteriors[subset]
-    at = np.flatnonzero(np.isin(rows.fold, folds))
+        one.judge([subset])
+        said = one.posteriors[subset]
+        at = np.flatnonzero(rows.fold >= 0)
     other.judge([subset])
     share = rows.weight[at] / rows.weight[at].mean()
 
-    def lost(likely: Any) -> Any:
-        return rows.task.compared(likely[at], rows.y[at], rows.loss)
+    def lost(likely: Array) -> Array:
+        return np.asarray(rows.task.compared(likely[at], rows.y[at], rows.loss))
 
     lead = share * (lost(other.posteriors[subset]) - lost(said))
     error = float(lead.std() / np.sqrt(len(lead)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,6 +17,14 @@ from sensortree.structure.search import StructureSearch, open_search
 
 # Ratio of two cost weights between which nothing is compared anew.
 CLOSE = 10.0
+
+
+Share = Callable[[LeafClassifiers], LeafClassifiers]
+
+
+def unshared(leaves: LeafClassifiers) -> LeafClassifiers:
+    """Leaves as they are."""
+    return leaves
 
 
 @dataclass
@@ -75,6 +84,8 @@ class Prepared:
         Kinds that are not, and why.
     of_kind : dict of str to LeafClassifiers
         Leaves of each kind that was asked for.
+    share : callable
+        Gives leaves that share their classifiers with other fits.
     """
 
     leaves: LeafClassifiers
@@ -84,6 +95,7 @@ class Prepared:
     kinds: tuple[str, ...] = ()
     not_compared: dict[str, str] = field(default_factory=dict)
     of_kind: dict[str, LeafClassifiers] = field(default_factory=dict)
+    share: Share = unshared
 
     @cached_property
     def search(self) -> StructureSearch:
@@ -103,21 +115,36 @@ class Prepared:
             return self.leaves
         if kind not in self.of_kind:
             data, watch = self.leaves.data, self.progress.watch
-            self.of_kind[kind] = leaves_of_kind(kind, data, self.settings, watch)
+            own = leaves_of_kind(kind, data, self.settings, watch)
+            self.of_kind[kind] = self.share(own)
         return self.of_kind[kind]
 
     def without(self, fold: int) -> Prepared:
-        """The rows outside a fold, for a search that must not know it."""
+        """The rows outside a fold, for searches that must not know it, by screens alone."""
         rows = np.flatnonzero(self.leaves.data.fold != fold)
         part = self.leaves.take(rows)
-        return replace(self, leaves=part, progress=self.progress.part(), of_kind={})
+        settings = replace(self.settings, n_exact=0)
+        return replace(
+            self,
+            leaves=part,
+            settings=settings,
+            progress=self.progress.part(),
+            of_kind={},
+            share=unshared,
+        )
 
 
-def prepare(rows: TrainingRows, settings: Settings, progress: TextProgress) -> Prepared:
+def prepare(
+    rows: TrainingRows,
+    settings: Settings,
+    progress: TextProgress,
+    share: Share = unshared,
+) -> Prepared:
     """Give training rows their leaf classifiers; none is fitted to all rows yet."""
     watch = progress.watch
     if settings.classifier != "auto":
-        return Prepared(named_leaves(rows, settings, watch), settings, progress)
+        leaves = share(named_leaves(rows, settings, watch))
+        return Prepared(leaves, settings, progress, share=share)
     kinds, out = kinds_of(rows, settings)
-    leaves = leaves_of_kind(kinds[0], rows, settings, watch)
-    return Prepared(leaves, settings, progress, kinds=kinds, not_compared=out)
+    leaves = share(leaves_of_kind(kinds[0], rows, settings, watch))
+    return Prepared(leaves, settings, progress, None, kinds, out, share=share)

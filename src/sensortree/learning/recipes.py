@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-
 from sensortree.exceptions import ParameterError
 from sensortree.learning.held_out import rehearse
 from sensortree.learning.learned import Learner
@@ -71,7 +70,7 @@ def structures_of(prepared: Prepared, settings: Settings) -> tuple[str, ...]:
     chain = "chain" if search.subsets.screens else "backward"
     many = len(prepared.leaves.data.sensors) > search.most_leaves("chain")
     cascade = () if many else ("cascade",)
-    return ("planned", "exhaustive" if few else chain, "branched", *cascade)
+    return ("exhaustive" if few else chain, "branched", *cascade)
 
 
 def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | None:
@@ -143,7 +142,9 @@ class TreeFinder:
             root = exhaustive_root(self.prepared, settings)
             assert root is not None  # else it is not among the structures
             names = market.sensors.names
-            tree = exhaustive_tree(names, [n for n in names if n in root], market.next_ones)
+            tree = exhaustive_tree(
+                names, [n for n in names if n in root], market.next_ones
+            )
         else:
             cheap = cheap_root(settings, market)
             tree = cascade_tree(cheapest_order(market, cheap), cheap)
@@ -249,5 +250,3 @@ def cheapest_order(market: Market, known: frozenset[str]) -> list[str]:
         )
         known |= {order[-1]}
     return order
-
-

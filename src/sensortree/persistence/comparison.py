@@ -26,6 +26,7 @@ def write_comparison(compared: Comparison, sensors: SensorSet) -> dict[str, Any]
             }
             for name, risk in compared.risk.items()
         ],
+        "informative": compared.informative,
         "optimism": compared.optimism,
         "rows": compared.n_rows,
         "removed": [sensors.index(name) for name in compared.removed],
@@ -58,14 +59,20 @@ def read_comparison(
         name = _new_name(entry, why_not)
         why_not[name] = check_text(entry.take("why"), entry.place("why"))
         entry.end()
+    risk, error, cost = (
+        {name: each[k] for name, each in figures.items()} for k in range(3)
+    )
     compared = Comparison(
         chosen,
-        *({name: each[k] for name, each in figures.items()} for k in (0, 2, 1)),
+        risk,
+        cost,
+        error,
         found.number("optimism", least=0.0),
         found.integer("rows", 0, MAX_ROWS),
         tuple(sensors.names[at] for at in found.positions("removed", len(sensors))),
         why_not,
         held_out,
+        found.flag("informative"),
     )
     found.end()
     return compared

@@ -36,6 +36,9 @@ class Comparison:
         Candidates that were left out, and why.
     held_out : HeldOut or None
         What the delivered model is worth on held-out rows.
+    informative : bool
+        Whether what the best tree buys was seen to tell more of the target than what is
+        known for nothing.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Comparison:
     removed: tuple[str, ...] = ()
     not_compared: dict[str, str] = field(default_factory=dict)
     held_out: HeldOut | None = None
+    informative: bool = True
 
     @property
     def leaf(self) -> str:
@@ -68,19 +72,6 @@ class Comparison:
             decided = [self.chosen]
         best = min(decided, key=lambda n: (round(self.risk[n], 12), self.cost[n]))
         return best.partition(", ")[2]
-
-    def tells_more(self, cost_weight: float) -> bool:
-        """Whether something that can be bought loses less than what is known for nothing.
-
-        By more than the paired standard error, and than what the best of several looks
-        too good by.
-        """
-        if NOTHING not in self.risk:
-            return True
-        lost = {name: self.risk[name] - cost_weight * self.cost[name] for name in self.risk}
-        best = min(lost, key=lost.__getitem__)
-        noise = max(self.error[best], self.error[NOTHING]) + self.optimism
-        return lost[NOTHING] - lost[best] > noise
 
     def to_dict(self) -> dict[str, Any]:
         """Give the comparison as plain values for JSON."""

@@ -90,5 +90,7 @@ def without_sensors(
         return Node(known, negative, positive)
 
     left = SensorTree(walk(tree.root))
-    sets = {leaf.sensors for leaf in left.leaves} | {node.sensors for node in left.nodes}
+    sets = {leaf.sensors for leaf in left.leaves} | {
+        node.sensors for node in left.nodes
+    }
     return left if all(map(allowed, sets)) else None
