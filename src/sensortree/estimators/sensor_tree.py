@@ -89,8 +89,8 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         - "exhaustive": every order of buying. "cascade": the cheapest first.
         - a tree of your own, also as nested dicts.
 
-        From learned trees, sensors that can be done without are removed, the dearest
-        first, and leaves that no training example reaches are pruned.
+        From learned trees, sensors without which they are clearly better are removed, the
+        dearest first, and leaves that no training example reaches are pruned.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
         branched tree (24 with leaves that take long), which ends earlier where more

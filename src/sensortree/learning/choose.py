@@ -242,8 +242,8 @@ class Race:
         known = known or max((tree.sensors for tree in trees), key=len)
         if not known:
             return False
-        leaves = map(self.prepared.leaves_of, (kind, best.leaf))
-        lead = lead_of_kind(*leaves, known)
+        one, other = map(self.prepared.leaves_of, (kind, best.leaf))
+        lead = lead_of_kind(one, other, known)
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (

@@ -100,8 +100,8 @@ class Outcomes:
         n_sums = min(SUMS, len(risks))
         rng = np.random.default_rng(0)
         place = rng.permutation(len(risks)) % n_sums
-        added: list[Array] = [np.bincount(place, r, n_sums) for r in risks.T]
-        sums = np.stack(added) * (n_sums / len(risks))
+        sums = np.zeros((risks.shape[1], n_sums))
+        np.add.at(sums.T, place, risks * (n_sums / len(risks)))
         drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
         means = drawn @ sums.T / n_sums
         best = means.argmin(axis=1)
