@@ -31,7 +31,7 @@ from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.timing import FitReport
 from sensortree.logs.purchases import Log, Order, Unbought, log_of
-from sensortree.policy.choice import Choice, check_targets, choose
+from sensortree.policy.choice import Choice, check_targets, choice_at, choose
 from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
 from sensortree.threads import one_thread
@@ -40,6 +40,9 @@ from sensortree.threads import one_thread
 # folds, and then where all rows overspend; and the distance in cost or error, as a share of
 # the target, that is near enough.
 AROUND, BEFORE, NEAR = 6, 4, 0.05
+# Points that are fitted on all rows at most, beside those that overspend, where a model
+# comes out worse than its point.
+OTHERS = 4
 
 OWN = ("budget", "max_error", "cost_weights", "cv")
 
@@ -173,7 +176,7 @@ class PicksCostWeight(
         watch = folds.progress.watch
         with watch.stage("curve"):
             curve = self._curve(folds)
-        model, curve, chosen = self._within_budget(folds, curve)
+        model, curve, chosen = self._best_delivered(folds, curve)
         folds.progress.step("fit on all rows")
         for name, value in vars(model).items():
             if name.endswith("_"):
@@ -237,39 +240,54 @@ class PicksCostWeight(
             return None
         return weight_before(curve, int(np.argmax(beyond)), values, target)
 
-    def _within_budget(
+    def _best_delivered(
         self, folds: HeldOutFolds, curve: TradeoffCurve
     ) -> tuple[Any, TradeoffCurve, Choice]:
-        """Pick a point and fit on all rows; if that overspends, pick another.
+        """Pick a point and fit on all rows; if that is worse than the point, pick another.
 
-        Where there is none nearby, one is put before it.
+        Of the models that were fitted, the best by what it is worth itself. Where a
+        budget is overspent and no point is nearby, one is put before it.
         """
-        overspent: list[float] = []
+        tried: list[tuple[Any, Choice]] = []
+        passed: set[float] = set()
+        overspent, n_others = -1.0, 0
         more = BEFORE if self.cost_weights is None else 0
-        note = ""
         while True:
-            # a lower cost weight would spend no less
-            known = np.flatnonzero(curve.cost_weight <= max(overspent, default=-1.0))
-            chosen = choose(curve, self.budget, self.max_error, known.tolist())
-            weight = chosen.cost_weight
+            # a lower cost weight than one that overspent would spend no less
+            out = [w in passed or w <= overspent for w in curve.cost_weight.tolist()]
+            promised = choose(curve, self.budget, self.max_error, np.flatnonzero(out))
+            if tried and (not promised.met or n_others > OTHERS):
+                break
+            weight = promised.cost_weight
             model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
-            if self.budget is None or not chosen.met:
+            found = as_delivered(promised, model, folds)
+            tried.append((model, found))
+            kept = found.error <= promised.error + standard_error_of(model)
+            if not promised.met or (found.met and kept):
                 break
-            spent = training_cost(model, folds)
-            if within(spent, float(self.budget)):
-                break
-            overspent.append(weight)
-            note = (
-                f"a point of less error met the budget on held-out folds, but fitted on "
-                f"all rows it spent {spent:.4g}"
-            )
-            place = curve, chosen.index, curve.mean_cost, float(self.budget)
+            if self.budget is None or found.met:
+                passed.add(weight)
+                n_others += 1
+                continue
+            overspent = max(overspent, weight)
+            place = curve, promised.index, curve.mean_cost, float(self.budget)
             between = weight_before(*place)
             if more and between is not None and not folds.progress.stopped:
                 with folds.progress.watch.stage("curve"):
                     curve = measured_curve(folds, [*curve.cost_weight, between])
                 more -= 1
-        return model, curve, replace(chosen, note=note or chosen.note)
+        model, chosen = min(tried, key=lambda one: rank(one[1]))
+        chosen = placed(chosen, curve)
+        first = tried[0][1]
+        if chosen.cost_weight != first.cost_weight and first.rule == chosen.rule:
+            worse = "would spend" if not first.met and self.budget is not None else "has"
+            note = (
+                f"the point that promised most was at cost weight {first.cost_weight:.3g}; "
+                f"fitted on all rows, it {worse} mean cost {first.mean_cost:.4g} and "
+                f"{first.measure} {first.error:.4g}"
+            )
+            chosen = replace(chosen, note=note)
+        return model, curve, chosen
 
     def _warn(self, chosen: Choice) -> None:
         if chosen.rule == "budget":
@@ -304,6 +322,49 @@ def weight_before(
         return None
     high, low = curve.cost_weight[index - 1], curve.cost_weight[index]
     return float(np.sqrt(high * low)) if high > 1.001 * low > 0 else None
+
+
+def as_delivered(promised: Choice, model: Any, folds: HeldOutFolds) -> Choice:
+    """A choice as the model that was fitted on all rows keeps it.
+
+    Its cost and error are those of the model on held-out rows; that of its training rows
+    must meet a budget too.
+    """
+    compared = getattr(model, "comparison_", None)
+    score = None if compared is None else compared.held_out
+    cost, error = promised.mean_cost, promised.error
+    if score is not None:
+        cost, error = score.cost, score.loss
+    met = promised.met
+    if promised.rule == "budget":
+        spent = training_cost(model, folds)
+        cost = cost if within(spent, promised.target) else max(cost, spent)
+        met = met and within(cost, promised.target)
+    elif promised.rule == "max_error":
+        met = met and error <= promised.target
+    return replace(promised, met=met, mean_cost=float(cost), error=float(error))
+
+
+def standard_error_of(model: Any) -> float:
+    """Standard error of a model's loss on held-out rows; infinite if none were."""
+    compared = getattr(model, "comparison_", None)
+    score = None if compared is None else compared.held_out
+    return np.inf if score is None else float(score.loss_se)
+
+
+def rank(found: Choice) -> tuple[bool, float, float]:
+    """What is better comes first: what meets the target, then by what was asked for."""
+    first, then = found.error, found.mean_cost
+    if found.met == (found.rule == "max_error"):
+        first, then = then, first
+    return not found.met, first, then
+
+
+def placed(chosen: Choice, curve: TradeoffCurve) -> Choice:
+    """A choice with its place on a curve that may have got more points."""
+    index = int(np.flatnonzero(curve.cost_weight == chosen.cost_weight)[0])
+    beside = choice_at(curve, index, chosen.rule, chosen.target, chosen.met)
+    return replace(chosen, index=index, cheaper=beside.cheaper, dearer=beside.dearer)
 
 
 def training_cost(model: Any, folds: HeldOutFolds) -> float:

@@ -239,7 +239,7 @@ class Race:
         """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
         trees = [tree for tree, _ in self.finder.found.values()]
         known = self.finder.find(best.structure)[0].sensors
-        known = known or max((tree.sensors for tree in trees), key=len)
+        known = known or max((tree.sensors for tree in trees), key=len, default=known)
         if not known:
             return False
         one, other = map(self.prepared.leaves_of, (kind, best.leaf))

@@ -94,26 +94,28 @@ def choose(
     curve: Any,
     budget: float | None = None,
     max_error: float | None = None,
-    overspent: Collection[int] = (),
+    without: Collection[int] = (),
 ) -> Choice:
     """Pick a point for a budget, for an error, or by the one-standard-error rule.
 
-    Points in `overspent` are known not to meet the budget.
+    Points in `without` are known not to keep what they promise.
     """
     check_targets(budget, max_error)
     cost, error = curve.mean_cost, curve.error
     if budget is not None:
         rule, target, within = "budget", float(budget), cost <= budget
-        within[list(overspent)] = False
+        within[list(without)] = False
         best = _least(error, cost, within) if within.any() else _least(cost, error)
     elif max_error is not None:
         rule, target, within = "max_error", float(max_error), error <= max_error
+        within[list(without)] = False
         best = _least(cost, error, within) if within.any() else _least(error, cost)
     else:
         least = _least(error, cost)
         target = float(error[least] + np.nan_to_num(curve.error_se[least]))
         rule, within = "one standard error", error <= target
-        best = _least(cost, error, within)
+        within[list(without)] = False
+        best = _least(cost, error, within) if within.any() else least
     chosen = choice_at(curve, best, rule, target, bool(within[best]))
     return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
 
