@@ -19,6 +19,7 @@ from sensortree import (
     Sensor,
     SensorTree,
     SensorTreeClassifier,
+    SensorTreeClassifierCV,
     load,
     save,
 )
@@ -492,3 +493,15 @@ def test_a_comparison_that_cannot_be_is_refused(fitted, tmp_path, key, value, me
     path.write_bytes(render(document))
     with pytest.raises(ModelFileError, match=message):
         load(path)
+
+
+def test_what_a_budget_chose_is_saved_as_the_model_keeps_it(tmp_path):
+    X, y = stage_data()
+    model = SensorTreeClassifierCV(STAGES, cost_weights=[0.2, 0.02], budget=4.0)
+    model.fit(X, y)
+    chosen, score = model.chosen_, model.about_.held_out
+    assert (chosen.mean_cost, chosen.error) == (score.cost, score.loss)
+    save(model, tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    assert loaded.chosen_ == chosen
+    assert loaded.comparison_ == model.comparison_

@@ -280,7 +280,9 @@ class PicksCostWeight(
         chosen = placed(chosen, curve)
         first = tried[0][1]
         if chosen.cost_weight != first.cost_weight and first.rule == chosen.rule:
-            worse = "would spend" if not first.met and self.budget is not None else "has"
+            worse = (
+                "would spend" if not first.met and self.budget is not None else "has"
+            )
             note = (
                 f"the point that promised most was at cost weight {first.cost_weight:.3g}; "
                 f"fitted on all rows, it {worse} mean cost {first.mean_cost:.4g} and "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +45,8 @@ def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
             "target": number(float(chosen.target)),
             "met": bool(chosen.met),
             "note": chosen.note,
+            "mean_cost": float(chosen.mean_cost),
+            "error": float(chosen.error),
         },
     }
 
@@ -90,8 +93,14 @@ def _read_choice(picked: Fields, curve: TradeoffCurve) -> Choice:
             f"{picked.where} must have a number as 'target' and text as 'note'."
         )
     choice = choice_at(curve, index, rule, float(target), picked.flag("met"))
+    # files of before have the point of the curve, not what the model is worth itself
+    own = {
+        name: picked.number(name, least)
+        for name, least in (("mean_cost", 0.0), ("error", -math.inf))
+        if picked.has(name)
+    }
     picked.end()
-    return replace(choice, note=note)
+    return replace(choice, note=note, **own)
 
 
 def _one_of(fields: Fields, key: str, words: tuple[str, ...]) -> str:
