@@ -46,8 +46,10 @@ class Comparison:
     >>> from sensortree import SensorTreeClassifier
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> model = SensorTreeClassifier(cost_weight=0.05).fit(X, X[:, 0] > 0)
-    >>> model.comparison_.chosen
-    'one set'
+    >>> model.comparison_.chosen in model.comparison_.risk
+    True
+    >>> model.comparison_.held_out == model.about_.held_out
+    True
     """
 
     chosen: str
