@@ -113,7 +113,8 @@ class CalibrationReport:
     >>> score = np.where(far > 1, 1.5 * far - 1, 2 * X[:, 1] - 1)
     >>> y = rng.random(1000) < 1 / (1 + np.exp(-score))
     >>> model = SensorTreeClassifier(
-    ...     cost_weight=0.01, classifier="linear", risk="log_loss", structure="cascade")
+    ...     cost_weight=0.02, classifier="linear", risk="log_loss", structure="cascade",
+    ...     fallback=False)
     >>> print(model.fit(X, y).calibration_report_)
     leaves: temperatures and biases
     held-out log-loss: as said 0..., temperatures and biases 0.4...
