@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sensortree.dask.all_rows import AllRows, all_rows, priced_by_all
 from sensortree.dask.disk import OnDisk
-from sensortree.dask.learning import Sample, Ways, fit_in_chunks, widths_of
+from sensortree.dask.learning import Sample, fit_in_chunks, widths_of
 from sensortree.dask.log import Source
 from sensortree.dask.partitions import (
     OnCluster,
@@ -36,9 +36,11 @@ from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.fit import said_of_prices
+from sensortree.learning.fit import counted, said_of_prices
+from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
+from sensortree.learning.timing import Mark
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.about import About, now
 from sensortree.program.chunks import Chunks, InMemory
@@ -256,21 +258,24 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
                     taken = priced_by_all(taken, readings.column, every.weight)
                 frame = taken.take(np.arange(0))
                 ordered = Ordered(readings, frame, codes, every.weight, settings)
-            sample = self._sample(ordered, taken, drawn, settings, progress)
+            learn = counted(self._learn_less(), progress.watch)
+            sample = self._sample(ordered, taken, drawn, settings, learn, progress)
             progress.step("sample")
-            n_coef = sum(widths_of(sample.tree, sample.prepared.leaves, settings))
+            n_coef = sum(widths_of(sample.tree, sample.leaves, settings))
             at_once = block_rows(max(1, sample.tree.n_nodes))
             sources = ordered.sources(at_once, n_coef)
             rows = held.enter_context(
                 chunks_of(sources, client, folder, max_memory, settings.n_jobs)
             )
-            fitted = fit_in_chunks(rows, ordered, sample, settings, self._ways())
+            ways = {**self._ways(), "l2": self.l2}
+            fitted = fit_in_chunks(rows, ordered, sample, settings, ways, learn)
+            compared = fitted.evidence["comparison"]
             about = About(
                 settings.unit,
                 taken.target,
                 fitted=now(),
                 rows=len(codes),
-                held_out=None,
+                held_out=None if compared is None else compared.held_out,
             )
             fitted = replace(fitted, policy=replace(fitted.policy, about=about))
             self._show(fitted)
@@ -317,6 +322,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         taken: TrainingRows,
         drawn: Rows,
         settings: Settings,
+        learn: Learner,
         progress: TextProgress,
     ) -> Sample:
         """The tree and the kind of leaf of a fit to the sample.
@@ -332,17 +338,9 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         data = replace(data, fold=ordered.fold[place[numbers]])
         settings = settings.priced_for(data.loss)
         prepared = prepare(data, settings, progress)
-        if settings.learns_structure:
-            learned = self._learn(prepared)
-            report, evidence = learned.structure_report, dict(learned.evidence)
-            return Sample(prepared, learned.policy.tree, report, evidence, numbers)
-        chosen = choose_recipe(prepared, settings, _never)
-        return Sample(prepared, chosen.tree, chosen.report, {}, numbers)
-
-    def _ways(self) -> Ways:
-        return Ways(
-            self.savings, self.tol, self.l2, self.l1, self.refine, self.fallback
-        )
+        mark = Mark.now(progress.watch)
+        chosen = choose_recipe(prepared, settings, learn, simpler=self.fallback)
+        return Sample(prepared, chosen, numbers, mark)
 
     # predicting -----------------------------------------------------------------------
 
@@ -400,10 +398,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
 
 def _answered(answer: Callable[..., Any], part: Any, prices: Any) -> Any:
     return answer(part, prices)
-
-
-def _never(*_: Any) -> Any:
-    raise AssertionError("a given tree is not compared with others")
 
 
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Rows:

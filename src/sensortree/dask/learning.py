@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,10 @@ import numpy as np
 from sensortree.dask.fit_rows import FitRows
 from sensortree.dask.leaves import judge_leaves
 from sensortree.dask.readings import Ordered
-from sensortree.learning.calibrating import calibrate_leaves
-from sensortree.learning.detours import learn_detours
-from sensortree.learning.fit import (
-    Fitted,
-    assemble,
-    at_stake,
-    judged_subsets,
-    with_leaves,
-)
-from sensortree.learning.joint import DecisionReport, refined, rehearse_jointly
-from sensortree.learning.learned import RIDGE, Learned
+from sensortree.learning.choose import Chosen
+from sensortree.learning.fit import Fitted, finish, judged_subsets
+from sensortree.learning.joint import DecisionReport, refined
+from sensortree.learning.learned import RIDGE, Learned, Learner
 from sensortree.learning.pose import (
     Posed,
     believed_subsets,
@@ -35,30 +27,16 @@ from sensortree.learning.pose import (
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.learning.timing import Mark
-from sensortree.learning.worth import never_pay
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.standardising import usable_scale
 from sensortree.policy.decisions import DecisionFeatures
 from sensortree.program.chunks import Chunks, Within, total, totals
 from sensortree.program.in_chunks import solve_rows
-from sensortree.structure.report import StructureReport
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows
 
 Subset = frozenset[str]
 Coef = list[Array]
-
-
-@dataclass(frozen=True)
-class Ways:
-    """Parameters of the program and of what is made of it; see `SensorTreeClassifier`."""
-
-    savings: str
-    tol: float
-    l2: float | str
-    l1: float
-    refine: bool
-    fallback: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,24 +47,37 @@ class Sample:
     ----------
     prepared : Prepared
         The rows, in their order, and their leaf classifiers.
-    tree : SensorTree
-    report : StructureReport
-        How the tree was found.
-    evidence : mapping
-        What else a fit to these rows alone has shown.
+    chosen : Chosen
+        The tree, and how it was found.
     numbers : ndarray of shape (n_sample,)
         Where each row of the sample stands among all.
+    mark : Mark
+        When the fit began.
     """
 
     prepared: Prepared
-    tree: SensorTree
-    report: StructureReport
-    evidence: dict[str, Any]
+    chosen: Chosen
     numbers: Rows
+    mark: Mark
+
+    @property
+    def tree(self) -> SensorTree:
+        """The tree that is learned on all rows."""
+        return self.chosen.tree
+
+    @property
+    def leaves(self) -> LeafClassifiers:
+        """Leaves of the sample, of the kind that was chosen."""
+        return self.chosen.leaves or self.prepared.leaves
 
 
 def fit_in_chunks(
-    rows: Chunks, ordered: Ordered, sample: Sample, settings: Settings, ways: Ways
+    rows: Chunks,
+    ordered: Ordered,
+    sample: Sample,
+    settings: Settings,
+    ways: Mapping[str, Any],
+    learn_less: Learner,
 ) -> Fitted:
     """Leaf classifiers, risks, decisions and certificate of all rows; then a policy.
 
@@ -97,13 +88,15 @@ def fit_in_chunks(
     ordered : Ordered
     sample : Sample
     settings : Settings
-    ways : Ways
+    ways : mapping
+        Parameters of the program and of its refinement.
+    learn_less : Learner
+        Learns decisions that are only compared, on the sample.
     """
-    prepared, tree = sample.prepared, sample.tree
-    watch, mark = prepared.progress.watch, Mark.now(prepared.progress.watch)
+    tree, watch = sample.tree, sample.prepared.progress.watch
     needed = [*judged_subsets(tree), *believed_subsets(tree, settings)]
     with watch.stage("leaf classifiers"):
-        classifiers = judge_leaves(rows, needed, prepared.leaves, ordered)
+        classifiers = judge_leaves(rows, needed, sample.leaves, ordered)
     with watch.stage("decisions"):
         best = trusted_subset(rows, tree, settings, ordered)
         leaves = sampled_leaves(rows, sample, classifiers)
@@ -113,59 +106,33 @@ def fit_in_chunks(
         }
         rows.note(FitRows.pose, tree, settings, features, best)
         weight, spread = total(rows.ask(FitRows.spreads)).tolist()
-        ridge = RIDGE * spread / weight if ways.l2 == "auto" else float(ways.l2)
-        rows.note(FitRows.open_program, ways.savings)
-        solved = solve_rows(Within(rows, "program"), ways.tol, ridge, ways.l1)
+        l2 = ways["l2"]
+        ridge = RIDGE * spread / weight if l2 == "auto" else float(l2)
+        rows.note(FitRows.open_program, ways["savings"])
+        program = Within(rows, "program")
+        solved = solve_rows(program, ways["tol"], ridge, ways["l1"])
         rows.note(FitRows.close_program)
         watch.counts["learned"] += bool(tree.n_nodes)
-    belief = None if best is None else leaves.posteriors[best]
-    risks = leaf_risks(tree, leaves, settings, belief)
-    posed = pose_with(tree, leaves, settings, features, risks)
-    with watch.stage("comparing candidates"):
+        belief = None if best is None else leaves.posteriors[best]
+        risks = leaf_risks(tree, leaves, settings, belief)
+        posed = pose_with(tree, leaves, settings, features, risks)
         learned = keep(rows, posed, solved.coef, ridge, weight, ways)
-    visits, paid = _added(rows, learned.coef)
-    if settings.learns_structure:
-        # A leaf that rows reach elsewhere may be unreached in the sample: it is kept.
-        posed, learned = with_leaves(posed, learned, visits)
-    report = replace(sample.report, pruned=tree.n_leaves - posed.problem.tree.n_leaves)
-    with watch.stage("finishing"):
-        calibrated = None
-        if settings.calibrate_leaves:
-            calibrated = calibrate_leaves(leaves, posed, learned)
-        policy = assemble(leaves, posed, learned, settings, calibrated)
-        too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
-        report = replace(report, never_pay=list(too_dear))
-    outages = None
-    if settings.outages:
-        with watch.stage("detours"):
-            rehearse = partial(
-                rehearse_jointly,
-                savings=ways.savings,
-                tol=ways.tol,
-                l2=ways.l2,
-                l1=ways.l1,
-                refine=ways.refine,
-                fallback=ways.fallback,
-                n_jobs=1,
-            )
-            here = replace(prepared, leaves=leaves)
-            leaf = posed.problem.tree.route(posed.problem.margins(learned.coef))
-            detours, outages = learn_detours(here, policy, leaf, settings, rehearse)
-            policy = replace(policy, detours=detours)
+    visits, paid = totals(rows.ask(FitRows.visits, learned.coef))
     evidence = {
         **learned.evidence,
         "certificate": solved.certificate,
-        "outage_report": outages,
-        "training_cost": paid / weight,
-        "calibration_report": calibrated.report if calibrated else None,
-        "fit_report": mark.report(watch, len(policy.classifiers)),
+        "training_cost": float(paid) / weight,
     }
-    return Fitted(policy, report, evidence)
-
-
-def _added(rows: Chunks, coef: Coef) -> tuple[Rows, float]:
-    visits, paid = totals(rows.ask(FitRows.visits, coef))
-    return visits, float(paid)
+    return finish(
+        sample.prepared,
+        settings,
+        replace(sample.chosen, leaves=leaves),
+        posed,
+        Learned(learned.coef, evidence),
+        learn_less,
+        sample.mark,
+        visits,
+    )
 
 
 def trusted_subset(
@@ -187,7 +154,7 @@ def sampled_leaves(
     rows: Chunks, sample: Sample, classifiers: dict[Subset, Any]
 ) -> LeafClassifiers:
     """Leaf classifiers of all rows, and what they say of the sample's, out of fold."""
-    data, classifier = sample.prepared.leaves.data, sample.prepared.leaves.classifier
+    data, classifier = sample.leaves.data, sample.leaves.classifier
     parts = list(rows.ask(FitRows.posteriors, np.sort(sample.numbers)))
     said = {s: np.concatenate([part[s] for part in parts]) for s in parts[0]}
     return LeafClassifiers(
@@ -214,7 +181,12 @@ def fit_features(
 
 
 def keep(
-    rows: Chunks, posed: Posed, coef: Coef, ridge: float, weight: float, ways: Ways
+    rows: Chunks,
+    posed: Posed,
+    coef: Coef,
+    ridge: float,
+    weight: float,
+    ways: Mapping[str, Any],
 ) -> Learned:
     """Keep the program's decisions, refined ones, or one leaf for all.
 
@@ -222,7 +194,7 @@ def keep(
     if their risk is lower there, and one leaf if its risk is lower still.
     """
     tree, names, learned = posed.problem.tree, ["linear program"], [coef]
-    if ways.refine and tree.n_nodes:
+    if ways["refine"] and tree.n_nodes:
         share = posed.problem.weight.sum() / weight
         names.append("refined")
         learned.append(refined(posed.problem, coef, share * ridge))
@@ -231,7 +203,7 @@ def keep(
     learned.append(posed.observed.constant_coef(leaf))
     observed, own = (total(rows.ask(FitRows.risks, learned)) / weight).T
     kept = int(np.argmin(observed[:-1]))
-    if ways.fallback and observed[-1] < observed[kept]:
+    if ways["fallback"] and observed[-1] < observed[kept]:
         kept = len(names) - 1
     single = names[kept] == "one leaf"
     stops = tuple(sorted(tree.leaves[leaf].sensors)) if single else None

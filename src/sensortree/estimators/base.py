@@ -254,15 +254,7 @@ class BaseSensorTree(
         """What was learned, and what it is about."""
         fitted, data = self._learn(prepared), prepared.leaves.data
         compared = fitted.evidence.get("comparison")
-        calibration = fitted.evidence.get("calibration_report")
         score = None if compared is None else compared.held_out
-        if compared is not None and score is not None and calibration is not None:
-            score = calibration.carried_over(score)
-            evidence = {
-                **fitted.evidence,
-                "comparison": replace(compared, held_out=score),
-            }
-            fitted = replace(fitted, evidence=evidence)
         about = About(
             self._settings().unit,
             data.target,

@@ -56,7 +56,21 @@ class LearnsJointly(BaseSensorTree):
     n_jobs: int | None
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        ways: dict[str, Any] = {
+        ways = self._ways()
+        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
+        if prepared.winners is not None:  # what is only measured is not certified
+            learn = partial(measure_jointly, l2=self._ridge(), **ways)
+        return fit_policy(
+            prepared,
+            self._settings_for(prepared),
+            learn,
+            partial(choose_recipe, simpler=self.fallback),
+            self._learn_less(),
+        )
+
+    def _ways(self) -> dict[str, Any]:
+        """Parameters of the program and of its refinement."""
+        return {
             "savings": self.savings,
             "tol": self.tol,
             "l1": self.l1,
@@ -64,14 +78,11 @@ class LearnsJointly(BaseSensorTree):
             "fallback": self.fallback,
             "n_jobs": threads_asked(self.n_jobs),
         }
-        ridge = 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
-        learn: Learner = partial(learn_jointly, solver=self.solver, l2=self.l2, **ways)
-        if prepared.winners is not None:  # what is only measured is not certified
-            learn = partial(measure_jointly, l2=ridge, **ways)
-        return fit_policy(
-            prepared,
-            self._settings_for(prepared),
-            learn,
-            partial(choose_recipe, simpler=self.fallback),
-            partial(rehearse_jointly, l2=ridge, **ways),
-        )
+
+    def _ridge(self) -> float | str:
+        """The ridge penalty of what is only compared."""
+        return 0.0 if self.l2 == "auto" and not SOLVERS[self.solver].ridge else self.l2
+
+    def _learn_less(self) -> Learner:
+        """Learns decisions that are only compared."""
+        return partial(rehearse_jointly, l2=self._ridge(), **self._ways())

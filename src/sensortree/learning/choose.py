@@ -231,19 +231,19 @@ class Race:
             return
         for name in list(self.outcomes.of):
             other = Recipe.named(name)
-            if other.leaf == best.leaf and other.structure != best.structure:
-                if self.outcomes.behind(name, str(best)) <= CLEARLY:
-                    self._judge(Recipe(other.structure, kind))
+            behind = self.outcomes.behind(name, str(best))
+            if other.leaf == best.leaf and behind <= CLEARLY:
+                self._judge(Recipe(other.structure, kind))
 
     def _worth_trying(self, kind: str, best: Recipe) -> bool:
         """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
-        trees = [tree for tree, _ in self.finder.found.values()]
-        known = self.finder.find(best.structure)[0].sensors
-        known = known or max((tree.sensors for tree in trees), key=len, default=known)
+        judged = [Recipe.named(name).structure for name in self.outcomes.of]
+        trees = (self.finder.find(s)[0].sensors for s in (best.structure, *judged))
+        known = next(filter(None, trees), None)
         if not known:
             return False
-        one, other = map(self.prepared.leaves_of, (kind, best.leaf))
-        lead = lead_of_kind(one, other, known)
+        usual = self.prepared.leaves_of(best.leaf)
+        lead = lead_of_kind(self.prepared.leaves_of(kind), usual, known)
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (

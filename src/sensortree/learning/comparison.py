@@ -76,7 +76,7 @@ class Outcomes:
             found = self.of[name]
             return round(float(found.risk.mean()), 12), float(found.cost.mean())
 
-        return min(names, key=rank)
+        return str(min(names, key=rank))
 
     def lead(self, name: str, other: str) -> tuple[float, float]:
         """By how much one risk is below another, and the paired standard error of that."""
@@ -100,12 +100,11 @@ class Outcomes:
         n_sums = min(SUMS, len(risks))
         rng = np.random.default_rng(0)
         place = rng.permutation(len(risks)) % n_sums
-        sums = np.zeros((risks.shape[1], n_sums))
-        np.add.at(sums.T, place, risks * (n_sums / len(risks)))
+        sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
         drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
-        means = drawn @ sums.T / n_sums
+        means = drawn @ sums.T / len(risks)
         best = means.argmin(axis=1)
-        on_all = sums.mean(axis=1)[best]
+        on_all = risks.mean(axis=0)[best]
         return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
 
     def choice(self) -> str:

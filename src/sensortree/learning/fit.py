@@ -12,6 +12,7 @@ from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.choose import Chosen, choose_recipe
 from sensortree.learning.detours import learn_detours
+from sensortree.learning.held_out import nothing_bought, outcome_of, rehearse
 from sensortree.learning.joint import certificate_speaks_of
 from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
@@ -21,6 +22,7 @@ from sensortree.learning.timing import Mark
 from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
+from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
@@ -57,7 +59,7 @@ def fit_policy(
     settings: Settings,
     learn: Learner,
     choose: Chooser = choose_recipe,
-    rehearse: Learner | None = None,
+    learn_less: Learner | None = None,
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
 
@@ -69,14 +71,14 @@ def fit_policy(
         Learns decisions on a tree.
     choose : callable
         Chooses the tree, and the kind of its leaves.
-    rehearse : Learner, default=None
+    learn_less : Learner, default=None
         Learns decisions that are only compared, on a part of the rows; by default as
         those that are kept.
     """
     progress = prepared.progress
     watch, mark = progress.watch, Mark.now(progress.watch)
-    rehearse = counted(learn if rehearse is None else rehearse, watch)
-    chosen = choose(prepared, settings, rehearse)
+    learn_less = counted(learn if learn_less is None else learn_less, watch)
+    chosen = choose(prepared, settings, learn_less)
     leaves = chosen.leaves or prepared.leaves
     progress.expect(left=2)
     with watch.stage("decisions"):
@@ -85,7 +87,7 @@ def fit_policy(
         progress.step("leaf classifiers")
         learned = counted(learn, watch)(posed.problem, posed.observed)
     progress.step("decisions")
-    return finish(prepared, settings, chosen, posed, learned, rehearse, mark)
+    return finish(prepared, settings, chosen, posed, learned, learn_less, mark)
 
 
 def finish(
@@ -94,7 +96,7 @@ def finish(
     chosen: Chosen,
     posed: Posed,
     learned: Learned,
-    rehearse: Learner,
+    learn_less: Learner,
     mark: Mark,
     visits: Rows | None = None,
 ) -> Fitted:
@@ -108,7 +110,8 @@ def finish(
     posed : Posed
         The tree with its problem.
     learned : Learned
-    rehearse : Learner
+    learn_less : Learner
+        Learns decisions that are only compared.
     mark : Mark
         When the fit began.
     visits : ndarray of shape (n_leaves,), default=None
@@ -120,9 +123,14 @@ def finish(
         posed, learned = without_unreached(posed, learned, settings, visits)
         left = posed.problem.tree
         learned = said_of_certificate(learned, tree, left)
+        compared = of_delivered(chosen, left, leaves, settings, learn_less)
         calibrated = None
         if settings.calibrate_leaves:
             calibrated = calibrate_leaves(leaves, posed, learned)
+            said = calibrated.report
+            if compared is not None and compared.held_out is not None and said:
+                score = said.carried_over(compared.held_out)
+                compared = replace(compared, held_out=score)
         policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         beyond = [] if leaves.data.continued is None else leaves.data.continued.beyond()
@@ -135,19 +143,43 @@ def finish(
     outages = None
     if settings.outages and prepared.winners is None:
         with watch.stage("detours"):
-            here = replace(prepared, leaves=leaves)
+            here = prepared.with_leaves(leaves)
             leaf = left.route(posed.problem.margins(learned.coef))
-            detours, outages = learn_detours(here, policy, leaf, settings, rehearse)
+            detours, outages = learn_detours(here, policy, leaf, settings, learn_less)
             policy = replace(policy, detours=detours)
     evidence = {
         "training_cost": training_cost(leaves, posed, learned),
         **learned.evidence,
         "outage_report": outages,
-        "comparison": chosen.comparison,
+        "comparison": compared,
         "calibration_report": calibrated.report if calibrated else None,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
     return Fitted(policy, report, evidence)
+
+
+def of_delivered(
+    chosen: Chosen,
+    left: SensorTree,
+    leaves: LeafClassifiers,
+    settings: Settings,
+    learn: Learner,
+) -> Comparison | None:
+    """What was compared, with the score of the tree that is left.
+
+    If one leaf is left of a tree that was chosen, that is one set for all, or nothing.
+    """
+    compared = chosen.comparison
+    if compared is None or left.n_nodes or not chosen.tree.n_nodes:
+        return compared
+    known = left.root.sensors
+    outcome = outcome_of(rehearse(left, leaves, settings, learn), leaves)
+    nothing = known == nothing_bought(leaves, settings)
+    return replace(
+        compared,
+        chosen=NOTHING if nothing else ONE_SET,
+        held_out=outcome.score(compared.optimism),
+    )
 
 
 def said_of_certificate(

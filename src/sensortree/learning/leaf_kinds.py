@@ -86,7 +86,7 @@ def leaves_of_kind(
     settings: Settings,
     watch: Stopwatch,
 ) -> LeafClassifiers:
-    """Leaves of a kind that is compared; gaps that it does not take are refused."""
+    """Leaves of a kind that is compared; the policy refuses gaps that it does not take."""
     takes_nan = accepts_nan(settings.leaf(kind))
     rows = replace(rows, reader=replace(rows.reader, allow_nan=takes_nan))
     return named_leaves(rows, replace(settings, classifier=kind), watch)
@@ -96,8 +96,7 @@ def widest(rows: TrainingRows, settings: Settings) -> list[Known]:
     """A third of the sensors that may be bought together, and all, of so many columns."""
     market = rows.market(settings.max_cost)
     width = [block.shape[1] for block in rows.coded_blocks]
-    known = market.free()
-    nested: list[Known] = []
+    known, nested = market.free(), list[Known]()
     for name in rows.sensors.names:
         more = None if name in known else market.extension(known, name)
         if more is None:

@@ -119,6 +119,14 @@ class Prepared:
             self.of_kind[kind] = self.share(own)
         return self.of_kind[kind]
 
+    def with_leaves(self, leaves: LeafClassifiers) -> Prepared:
+        """The same with other leaves; the search, and what it screened, is shared."""
+        if leaves is self.leaves:
+            return self
+        other = replace(self, leaves=leaves)
+        other.__dict__["search"] = self.search
+        return other
+
     def without(self, fold: int) -> Prepared:
         """The rows outside a fold, for searches that must not know it, by screens alone."""
         rows = np.flatnonzero(self.leaves.data.fold != fold)

@@ -7,7 +7,7 @@ from typing import Any
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, check_text
 from sensortree.policy.about import HeldOut
-from sensortree.policy.comparison import Comparison
+from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.sensor_set import SensorSet
 
 MAX_ROWS = 10**15
@@ -50,7 +50,7 @@ def read_comparison(
             entry.number("cost", least=0.0),
         )
         entry.end()
-    if chosen not in figures:
+    if chosen not in (*figures, NOTHING, ONE_SET):
         raise ModelFileError(
             f"{found.place('chosen')} names {chosen!r}, which is not a candidate."
         )

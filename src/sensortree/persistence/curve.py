@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -94,13 +93,11 @@ def _read_choice(picked: Fields, curve: TradeoffCurve) -> Choice:
         )
     choice = choice_at(curve, index, rule, float(target), picked.flag("met"))
     # files of before have the point of the curve, not what the model is worth itself
-    own = {
-        name: picked.number(name, least)
-        for name, least in (("mean_cost", 0.0), ("error", -math.inf))
-        if picked.has(name)
-    }
+    cost, error = choice.mean_cost, choice.error
+    cost = picked.number("mean_cost", least=0.0) if picked.has("mean_cost") else cost
+    error = picked.number("error") if picked.has("error") else error
     picked.end()
-    return replace(choice, note=note, **own)
+    return replace(choice, note=note, mean_cost=cost, error=error)
 
 
 def _one_of(fields: Fields, key: str, words: tuple[str, ...]) -> str:

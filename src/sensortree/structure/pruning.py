@@ -84,8 +84,9 @@ def without_sensors(
             return negative
         # who goes on to what another way has too stops there instead
         stops = isinstance(negative, Leaf) and not negative.refers
-        again = isinstance(positive, Node) and positive.negative == negative
-        if stops and again and positive.sensors == known:
+        if not stops or isinstance(positive, Leaf) or positive.sensors != known:
+            return Node(known, negative, positive)
+        if positive.negative == negative:
             return positive
         return Node(known, negative, positive)
 

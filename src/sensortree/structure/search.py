@@ -23,6 +23,7 @@ from sensortree.structure.built import chain_tree
 from sensortree.structure.clustering import cluster_subsets
 from sensortree.structure.elimination import elimination_order
 from sensortree.structure.losses import SubsetLosses
+from sensortree.structure.planning import grow_plan, plan_for
 from sensortree.structure.report import StructureReport
 from sensortree.structure.shop import WIDE, Breadth, Shop
 from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -33,7 +34,7 @@ EPS = float(np.finfo(float).eps)
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 # Leaves of each search at most, where the data say how many there are.
-MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96}
+MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96, "planned": 96}
 # The same where each leaf takes long to learn.
 MOST_SLOW = 24
 
@@ -235,6 +236,16 @@ def branched(
     return SensorTree(_built(vertex, search.subsets)), steps
 
 
+def planned(
+    search: StructureSearch, cost_weight: float, root: Subset
+) -> tuple[SensorTree, list[Growth]]:
+    """Growth by plans of up to three purchases on cells of readings."""
+    planner = plan_for(search.subsets, cost_weight, root)
+    most = search.most_leaves("planned")
+    vertex, steps = grow_plan(planner, most, root, search.out_of_time)
+    return SensorTree(_built(vertex, search.subsets)), steps
+
+
 def _built(vertex: Vertex, subsets: SubsetLosses) -> Leaf | Node:
     """A vertex as nodes: first who stops, then who buys what, the most first."""
     known = subsets.named(vertex.subset)
@@ -254,9 +265,10 @@ SEARCHES: dict[
     "backward": backward,
     "greedy": greedy,
     "branched": branched,
+    "planned": planned,
 }
 # Searches that begin with nothing: the first purchase is theirs.
-FROM_NOTHING = ("branched", "backward")
+FROM_NOTHING = ("planned", "branched", "backward")
 
 
 def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
@@ -268,6 +280,7 @@ def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
         "chain": stages + blocks + 1,
         "backward": n_sensors,
         "branched": 4 * n_leaves,  # asked for twice as many, again and again
+        "planned": 4 * n_leaves,
         "greedy": n_leaves * (n_sensors + 1),
     }
     return 1 + own[name]

@@ -1,0 +1,491 @@
+"""Plan up to three purchases ahead, on cells of readings.
+
+With Z the one-hot matrix of all cells (n_rows, n_cells) and v_k one of the sums by which
+`stopping` tells cells, Z' diag(v_k) Z holds that sum of *every pair* of cells at once. So
+the value of "buy s; then, by what it shows, buy t or stop",
+
+    value(s) = price(s) + sum over cells c of s: min(stop(c), min_t  price(t | s, c)
+                                          + sum over cells d of t: stop(c, d)),
+
+of all s and t takes a few products of matrices. A third purchase is the same on the rows of
+each cell of s. Prices are sums over the rows of a cell: of each row's own price, less what
+a discount saves once s is known, and times the cost weight.
+
+A vertex parts its rows into joint cells of all that is known there, and plans anew in each.
+Cells that begin with the same purchase are one branch. A tree takes the branches one
+after another, that of the largest worth first, so that a larger one is the smaller grown on.
+
+*What is exact*: two purchases over all pairs of sensors, where there are up to `ALL` of
+them; and the third, where tables are small. *What is a beam*: of more sensors, vertices
+look at the `ALL` that are best by the exact value of two purchases from the start, with what
+these want bought next. A third purchase follows as many of the best firsts as `WORK` allows.
+A sensor that needs others is bought with them, and judged by its own cells.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sensortree.structure.algorithm1 import Growth, Subset
+from sensortree.structure.branching import Vertex
+from sensortree.structure.cells import cells_of, joint
+from sensortree.structure.losses import SubsetLosses
+from sensortree.structure.stopping import Stopping, stopping_of
+from sensortree.types import Array, Mask, Rows
+
+# Sensors of which all pairs are looked at at every vertex.
+ALL = 64
+# Entries of tables of pairs that third purchases may fill for all rows together, and those
+# that are filled at once.
+WORK, AT_ONCE = 4_000_000, 2_000_000
+# Rows of a cell that plans for itself: so many at least, and one in so many of all.
+FEWEST, SHARE = 8.0, 200
+# Share of what is at stake by which values that should be equal may differ.
+ROUNDING = 1e-9
+
+
+class Terms(NamedTuple):
+    """What can be bought next, all in the planner's order of sensors.
+
+    Attributes
+    ----------
+    more : list of n_sensors frozensets of int, or None
+        What is then known; None if it may not be bought.
+    new : ndarray of bool of shape (n_sensors, n_sensors)
+        Which sensors are paid for with each.
+    saved : ndarray of shape (n_sensors,)
+        Discount of each.
+    """
+
+    more: list[Subset | None]
+    new: Mask
+    saved: Array
+
+
+class Pairs(NamedTuple):
+    """Two purchases ahead, for each of some groups of rows.
+
+    Attributes
+    ----------
+    stop : ndarray of shape (n_groups,)
+    value : ndarray of shape (n_groups, n_sensors)
+        Of buying a sensor first; infinite if it may not be bought.
+    single : ndarray of shape (n_groups, n_cells)
+        Stopping in each cell.
+    price : ndarray of shape (n_groups, n_sensors)
+    then : ndarray of shape (n_groups, n_cells)
+        What is best bought second; -1 for nothing.
+    """
+
+    stop: Array
+    value: Array
+    single: Array
+    price: Array
+    then: Rows
+
+
+class Plan(NamedTuple):
+    """What is best for rows that agree in all that is known.
+
+    Attributes
+    ----------
+    stop, value : float
+        What all rows lose and pay if they stop, and with the plan.
+    first : int
+        Place of the sensor that it begins with; -1 to stop.
+    price : float
+        What all rows pay for that.
+    """
+
+    stop: float
+    value: float
+    first: int = -1
+    price: float = 0.0
+
+
+class Planner:
+    """Tables of cells, and what may be bought at what price.
+
+    Sensors stand in an order of their own: the cheapest first, then by name. Ties go to
+    the first.
+
+    Parameters
+    ----------
+    subsets : SubsetLosses
+    cost_weight : float
+    codes : ndarray of shape (n_rows, n_all_sensors)
+        The cell of each reading.
+    stopping : Stopping
+    sensors : sequence of int
+        Those that are looked at.
+    """
+
+    def __init__(
+        self,
+        subsets: SubsetLosses,
+        cost_weight: float,
+        codes: Rows,
+        stopping: Stopping,
+        sensors: Sequence[int],
+    ):
+        data, market = subsets.data, subsets.market
+        costs, names = market.sensors.costs, subsets.names
+        self.subsets, self.cost_weight = subsets, cost_weight
+        self.codes, self.stopping, self.weight = codes, stopping, data.weight
+        self.sensors = sorted(sensors, key=lambda j: (costs[j], names[j]))
+        self.place = {j: at for at, j in enumerate(self.sensors)}
+        own = codes[:, self.sensors]
+        widths = own.max(axis=0) + 1
+        self.starts = np.cumsum(widths) - widths
+        self.owner = np.repeat(np.arange(len(widths)), widths)
+        self.hot = np.zeros((len(codes), len(self.owner)))
+        np.put_along_axis(self.hot, own + self.starts, 1.0, axis=1)
+        self.costs = cost_weight * costs[self.sensors]
+        self.own = None
+        if market.prices is not None:
+            prices = market.prices[:, self.sensors]
+            self.own = cost_weight * self.weight[:, None] * prices
+        self.least = max(FEWEST, self.weight.sum() / SHARE)
+        self.simple = market.unbound and not market.sensors.has_groups
+        self.rounding = ROUNDING * float(self.weight.sum()) * data.largest_loss
+        self._terms: dict[Subset, Terms] = {}
+
+    def terms(self, known: Subset) -> Terms:
+        """What can be bought when something is known."""
+        if known not in self._terms:
+            self._terms[known] = self._find_terms(known)
+        return self._terms[known]
+
+    def _find_terms(self, known: Subset) -> Terms:
+        subsets, n = self.subsets, len(self.sensors)
+        price = subsets.market.sensors.cost_of
+        more: list[Subset | None] = []
+        new, saved = np.zeros((n, n), dtype=bool), np.zeros(n)
+        for at, sensor in enumerate(self.sensors):
+            extended = None if sensor in known else subsets.extend(known, sensor)
+            bought = frozenset() if extended is None else extended - known
+            if extended is None or not bought <= self.place.keys():
+                more.append(None)
+                continue
+            more.append(extended)
+            new[at, [self.place[j] for j in bought]] = True
+            named = subsets.named(extended), subsets.named(known)
+            saved[at] = self.cost_weight * -price(*named) + self.costs[new[at]].sum()
+        return Terms(more, new, saved)
+
+    def after(self, known: Subset, sensor: int) -> Subset:
+        """What is known after buying a sensor, given by its place."""
+        if self.simple:
+            return known | {self.sensors[sensor]}
+        more = self.terms(known).more[sensor]
+        assert more is not None  # nobody buys what is not to be had
+        return more
+
+    def prices(self, known: Subset, paid: Array, weight: Array) -> Array:
+        """What buying each sensor costs all rows of cells, (n_cells, n_sensors).
+
+        Parameters
+        ----------
+        known : frozenset of int
+        paid : ndarray of shape (n_cells, n_sensors)
+            What their rows pay for each alone.
+        weight : ndarray of shape (n_cells,)
+        """
+        if self.simple:
+            prices, gone = (
+                paid.copy(),
+                [self.place[j] for j in known if j in self.place],
+            )
+        else:
+            terms = self.terms(known)
+            prices = paid @ terms.new.T - weight[:, None] * terms.saved
+            gone = [at for at, more in enumerate(terms.more) if more is None]
+        prices[:, gone] = np.inf
+        return prices
+
+    def stop(self, rows: Rows) -> float:
+        """What rows that are not told apart lose if they stop."""
+        return float(self.stopping.risk(self.stopping.sums[rows].sum(axis=0)))
+
+    def pairs(self, groups: Sequence[Rows], known: Subset) -> Pairs:
+        """Plan two purchases ahead for groups of rows that know the same."""
+        sums = [self.stopping.sums[rows] for rows in groups]
+        hot = [self.hot[rows] for rows in groups]
+        stop = self.stopping.risk(np.stack([s.sum(axis=0) for s in sums], axis=1))
+        cells = [s.T @ h for s, h in zip(sums, hot, strict=True)]
+        single = self.stopping.risk(np.stack(cells, axis=1))
+        weight = np.stack(
+            [self.weight[r] @ h for r, h in zip(groups, hot, strict=True)]
+        )
+        paid = [
+            w[:, None] * self.costs if self.own is None else h.T @ self.own[rows]
+            for rows, h, w in zip(groups, hot, weight, strict=True)
+        ]
+        # the cells of any one sensor are all rows
+        one = self.owner == 0
+        price = np.concatenate(
+            [
+                self.prices(
+                    known, p[one].sum(0, keepdims=True), w[one].sum(keepdims=True)
+                )
+                for p, w in zip(paid, weight, strict=True)
+            ]
+        )
+        best, then = single.copy(), np.full(single.shape, -1)
+        for block in self._blocks(len(groups) * sums[0].shape[1]):
+            at = np.flatnonzero((self.owner >= block.start) & (self.owner < block.stop))
+            tables = [_products(s, h, at) for s, h in zip(sums, hot, strict=True)]
+            risk = self.stopping.risk(np.stack(tables, axis=1))
+            value = np.add.reduceat(risk, self.starts, axis=2)
+            for g in range(len(groups)):
+                value[g] += self._second(known, paid[g], weight[g], block)
+            least = value.min(axis=2)
+            buys = least < single[:, at] - self.rounding
+            first = (value <= least[..., None] + self.rounding).argmax(axis=2)
+            best[:, at] = np.where(buys, least, single[:, at])
+            then[:, at] = np.where(buys, first, -1)
+        return Pairs(
+            stop,
+            np.add.reduceat(best, self.starts, axis=1) + price,
+            single,
+            price,
+            then,
+        )
+
+    def _blocks(self, entries: int) -> list[range]:
+        """Sensors in blocks whose tables with all others are filled at once."""
+        widths = np.bincount(self.owner)
+        each = entries * len(self.owner) * widths
+        block = np.cumsum(each) // max(AT_ONCE, int(each.max()))
+        ends = np.flatnonzero(np.diff(block, append=block[-1] + 1)) + 1
+        return [range(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+    def _second(self, known: Subset, paid: Array, weight: Array, block: range) -> Array:
+        """Prices of what is bought second, in cells of some firsts, (n_cells, n_sensors)."""
+        if self.simple:
+            at = np.flatnonzero((self.owner >= block.start) & (self.owner < block.stop))
+            prices = self.prices(known, paid[at], weight[at])
+            prices[np.arange(len(at)), self.owner[at]] = np.inf
+            return prices
+        first, parts = self.terms(known).more, []
+        for sensor in block:
+            at = np.flatnonzero(self.owner == sensor)
+            more = first[sensor]
+            parts.append(
+                np.full((len(at), len(first)), np.inf)
+                if more is None
+                else self.prices(more, paid[at], weight[at])
+            )
+        return np.concatenate(parts)
+
+    def parts(
+        self, parts: Sequence[Rows], sensors: Sequence[int]
+    ) -> tuple[list[Rows], Rows]:
+        """Joint cells that plan, once some more sensors are known, and what is left.
+
+        Cells of few rows are put together where they agree in these sensors, and then in
+        nothing; what is left even so plans nothing, and goes with the others.
+        """
+        whole, few = list[Rows](), list(parts)
+        for by in (sensors, sensors, ()):
+            split = [cell for part in few for cell in joint(self.codes, by, part)]
+            enough = [self.weight[cell].sum() >= self.least for cell in split]
+            whole += [
+                cell for cell, is_whole in zip(split, enough, strict=True) if is_whole
+            ]
+            left = [
+                cell
+                for cell, is_whole in zip(split, enough, strict=True)
+                if not is_whole
+            ]
+            few = [np.sort(np.concatenate(left))] if left else []
+        return whole, few[0] if few else np.empty(0, dtype=np.intp)
+
+    def plan(self, rows: Rows, known: Subset) -> Plan:
+        """Plan up to three purchases for rows that agree in all that is known."""
+        pairs = self.pairs([rows], known)
+        stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
+        weight = float(self.weight[rows].sum())
+        # What costs no less than stopping loses cannot pay.
+        paying = np.flatnonzero(price < stop)
+        order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
+        followed = self._followed(weight) if weight >= 4 * self.least else 0
+        for sensor in order[:followed]:
+            value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
+        least = float(value.min())
+        if not least < stop - self.rounding:
+            return Plan(stop, stop)
+        first = int(np.argmax(value <= least + self.rounding))
+        return Plan(stop, least, first, float(price[first]))
+
+    def _rounded(self, values: Array) -> Array:
+        """Values in which those that should be equal are."""
+        return np.round(values / self.rounding)
+
+    def promising(self, start: Subset) -> list[int]:
+        """Sensors that two purchases begin with best, and those that they go on with."""
+        pairs = self.pairs([np.arange(len(self.weight))], frozenset())
+        order = np.argsort(self._rounded(pairs.value[0]), kind="stable")
+        kept = set(start)
+        for sensor in order:
+            if len(kept) >= ALL + len(start):
+                break
+            then = pairs.then[0, self.owner == sensor]
+            kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
+        needed = (self.subsets.extend(frozenset(), j) or {j} for j in sorted(kept))
+        return sorted(frozenset().union(*needed))
+
+    def _followed(self, weight: float) -> int:
+        """Firsts that a third purchase follows, in a cell of some weight."""
+        entries = self.stopping.sums.shape[1] * len(self.owner) ** 2
+        each = entries * len(self.owner) / len(self.starts)
+        return int(WORK * weight / self.weight.sum() / each)
+
+    def _third(self, rows: Rows, known: Subset, sensor: int, pairs: Pairs) -> float:
+        """Value of a first purchase with two more ahead in each of its cells."""
+        codes = self.codes[rows, self.sensors[sensor]]
+        at = self.starts[sensor] + np.arange(codes.max() + 1)
+        groups = [rows[codes == c] for c in range(len(at))]
+        # a cell that loses less than any sensor costs stops
+        cheapest = float(self.costs.min()) if self.simple and self.own is None else 0.0
+        single = pairs.single[0, at]
+        value = float(pairs.price[0, sensor])
+        open_groups = []
+        for group, risk in zip(groups, single, strict=True):
+            if len(group) and risk > cheapest * self.weight[group].sum():
+                open_groups.append(group)
+            else:
+                value += float(risk)
+        if open_groups:
+            more = self.pairs(open_groups, self.after(known, sensor))
+            value += float(np.minimum(more.stop, more.value.min(axis=1)).sum())
+        return value
+
+
+def _products(sums: Array, hot: Array, at: Rows) -> Array:
+    """Sums of each pair of cells, of which the first are some, (n_sums, n_at, n_cells)."""
+    tables = np.empty((sums.shape[1], len(at), hot.shape[1]))
+    for each, table in zip(sums.T, tables, strict=True):
+        has = np.flatnonzero(each)
+        part, weight = hot[has], each[has, None]
+        counts = (weight == 1).all()
+        np.matmul(part[:, at].T, part if counts else weight * part, out=table)
+    return tables
+
+
+class Branch(NamedTuple):
+    """A purchase of some rows at a vertex, before it is made.
+
+    Attributes
+    ----------
+    vertex : Vertex
+    known : frozenset of int
+        What is known after it.
+    added : int
+        The sensor that it is made for.
+    parts : list of arrays
+        Rows of each joint cell.
+    lost : float
+        What they lose if they stop, less what they pay.
+    """
+
+    vertex: Vertex
+    known: Subset
+    added: int
+    parts: list[Rows]
+    lost: float
+
+
+def grow_plan(
+    planner: Planner,
+    n_leaves: int,
+    start: Subset,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> tuple[Vertex, list[Growth]]:
+    """Grow from the root, the branch of the largest worth first, up to some leaves.
+
+    Parameters
+    ----------
+    planner : Planner
+    n_leaves : int
+    start : frozenset of int
+        Sensors known at the root.
+    out_of_time : callable
+        Whether growth must end with what it has.
+
+    Returns
+    -------
+    root : Vertex
+    steps : list of Growth
+        The loss is the risk if nobody bought more; it may rise before it falls.
+    """
+    rows = np.arange(len(planner.weight))
+    root, steps = Vertex(start, rows), list[Growth]()
+    queue: list[tuple[float, int, Branch]] = []
+    stopping: dict[int, float] = {}  # weight of those who stop at a vertex, by its id
+    leaves, number = 1, 0
+
+    def consider(vertex: Vertex, groups: list[Rows], new: Subset) -> float:
+        """Plan in each cell, and put branches in the queue; what stopping loses."""
+        nonlocal number
+        cells, left = planner.parts(groups, sorted(new))
+        plans = [planner.plan(cell, vertex.subset) for cell in cells]
+        stopping[id(vertex)] = sum(float(planner.weight[cell].sum()) for cell in cells)
+        for first in sorted({plan.first for plan in plans} - {-1}):
+            chosen = [k for k, plan in enumerate(plans) if plan.first == first]
+            branch = Branch(
+                vertex,
+                planner.after(vertex.subset, first),
+                planner.sensors[first],
+                [cells[k] for k in chosen],
+                sum(plans[k].stop - plans[k].price for k in chosen),
+            )
+            worth = sum(plans[k].stop - plans[k].value for k in chosen)
+            heapq.heappush(queue, (-worth, number, branch))
+            number += 1
+        return sum(plan.stop for plan in plans) + planner.stop(left)
+
+    loss = consider(root, [rows], start)
+    # Where all buy on nothing is added to the leaves, but the tree must end.
+    while queue and len(steps) < 2 * n_leaves and not out_of_time():
+        _, _, branch = heapq.heappop(queue)
+        vertex, there = branch.vertex, np.sort(np.concatenate(branch.parts))
+        stops = stopping[id(vertex)] - float(planner.weight[there].sum())
+        more = int(stops > 0.5 * planner.least)
+        if leaves + more > n_leaves:
+            break
+        stopping[id(vertex)], leaves = stops, leaves + more
+        child = Vertex(branch.known, there)
+        vertex.children.append(child)
+        vertex.stops = bool(more)
+        loss += (
+            consider(child, branch.parts, branch.known - vertex.subset) - branch.lost
+        )
+        steps.append(Growth(branch.known, branch.added, loss / planner.weight.sum()))
+    return root, steps
+
+
+def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planner:
+    """The planner of a search: all sensors that can be had, or the most promising.
+
+    Parameters
+    ----------
+    subsets : SubsetLosses
+    cost_weight : float
+    start : frozenset of int
+        Sensors known at the root.
+    """
+    codes, stopping = cells_of(subsets.data), stopping_of(subsets.data)
+    others = [
+        j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
+    ]
+    sensors = sorted(start.union(others))
+    planner = Planner(subsets, cost_weight, codes, stopping, sensors)
+    if len(sensors) <= ALL:
+        return planner
+    kept = planner.promising(start)
+    return Planner(subsets, cost_weight, codes, stopping, kept)
