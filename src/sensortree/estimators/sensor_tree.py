@@ -67,8 +67,8 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         nobody.
     max_cost : float, default=None
         No example ever spends more than this.
-    structure : {"auto", "chain", "backward", "branched", "greedy", "exhaustive", \
-            "cascade"}, SensorTree or dict, default="auto"
+    structure : {"auto", "planned", "chain", "backward", "branched", "greedy", \
+            "exhaustive", "cascade"}, SensorTree or dict, default="auto"
         The tree, learned or given.
 
         - "auto": the one of the least risk on held-out rows among a planned and a
@@ -76,6 +76,9 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
           cascade; each with the kinds of leaves that suit it. What a screen finds clearly
           worse gets no classifiers. `comparison_` says what was compared, and why the
           rest was not.
+        - "planned": up to three purchases planned ahead, on cells of readings: levels
+          where they are few, else quantiles or clusters. For sensors that tell something
+          only together, or tell which others to buy, on few rows of few levels.
         - "chain": sensors in the order of the error they save per unit of cost, with an
           exit after each.
         - "backward": a chain too, in the order that is left when boosted trees on all

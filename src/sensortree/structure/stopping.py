@@ -94,7 +94,8 @@ class Answers:
         apart = (self.loss[:, :, None] - self.loss[:, None, :]) ** 2
         if len(lost) == 2:
             more, doubt = lost[1] - lost[0], np.tensordot(apart[:, 0, 1], cells, 1)
-            return lost[0] + _taken(more, more + 2 * (known[1] - known[0]), doubt)
+            seen = more + 2 * (known[1] - known[0])
+            return np.asarray(lost[0] + _taken(more, seen, doubt))
         first, second = _least_two(
             lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1))
         )
