@@ -152,6 +152,22 @@ def test_what_was_chosen_is_what_is_delivered(fitted):
     np.testing.assert_array_equal(named.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.parametrize("cost_weight", [0.5, 0.1, 0.02, 0.002])
+@pytest.mark.parametrize("refer_cost", [None, 0.2])
+def test_who_decides_nothing_was_not_chosen_as_a_tree(cost_weight, refer_cost):
+    X, y = stage_data()
+    sensors = {name: Sensor(s.columns, 1.0) for name, s in STAGES.items()}
+    model = SensorTreeClassifier(
+        sensors, cost_weight=cost_weight, refer_cost=refer_cost, outages=False
+    ).fit(X, y)
+    chosen, tree = model.comparison_.chosen, model.tree_
+    if not tree.n_nodes:
+        assert chosen == (ONE_SET if tree.sensors else NOTHING)
+        assert model.about_.held_out.cost == model.acquisition_cost(X).mean()
+    elif refer_cost is None:
+        assert chosen not in (NOTHING, ONE_SET)
+
+
 def test_noise_buys_nothing_and_says_so():
     # Of six sets of noise at most one is bought from: the aim is one in ten.
     bought = 0

@@ -201,7 +201,7 @@ def _sure(page: ReportPage) -> Iterable[str]:
 
 def _taken(compared: Any) -> str:
     """What was compared, which was taken, and what that says of its score."""
-    others = len(compared.risk) - 1
+    others = len(compared.risk.keys() - {compared.chosen})
     said = f'Taken was "{compared.chosen}"'
     if others:
         said += (
