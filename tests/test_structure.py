@@ -316,7 +316,10 @@ def test_the_same_tree_whatever_n_jobs():
 def test_no_time_ends_with_a_tree_that_works():
     X, y = load_digits(return_X_y=True)
     model = SensorTreeClassifier(
-        structure="chain", max_time=1e-9, classifier=LogisticRegression()
+        structure="chain",
+        max_time=1e-9,
+        classifier=LogisticRegression(),
+        fallback=False,
     ).fit(X, y)
     assert model.structure_report_.stopped == "max_time was over"
     assert model.predict(X).shape == y.shape
@@ -460,9 +463,14 @@ def test_a_backward_chain_finds_sensors_that_tell_something_only_together():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_500, 8))
     y = ((X[:, 5] > 0) ^ (X[:, 7] > 0)).astype(int)
-    model = SensorTreeClassifier(structure="backward", cost_weight=0.01).fit(X, y)
+    model = SensorTreeClassifier(
+        structure="backward", cost_weight=0.01, fallback=False
+    ).fit(X, y)
     added = [step["added"] for step in model.structure_report_.steps]
     assert set(added[:2]) == {"x5", "x7"}
+    assert model.acquired(X)[:, [5, 7]].all()
+    # of all that is compared, buying these two for all is the best
+    model.set_params(fallback=True).fit(X, y)
     assert model.acquired(X)[:, [5, 7]].all()
     assert model.acquisition_cost(X).max() == 2
 
@@ -475,7 +483,9 @@ def test_a_backward_chain_buys_first_what_costs_less_after_what_must_come_before
         "cheap": Sensor(1, 1, after=["first"]),
         "first": Sensor(2, 0.5),
     }
-    model = SensorTreeClassifier(sensors, structure="backward", cost_weight=0.001)
+    model = SensorTreeClassifier(
+        sensors, structure="backward", cost_weight=0.001, fallback=False
+    )
     steps = model.fit(X, y).structure_report_.steps
     assert [step["added"] for step in steps] == ["cheap", "dear"]
     assert set(steps[0]["subset"]) == {"first", "cheap"}

@@ -63,7 +63,7 @@ def seconds_of_one_tree(model):
 # keeping it -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("max_time", [1.0, 20.0, 60.0])
+@pytest.mark.parametrize("max_time", [1.0, 20.0, 40.0])
 def test_max_time_is_kept_but_for_one_step_and_one_tree(clock, rows, max_time):
     model = slow(max_time=max_time, fallback=False).fit(*rows)
     one_step = 3 * FOLDS  # extensions that are compared by their own classifier
@@ -79,7 +79,7 @@ def test_max_time_is_kept_but_for_one_step_and_one_tree(clock, rows, max_time):
 
 def test_no_candidate_is_compared_when_time_is_over(clock, rows):
     model = slow(max_time=20.0).fit(*rows)
-    assert len(model.comparison_.risk) == 1
+    assert set(model.comparison_.risk) <= {"chain", "one set", "nothing"}
     clock.now = 0.0
     assert len(slow().fit(*rows).comparison_.risk) > 3
 
@@ -207,11 +207,10 @@ def test_every_second_of_a_fit_is_in_its_report(clock, rows, kind):
 
 
 def test_decisions_that_are_only_compared_are_counted(rows):
-    alone = SensorTreeClassifier(
-        structure="cascade", fallback=False, outages=False, cv=FOLDS
-    )
+    given = {"structure": "cascade", "classifier": "linear", "outages": False}
+    alone = SensorTreeClassifier(fallback=False, cv=FOLDS, **given)
     assert alone.fit(*rows).fit_report_.n_learned == 1
-    compared = SensorTreeClassifier(structure="cascade", outages=False, cv=FOLDS)
+    compared = SensorTreeClassifier(cv=FOLDS, **given)
     assert compared.fit(*rows).fit_report_.n_learned == 1 + FOLDS
 
 
