@@ -24,7 +24,7 @@ from sensortree.learning.held_out import (
     rehearse,
     tells_more,
 )
-from sensortree.learning.leaf_kinds import lead_of_kind, widest
+from sensortree.learning.leaf_kinds import lead_of_kind
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
@@ -191,30 +191,21 @@ class Race:
             self._judge(recipe)
         if self.outcomes.of:
             return
-        usual = self._usual()
+        usual, *others = self.prepared.kinds or ("",)
         for structure in self._promising(structures):
             self._judge(Recipe(structure, usual))
-        for kind in self.prepared.kinds:
+        for kind in others:
             best = Recipe.named(self.outcomes.best())
-            if self.stopped or kind == usual or not self._worth_trying(kind, best):
-                continue
-            self._judge(Recipe(best.structure, kind))
-            if kind == "boosted" and self.settings.structure == "auto":
-                self._judge(Recipe("backward", kind))
+            rivals = [best.structure]
+            if "planned" in structures and self._plan_promises(self.outcomes):
+                rivals.append("planned")
+            for structure in dict.fromkeys(rivals):
+                if not self.stopped and self._worth_trying(kind, structure, best.leaf):
+                    self._judge(Recipe(structure, kind))
+                    if kind == "boosted" and self.settings.structure == "auto":
+                        self._judge(Recipe("backward", kind))
             self._judge_others(kind, best)
         self.dropped |= self.prepared.not_compared
-
-    def _usual(self) -> str:
-        """The kind of leaf that structures are compared with: the likelier of the first.
-
-        By log-loss on held-out rows, with some of the sensors.
-        """
-        kinds = self.prepared.kinds[:2]
-        subsets = widest(self.prepared.leaves.data, self.settings)
-        if len(kinds) < 2 or "boosted" in kinds or not subsets:
-            return kinds[0] if kinds else ""
-        first, second = map(self.prepared.leaves_of, kinds)
-        return kinds[0] if lead_of_kind(first, second, subsets[0]) >= 0 else kinds[1]
 
     def _expected(self, structures: list[str]) -> list[Recipe]:
         """What won at cost weights beside this one, if that is known."""
@@ -235,19 +226,17 @@ class Race:
             if other.leaf == best.leaf and behind <= CLEARLY:
                 self._judge(Recipe(other.structure, kind))
 
-    def _worth_trying(self, kind: str, best: Recipe) -> bool:
-        """Whether a kind of leaf may be better, by its log-loss with the tree's sensors."""
-        judged = [Recipe.named(name).structure for name in self.outcomes.of]
-        trees = (self.finder.find(s)[0].sensors for s in (best.structure, *judged))
-        known = next(filter(None, trees), None)
+    def _worth_trying(self, kind: str, structure: str, usual: str) -> bool:
+        """Whether a kind of leaf may be better, by its log-loss with a tree's sensors."""
+        known = self.finder.find(structure)[0].sensors
         if not known:
             return False
-        usual = self.prepared.leaves_of(best.leaf)
-        lead = lead_of_kind(self.prepared.leaves_of(kind), usual, known)
+        leaves = self.prepared.leaves_of(usual)
+        lead = lead_of_kind(self.prepared.leaves_of(kind), leaves, known)
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
-                f"leads {best.leaf} leaves by {lead:.1f} standard errors of the log-loss "
+                f"leads {usual} leaves by {lead:.1f} standard errors of the log-loss "
                 f"on held-out rows; more than {least:g} is asked"
             )
         return lead > least
@@ -266,20 +255,30 @@ class Race:
             if seen.of and self.stopped:
                 break
             tree = self._posable(self.finder.find(name)[0])
-            if name != "backward":
+            if name not in ("backward", "planned"):
                 rehearsed = rehearse(tree, quick, self.settings, self.learn)
                 seen.of[name] = outcome_of(rehearsed, quick)
         if not seen.of:
             return structures
         best = seen.best()
-        if subsets.fair:  # their leaves take long, and see no more
-            return [best, *(name for name in structures if name == "backward")]
         far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
+        if subsets.fair:  # leaves take long, and see no more than what stands in for them
+            far = [n for n in seen.of if n != best]
+        if "planned" in structures and not self._plan_promises(seen):
+            self.dropped["planned"] = "promises no lower risk than a screen sees in others"
+            far.append("planned")
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
             for n in far
+            if n in seen.of
         }
         return [n for n in structures if n not in far and n in self.finder.found]
+
+    def _plan_promises(self, others: Outcomes) -> bool:
+        """Whether a plan, by its own cells, has no higher risk than the best of others."""
+        steps = self.finder.find("planned")[1].steps
+        least = others.of[others.best()].risk.mean()
+        return bool(steps) and steps[-1]["loss"] <= least
 
     def _judge(self, recipe: Recipe) -> None:
         """Judge a recipe, unless time is over and there is another."""
@@ -475,7 +474,7 @@ def most_steps(settings: Settings, n_sensors: int) -> int:
     if not settings.learns_structure:
         return 3
     auto = settings.structure == "auto"
-    every = ("chain", "branched", "backward")
+    every = ("planned", "chain", "branched", "backward")
     searches = every if auto else (str(settings.structure),)
     own = sum(most_search_steps(s, n_sensors, settings.n_leaves) for s in searches)
     return 6 * own + 3 * (len(every) + 2)

@@ -5,12 +5,13 @@ Work is counted, never timed, so that the same rows give the same leaf.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sensortree.learning.comparison import CLEARLY
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
     SIZES,
@@ -26,7 +27,7 @@ from sensortree.types import Array
 
 # Rows from which boosted leaves are compared, and the weight of rows, in whole folds, that
 # say whether they may be better.
-ENOUGH_TO_BOOST, JUDGED = 500, 1_200
+ENOUGH_TO_BOOST, JUDGED = 100, 1_200
 # Rounds and subsets that are counted on, before anything is known; readings that take as
 # long as one more leaf of a tree; readings that a fit with boosted leaves may take.
 ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
@@ -162,6 +163,19 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     lead = share * (lost(other.posteriors[subset]) - lost(said))
     error = float(lead.std() / np.sqrt(len(lead)))
     return float(lead.mean()) / error if error else 0.0
+
+
+def likeliest(leaves: Mapping[str, LeafClassifiers], subsets: Sequence[Known]) -> str:
+    """The kind of leaf of the least held-out log-loss with some of the sensors.
+
+    Boosted leaves only if they are clearly likelier.
+    """
+    first, *others = leaves
+    for kind in others if subsets else ():
+        lead = lead_of_kind(leaves[kind], leaves[first], subsets[0])
+        if lead > (CLEARLY if kind == "boosted" else 0.0):
+            first = kind
+    return first
 
 
 def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:

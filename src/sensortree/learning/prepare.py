@@ -8,7 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from sensortree.learning.leaf_kinds import kinds_of, leaves_of_kind, named_leaves
+from sensortree.learning.leaf_kinds import (
+    kinds_of,
+    leaves_of_kind,
+    likeliest,
+    named_leaves,
+    widest,
+)
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.rows import TrainingRows
@@ -78,8 +84,8 @@ class Prepared:
         What won in fits at other cost weights, where they are only measured; None where
         the model is kept, and must not depend on other fits.
     kinds : tuple of str
-        Kinds of leaves that are compared, the usual one first; none if the user said
-        which.
+        Kinds of leaves that are compared, the one that seems likeliest first; none if
+        the user said which.
     not_compared : dict of str to str
         Kinds that are not, and why.
     of_kind : dict of str to LeafClassifiers
@@ -154,5 +160,8 @@ def prepare(
         leaves = share(named_leaves(rows, settings, watch))
         return Prepared(leaves, settings, progress, share=share)
     kinds, out = kinds_of(rows, settings)
-    leaves = share(leaves_of_kind(kinds[0], rows, settings, watch))
-    return Prepared(leaves, settings, progress, None, kinds, out, share=share)
+    leaves = {kind: share(leaves_of_kind(kind, rows, settings, watch)) for kind in kinds}
+    with watch.stage("leaf choice"):
+        usual = likeliest(leaves, widest(rows, settings))
+    kinds = usual, *(kind for kind in kinds if kind != usual)
+    return Prepared(leaves[usual], settings, progress, None, kinds, out, leaves, share)
