@@ -275,12 +275,13 @@ def structures(model) -> set[str]:
     return {name.partition(", ")[0] for name in model.comparison_.risk}
 
 
-def test_what_is_not_compared_says_why(fitted):
-    model, _, _ = fitted
-    assert (
-        "500 rows or more, there are 300" in model.comparison_.not_compared["boosted"]
-    )
-    assert "not compared: boosted, wants 500 rows" in str(model.comparison_)
+def test_what_is_not_compared_says_why():
+    X, y = stage_data(90)
+    compared = SensorTreeClassifier(STAGES, cost_weight=0.02).fit(X, y).comparison_
+    assert "100 rows or more, there are 90" in compared.not_compared["boosted"]
+    assert "not compared: boosted, wants 100 rows" in str(compared)
+    assert all(why for why in compared.not_compared.values())
+    assert not any(name.endswith("boosted") for name in compared.risk)
 
 
 def test_few_sensors_have_the_exhaustive_tree_compared():

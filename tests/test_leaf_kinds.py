@@ -77,9 +77,9 @@ def test_levels_that_only_add_get_linear_leaves():
 
 
 def test_few_rows_are_not_boosted_and_the_comparison_says_so():
-    found = compared(np.floor(2 * X[:400, 0]) % 2 == 0, X[:400])
+    found = compared(np.floor(2 * X[:90, 0]) % 2 == 0, X[:90])
     assert found.leaf != "boosted"
-    assert "500 rows or more, there are 400" in str(found)
+    assert "100 rows or more, there are 90" in str(found)
 
 
 def test_rows_count_and_not_distinct_rows():

@@ -120,10 +120,10 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
 
         - "auto": the kind whose tree has the least risk on held-out rows, compared with
           the structures. "boosted" takes longest: it is tried where its held-out log-loss
-          leads by more than a standard error, and not below 500 rows, or where it would
+          leads by more than a standard error, and not below 100 rows, or where it would
           take out of proportion long; where readings are missing that no transformer
           fills in, it is the only one. `comparison_` says what was compared, and its
-          `leaf` which was taken. Without `cv` it is "logistic2".
+          `leaf` which was taken.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as

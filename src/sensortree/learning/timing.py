@@ -11,6 +11,7 @@ from sensortree.text import aligned, plain
 
 STAGES = (
     "reading",
+    "leaf choice",
     "leaf classifiers",
     "search",
     "comparing candidates",
@@ -19,7 +20,7 @@ STAGES = (
     "detours",
 )
 # Stages before a fit begins.
-PREPARING = ("reading",)
+PREPARING = ("reading", "leaf choice")
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,11 @@ class FitReport:
     Attributes
     ----------
     seconds : dict of str to float
-        By stage: "reading" the rows; "leaf classifiers", fitted and judged whenever one
-        is first asked for; "search" for a tree; "comparing candidates", on held-out rows;
-        "decisions"; "finishing", the policy with its flow of examples; and "detours" for
-        outages. For a model fitted at a budget, "curve" too: all that was measured on
-        held-out folds.
+        By stage: "reading" the rows; "leaf choice", with ``classifier="auto"``; "leaf
+        classifiers", fitted and judged whenever one is first asked for; "search" for a
+        tree; "comparing candidates", on held-out rows; "decisions"; "finishing", the policy
+        with its flow of examples; and "detours" for outages. For a model fitted at a
+        budget, "curve" too: all that was measured on held-out folds.
     n_judged : int
         Subsets of sensors whose classifier was judged out of fold.
     n_kept : int
