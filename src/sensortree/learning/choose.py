@@ -29,6 +29,7 @@ from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.recipes import (
+    GLANCES,
     Recipe,
     TreeFinder,
     build_structure,
@@ -244,7 +245,8 @@ class Race:
     def _promising(self, structures: list[str]) -> list[str]:
         """Structures whose trees are not clearly worse, as what stands in for leaves sees.
 
-        Where rows are few, all are: their leaves take no longer.
+        A larger tree than the best, whose leaves take longer, must be no worse. Where
+        rows are few, all are promising: their leaves take no longer.
         """
         quick = self.prepared.search.subsets.stand_ins if len(structures) > 1 else None
         if quick is None or self.finders is not None:
@@ -256,12 +258,17 @@ class Race:
                 break
             tree = self._posable(self.finder.find(name)[0])
             if name not in ("backward", "planned"):
-                rehearsed = rehearse(tree, quick, self.settings, self.learn)
+                rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCES)
                 seen.of[name] = outcome_of(rehearsed, quick)
         if not seen.of:
             return structures
         best = seen.best()
-        far = [n for n in seen.of if seen.behind(n, best) > CLEARLY]
+        size = {n: self.finder.find(n)[0].n_leaves for n in seen.of}
+        far = [
+            n
+            for n in seen.of
+            if seen.behind(n, best) > (CLEARLY if size[n] <= size[best] else 0.0)
+        ]
         if subsets.fair:  # leaves take long, and see no more than what stands in for them
             far = [n for n in seen.of if n != best]
         if "planned" in structures and not self._plan_promises(seen):

@@ -157,8 +157,8 @@ def prepare(
     """Give training rows their leaf classifiers; none is fitted to all rows yet."""
     watch = progress.watch
     if settings.classifier != "auto":
-        leaves = share(named_leaves(rows, settings, watch))
-        return Prepared(leaves, settings, progress, share=share)
+        named = share(named_leaves(rows, settings, watch))
+        return Prepared(named, settings, progress, share=share)
     kinds, out = kinds_of(rows, settings)
     leaves = {kind: share(leaves_of_kind(kind, rows, settings, watch)) for kind in kinds}
     with watch.stage("leaf choice"):

@@ -34,7 +34,7 @@ from sensortree.tree.tree import SensorTree
 EXHAUSTIVE = 16
 # Searches that can grow on, the leaves that they are first asked for, and the folds that
 # say whether twice as many are better.
-GROW, FIRST_LEAVES, GLANCES = ("planned", "branched"), 8, 2
+GROW, FIRST_LEAVES, GLANCES = ("branched",), 8, 2
 
 Found = tuple[SensorTree, StructureReport]
 

@@ -34,7 +34,7 @@ EPS = float(np.finfo(float).eps)
 # A search looks at this many rows at most; leaf classifiers are fitted on all.
 SEARCH_ROWS = 12_000
 # Leaves of each search at most, where the data say how many there are.
-MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96, "planned": 96}
+MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96, "planned": 32}
 # The same where each leaf takes long to learn.
 MOST_SLOW = 24
 
