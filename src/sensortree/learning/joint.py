@@ -171,7 +171,8 @@ def certificate_speaks_of(
         "one leaf": "the model sends every example to one leaf instead",
     }[report.kept]
     if kept.n_leaves < certified.n_leaves and report.kept != "one leaf":
-        then += f"; {kept.n_leaves} of the leaves are reached and kept"
+        are = "is" if kept.n_leaves == 1 else "are"
+        then += f"; of its leaves, {kept.n_leaves} {are} reached and kept"
     return f"{said}; {then}"
 
 

@@ -31,7 +31,7 @@ class Comparison:
     n_rows : int
         Observations that were held out.
     removed : tuple of str
-        Sensors that the chosen tree could do without.
+        Sensors without which the chosen tree is clearly better.
     not_compared : dict of str to str
         Candidates that were left out, and why.
     held_out : HeldOut or None
