@@ -82,7 +82,10 @@ class Comparison:
 
     def __str__(self) -> str:
         ranked = sorted(self.risk, key=self.risk.__getitem__)
-        lines = [f"took {self.chosen}, by risk on {self.n_rows} held-out rows:"]
+        lines = [
+            f"took {self.chosen}, by risk on {self.n_rows} held-out rows, ± of the "
+            f"difference to the least:"
+        ]
         lines += [
             f"  {name} {self.risk[name]:.4f} ± {self.error[name]:.4f}, "
             f"costs {self.cost[name]:.4g}"
