@@ -103,7 +103,8 @@ class Outcomes:
         sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
         drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
         means = drawn @ sums.T / len(risks)
-        best = means.argmin(axis=1)
+        # equal but for rounding is equal, whatever risks are counted in
+        best = np.round(means / (np.abs(risks).mean() or 1.0), 9).argmin(axis=1)
         on_all = risks.mean(axis=0)[best]
         return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
 
