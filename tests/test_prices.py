@@ -321,9 +321,7 @@ def test_prices_of_another_shape_are_refused():
 # caps -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "structure", ["auto", "chain", "branched", "greedy", "cascade"]
-)
+@pytest.mark.parametrize("structure", ["auto", "chain", "greedy", "cascade"])
 def test_a_cap_is_never_exceeded(structure):
     rng = np.random.default_rng(1)
     X, test = rng.normal(size=(400, 6)), rng.normal(size=(10_000, 6))
