@@ -132,7 +132,7 @@ def _centers(points: Array, cluster: Rows, weight: Array) -> Array:
 def _spread(points: Array, cluster: Rows, weight: Array, number: int) -> Any:
     """Weighted squared distance from the center in each cluster, (n_clusters,)."""
     away = ((points - _centers(points, cluster, weight)[cluster]) ** 2).sum(axis=1)
-    return np.bincount(cluster, weight * away, number)
+    return np.asarray(np.bincount(cluster, weight * away, number), dtype=np.float64)
 
 
 def joint(codes: Rows, sensors: Sequence[int], rows: Rows) -> list[Rows]:
