@@ -52,7 +52,6 @@ class Structure(StrEnum):
     planned = "planned"
     chain = "chain"
     backward = "backward"
-    planned = "planned"
     branched = "branched"
     greedy = "greedy"
     exhaustive = "exhaustive"
