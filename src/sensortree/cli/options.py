@@ -49,9 +49,9 @@ class Structure(StrEnum):
     """Trees that need no more words."""
 
     auto = "auto"
-    planned = "planned"
     chain = "chain"
     backward = "backward"
+    planned = "planned"
     branched = "branched"
     greedy = "greedy"
     exhaustive = "exhaustive"

@@ -76,16 +76,15 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
           cascade; each with the kinds of leaves that suit it. What a screen finds clearly
           worse gets no classifiers. `comparison_` says what was compared, and why the
           rest was not.
-        - "planned": up to three purchases planned ahead, on cells of readings: levels
-          where they are few, else quantiles or clusters. For sensors that tell something
-          only together, or tell which others to buy, on few rows of few levels.
         - "chain": sensors in the order of the error they save per unit of cost, with an
           exit after each.
         - "backward": a chain too, in the order that is left when boosted trees on all
           sensors drop those that help them least per unit of cost. For sensors that tell
           something only together. With boosted leaves of many rows, "auto" compares it
           in place of "chain"; with others beside it, if sensors are many and rows few.
-        - "planned": grown by plans of up to three purchases on cells of readings.
+        - "planned": up to three purchases planned ahead, on cells of readings: levels
+          where they are few, else quantiles or clusters. For sensors that tell something
+          only together, or tell which others to buy, on few rows of few levels.
         - "branched": grown by a proper loss, counting what can be bought well after a
           purchase, with as many branches as clearly pay, while the risk on held-out rows
           falls. For sensors that tell which others matter.
