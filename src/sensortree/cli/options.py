@@ -49,7 +49,6 @@ class Structure(StrEnum):
     """Trees that need no more words."""
 
     auto = "auto"
-    planned = "planned"
     chain = "chain"
     backward = "backward"
     planned = "planned"
