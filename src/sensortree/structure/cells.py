@@ -79,12 +79,6 @@ def cells(block: Array, weight: Array, levels: Levels = (), number: int = MOST) 
     return np.where(gap, read.max() + 1, read) if gap.any() else read
 
 
-def holds_several(block: Array, codes: Rows) -> bool:
-    """Whether a cell of a sensor holds readings that differ."""
-    first = np.unique(codes, return_index=True)[1]
-    return not np.array_equal(block, block[first][codes], equal_nan=True)
-
-
 def _distinct(block: Array) -> Rows:
     """Number of each row among the distinct ones, which are in order; NaN is last."""
     order = order_of_rows(block.T, len(block))

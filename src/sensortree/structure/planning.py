@@ -11,10 +11,6 @@ of all s and t takes a few products of matrices. A third purchase is the same on
 each cell of s. Prices are sums over the rows of a cell: of each row's own price, less what
 a discount saves once s is known, and times the cost weight.
 
-Where a cell holds several readings, it knows less than they say. A screen of the readings,
-out of fold, then also says what stopping loses, and what the first purchase of all saves;
-the less counts.
-
 A vertex parts its rows into joint cells of all that is known there, and plans anew in
 each. Cells that begin with the same purchase are one branch. A tree takes the branches one
 after another, that of the largest worth first: a larger one is the smaller grown on.
@@ -36,7 +32,7 @@ import numpy as np
 
 from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
-from sensortree.structure.cells import cells_of, holds_several, joint
+from sensortree.structure.cells import cells_of, joint
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.stopping import TINY, Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
@@ -135,10 +131,7 @@ class Planner:
         costs, names = market.sensors.costs, subsets.names
         self.subsets, self.cost_weight = subsets, cost_weight
         self.codes, self.stopping, self.weight = codes, stopping, data.weight
-        self.start, blocks = start, data.blocks
-        self.cut = frozenset(
-            j for j in sensors if holds_several(blocks[j], codes[:, j])
-        )
+        self.start = start
         self.sensors = sorted(sensors, key=lambda j: (costs[j], names[j]))
         self.place = {j: at for at, j in enumerate(self.sensors)}
         own = codes[:, self.sensors]
@@ -269,13 +262,6 @@ class Planner:
         pairs = self.pairs([rows], known)
         stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
         paying = np.flatnonzero(price < stop)  # dearer than stopping is, never
-        # Of readings that a cell holds several of, a screen may make more.
-        if known & self.cut:
-            stop = min(stop, self._read(rows, known))
-        for at in paying.tolist() if known == self.start else ():
-            if self.sensors[at] in self.cut:
-                read = float(price[at]) + self._read(rows, self.after(known, at))
-                value[at] = min(value[at], read)
         order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
         for sensor in order[: self._followed(float(self.weight[rows].sum()))]:
             value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
@@ -288,10 +274,6 @@ class Planner:
     def _rounded(self, values: Array) -> Array:
         """Values in which those that should be equal are."""
         return np.round(values / self.rounding)
-
-    def _read(self, rows: Rows, known: Subset) -> float:
-        """What rows lose if they stop, by a screen of the readings themselves."""
-        return float(self.weight[rows] @ self.subsets.screened(known)[rows])
 
     def _followed(self, weight: float) -> int:
         """Firsts that a third purchase follows, in a cell of some weight."""
