@@ -30,7 +30,7 @@ from sensortree.sensors.encoders import Levels
 from sensortree.sensors.table import Table
 
 # The right tree, and leaves that are the same whatever is compared.
-GIVEN = {"structure": route_by_code(), "cost_weight": 0.11, "classifier": "linear"}
+GIVEN = {"structure": route_by_code(), "cost_weight": 0.11, "classifier": "logistic2"}
 WORDS = np.array(["north", "east", "south", "west", "home"])
 
 
