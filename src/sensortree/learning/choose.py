@@ -101,12 +101,12 @@ def choose_recipe(
         return race.chosen()
     if isinstance(settings.structure, str):
         tree = build_structure(settings, market)
-        report = report_of_built(settings.structure, tree, market.sensors)
     else:
         tree = given_structure(settings, market.sensors)
         check_tree_is_allowed(tree, market)
-        report = report_of_built("given", tree, market.sensors)
-    race.finder.found["given"] = tree, report
+    (name,) = race.structures
+    report = report_of_built(name, tree, market.sensors)
+    race.finder.found[name] = tree, report
     return race.chosen()
 
 
@@ -162,8 +162,11 @@ class Race:
         return bool(self.prepared.progress.stopped)
 
     def chosen(self) -> Chosen:
-        """Judge what is promising, take the best, and leave out what it does not need."""
-        structures = self._structures()
+        """Judge what is promising, take the best, and leave out what it does not need.
+
+        A tree that was not learned is kept, whatever one set for all is worth.
+        """
+        structures = self.structures
         n_recipes = len(structures) * max(1, len(self.prepared.kinds))
         if not self.folds or (n_recipes == 1 and not self.simpler):
             return Chosen(*self.finder.find(structures[0]))
@@ -171,18 +174,20 @@ class Race:
             self._judge_all(structures)
             if self.simpler:
                 self._judge_simple()
-            choice = self.outcomes.choice() if self.simpler else self.outcomes.best()
+            choice = self._best_recipe()
+            if self.simpler and self.settings.learns_structure:
+                choice = self.outcomes.choice()
             if self.prepared.winners is not None:
                 self.prepared.winners.add(self.settings.cost_weight, choice)
             return self._delivered(choice)
 
-    def _structures(self) -> list[str]:
-        settings = self.settings
-        if not settings.learns_structure:
-            return ["given"]
-        if settings.structure != "auto":
-            return [settings.structure]
-        return list(structures_of(self.prepared, settings))
+    @cached_property
+    def structures(self) -> list[str]:
+        """Those that are compared."""
+        structure = self.settings.structure
+        if structure == "auto":
+            return list(structures_of(self.prepared, self.settings))
+        return [structure if isinstance(structure, str) else "given"]
 
     # judging ----------------------------------------------------------------------------
 
@@ -297,8 +302,10 @@ class Race:
         self.prepared.progress.step("comparing", str(recipe))
 
     def _trees(self, structure: str) -> list[SensorTree]:
-        """The tree that each fold is judged on."""
-        if self.finders is None:
+        """The tree that each fold is judged on: its own, while there is time."""
+        if self.settings.max_time is not None:
+            self.finder.find(structure)
+        if self.finders is None or self.stopped:
             return [self.finder.find(structure)[0]] * len(self.folds)
         found = []
         for finder in self.finders:
@@ -353,7 +360,11 @@ class Race:
         first, weight = leaves.data.distinct()
         at = np.arange(len(first)) if rows is None else rows
         share = weight[at] / weight[at].sum()
-        judged: list[Known] = [s for s in leaves.posteriors if market.allows(s)]
+        judged: list[Known] = [
+            s
+            for s in leaves.posteriors
+            if market.allows(s) and np.all(market.affordable(market.cost(s)))
+        ]
         if not self.settings.learns_structure:
             tree = self.finder.find("given")[0]
             judged = list(dict.fromkeys(leaf.sensors for leaf in tree.leaves))
@@ -385,7 +396,8 @@ class Race:
             leaves = self.prepared.leaves_of(recipe.leaf)
             tree, report = self.finder.find(recipe.structure)
             if self.settings.learns_structure and not self.stopped:
-                tree, outcome, removed = self._needed(tree, leaves, outcome)
+                tree, own, removed = self._needed(tree, leaves)
+                outcome = own if self.finders is None else self._paying(outcome, own)
         compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
         return Chosen(
             tree, report, leaves, replace(compared, informative=self._tells())
@@ -405,14 +417,15 @@ class Race:
         leaves.judge([known, *bought])
         return not bought or any(tells_more(s, known, leaves) for s in bought)
 
-    def _needed(
-        self, tree: SensorTree, leaves: LeafClassifiers, outcome: Outcome
-    ) -> tuple[SensorTree, Outcome, tuple[str, ...]]:
-        """Remove sensors without which the tree is clearly better, the dearest first.
+    def _paying(self, outcome: Outcome, own: Outcome) -> Outcome:
+        """The risk of trees that were found without each fold, at the cost of one tree."""
+        more = self.settings.cost_weight * float(outcome.cost.mean() - own.cost.mean())
+        return Outcome(outcome.risk, outcome.loss + more, outcome.error, own.cost)
 
-        The tree of all rows is judged with and without each; where trees were found
-        without each fold, what they were worth less stays on the account.
-        """
+    def _needed(
+        self, tree: SensorTree, leaves: LeafClassifiers
+    ) -> tuple[SensorTree, Outcome, tuple[str, ...]]:
+        """Remove sensors without which the tree is clearly better, the dearest first."""
         market, removed = self.finder.market, []
         known = (
             tree.root.sensors if named_root(self.settings, market) else market.free()
@@ -421,10 +434,10 @@ class Race:
             tree.sensors - known,
             key=lambda s: (-market.mean_cost(frozenset((s,))), s),
         )
-        if not bought or self.prepared.winners is not None:
-            return tree, outcome, ()
         ways = rehearse(self._posable(tree), leaves, self.settings, self.learn)
         own = outcome_of(ways, leaves)
+        if self.prepared.winners is not None:
+            bought = []
         for sensor in bought:
             less = without_sensors(tree, frozenset((sensor,)), market.allows)
             if less is None or self.stopped or not self._may_go(sensor, ways):
@@ -435,9 +448,7 @@ class Race:
             if both.behind("with", "without") >= CLEARLY:
                 tree, own, ways = less, judged, without
                 removed.append(sensor)
-        if self.finders is None and removed:
-            outcome = own
-        return tree, outcome, tuple(removed)
+        return tree, own, tuple(removed)
 
     def _may_go(self, sensor: str, ways: Rehearsed) -> bool:
         """Whether a sensor may not earn its price, as a screen sees those who buy it."""

@@ -161,7 +161,8 @@ def prepare(
         return Prepared(named, settings, progress, share=share)
     kinds, out = kinds_of(rows, settings)
     leaves = {kind: share(leaves_of_kind(kind, rows, settings, watch)) for kind in kinds}
+    subsets = widest(rows, settings) if (rows.fold >= 0).any() else []
     with watch.stage("leaf choice"):
-        usual = likeliest(leaves, widest(rows, settings))
+        usual = likeliest(leaves, subsets)
     kinds = usual, *(kind for kind in kinds if kind != usual)
     return Prepared(leaves[usual], settings, progress, None, kinds, out, leaves, share)

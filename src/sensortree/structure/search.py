@@ -241,6 +241,8 @@ def planned(
 ) -> tuple[SensorTree, list[Growth]]:
     """Growth by plans of up to three purchases on cells of readings."""
     planner = plan_for(search.subsets, cost_weight, root)
+    if not planner.sensors:
+        return SensorTree(Leaf(search.subsets.named(root))), []
     most = search.most_leaves("planned")
     vertex, steps = grow_plan(planner, most, search.out_of_time)
     return SensorTree(_built(vertex, search.subsets)), steps
