@@ -270,7 +270,9 @@ def test_a_row_of_weight_two_is_a_row_twice_in_its_group():
     X, y, weight = *discrete(150), rng.integers(1, 4, 150)
     X[:, 0] += 0.5 * rng.normal(size=150)
     y = np.where(rng.random(150) < 0.1, 1 - y, y)
-    model = SensorTreeClassifier(structure="exhaustive", cost_weight=0.05)
+    model = SensorTreeClassifier(
+        structure="exhaustive", cost_weight=0.05, classifier="logistic2"
+    )
     weighted = model.fit(X, y, sample_weight=weight)
     score, likely = weighted.about_.held_out, weighted.predict_proba(X)
     copies = np.repeat(np.arange(150), weight)
