@@ -428,7 +428,7 @@ FITS: dict[str, Callable[[], Asked]] = {
     "exhaustive": lambda: three(structure="exhaustive", root_sensors=[]),
     "cascade": lambda: tree(structure="cascade"),
     "chain": lambda: tree(structure="chain", n_leaves=5),
-    "grown": lambda: tree(structure="grown", cost_weight=0.02),
+    "branched": lambda: tree(structure="branched", cost_weight=0.02),
     "greedy": lambda: tree(structure="greedy", n_leaves=5, n_exact="all"),
     "given": lambda: three(structure=GIVEN),
     "given, empty root": given_tree,
@@ -471,7 +471,6 @@ FITS: dict[str, Callable[[], Asked]] = {
     "not certified": lambda: three(structure=GIVEN, tol=1e-14),
     "few rows": few_rows,
     "many rows": many_rows,
-    "improve": lambda: tree(improve=3, structure="chain"),
     "decisions, raw": lambda: three(decision_features="raw", refine=False),
     "decisions, quadratic": lambda: three(decision_features="quadratic", l1=0.5),
     "decisions, transformer": lambda: three(

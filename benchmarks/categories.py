@@ -92,7 +92,7 @@ def measured(name: str, tables: Tables) -> str:
         seconds.append(took)
         sensors = {column: Sensor(column, cost=1.0) for column in X}
         model = SensorTreeClassifier(sensors, cost_weight=0.005).fit(X, y)
-        taken[model.leaf_report_.choice] += 1
+        taken[model.comparison_.leaf] += 1
     loss, took = np.mean(losses, axis=0), np.mean(seconds, axis=0)
     auto = ", ".join(f"{kind} {n}" for kind, n in sorted(taken.items()))
     return (

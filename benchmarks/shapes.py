@@ -30,14 +30,14 @@ from scipy.special import softmax
 from experiments.data import Dataset, by_column, load
 from sensortree import Leaf, Node, SensorTree, SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
-from sensortree.learning.choose import choose_structure
+from sensortree.learning.choose import choose_recipe
 from sensortree.learning.fit import judged_subsets
+from sensortree.learning.held_out import held_out_parts
 from sensortree.learning.joint import measure_jointly, rehearse_jointly
 from sensortree.learning.learned import automatic_ridge
 from sensortree.learning.pose import Posed, leaf_risks, pose
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
-from sensortree.learning.validated import held_out_parts
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.classifiers import posterior
 from sensortree.program.refinement import best_cut, learn_upwards
@@ -280,7 +280,7 @@ def grow(data: Dataset, cost_weight: float) -> Grown:
     rows = read_rows(model, settings, X, y, None, None)
     prepared = prepare(rows, settings, TextProgress(verbose=False))
     rehearse = partial(rehearse_jointly, refine=True, tol=1e-6, **LIBRARY)
-    tree = choose_structure(prepared, settings, rehearse).tree
+    tree = choose_recipe(prepared, settings, rehearse).tree
     test_rows = read_rows(model, settings, X_test, y_test, None, None)
     leaves = prepared.leaves
     likely = {

@@ -23,7 +23,10 @@ from sklearn.preprocessing import (
 
 from sensortree import (
     AlternatingTreeClassifier,
+    Leaf,
+    Node,
     Sensor,
+    SensorTree,
     SensorTreeClassifier,
     guarantee_error,
 )
@@ -160,6 +163,39 @@ def _levels():
     return model.fit(frame, y), frame, None
 
 
+def codes(n: int, seed: int = 0):
+    """A number from 0 to 4 that says which of five answers is nearly always right."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(5, size=n), rng.integers(2, size=(n, 5))])
+    right = X[np.arange(n), 1 + X[:, 0]]
+    return X.astype(np.float64), right ^ (rng.random(n) < 0.1)
+
+
+def route_by_code(code: str = "code"):
+    """The tree that buys what the code says, a node for each but the last."""
+    vertex = Leaf([code, "s4"])
+    for name in ("s3", "s2", "s1", "s0"):
+        vertex = Node([code], vertex, Leaf([code, name]))
+    return SensorTree(vertex)
+
+
+CODED = {"code": Sensor([0], cost=0.0)} | {
+    f"s{i}": Sensor([1 + i], cost=1.0) for i in range(5)
+}
+
+
+def _codes():
+    """Numbers that are codes, with gaps; some that are asked about are no code."""
+    X, y = codes(400)
+    X[::11, 0] = np.nan
+    model = SensorTreeClassifier(
+        CODED, structure=route_by_code(), cost_weight=0.11, classifier="boosted"
+    )
+    asked = X[:120].copy()
+    asked[5::10, 0] = 2.5
+    return model.fit(X, y), asked, None
+
+
 def _money():
     X, y = numbers()
     sensors = {
@@ -237,6 +273,7 @@ KINDS = {
     "boosted, two classes": lambda: _binary(classifier=_boosted()),
     "boosted, NaN": lambda: _iris(nan=True, classifier=_boosted()),
     "boosted, levels": _levels,
+    "numeric codes": _codes,
     "three classes": _iris,
     "classes of numbers": lambda: _iris(classes=[2.0, -1.0, 5.0]),
     "classes of objects": lambda: _iris(

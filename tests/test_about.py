@@ -54,14 +54,15 @@ def test_the_date_is_that_of_the_environment_where_it_has_one(monkeypatch):
 
 def test_the_held_out_score_is_that_of_what_was_kept(fitted):
     model, X, _ = fitted
-    score, compared = model.about_.held_out, model.decision_report_.compared
-    assert score.risk == compared.risk[compared.kept]
-    assert score.cost == pytest.approx(compared.cost[compared.kept])
+    score, compared = model.about_.held_out, model.comparison_
+    assert score == compared.held_out
+    assert score.cost == pytest.approx(compared.cost[compared.chosen])
     assert score.risk == pytest.approx(score.loss + 0.02 * score.cost)
-    assert score.error == score.loss
+    assert score.error == pytest.approx(score.loss)
     assert score.rows == len(X)
-    # An error is 0 or 1, so that its mean says its spread.
-    spread = np.sqrt(score.error * (1 - score.error) / len(X))
+    # An error is 0 or 1, so that its mean, before it was corrected, says its spread.
+    wrong = score.error - compared.optimism
+    spread = np.sqrt(wrong * (1 - wrong) / len(X))
     assert score.error_se == pytest.approx(spread)
 
 

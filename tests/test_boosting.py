@@ -163,11 +163,17 @@ def test_two_sensors_tell_what_neither_tells_alone():
 def test_with_boosted_leaves_a_search_trains_no_classifier():
     grid = np.random.default_rng(3).normal(size=(500, 6))
     y = (grid[:, 0] + grid[:, 1] * grid[:, 2] > 0).astype(int)
-    model = SensorTreeClassifier(classifier="boosted", structure="chain").fit(grid, y)
+    model = SensorTreeClassifier(
+        classifier="boosted", structure="chain", fallback=False
+    ).fit(grid, y)
     report = model.structure_report_
     assert report.n_classifiers == 0
     assert report.n_screened > 6
     trained = SensorTreeClassifier(
-        classifier="boosted", structure="chain", n_exact="all", n_leaves=2
+        classifier="boosted",
+        structure="chain",
+        n_exact="all",
+        n_leaves=2,
+        fallback=False,
     ).fit(grid, y)
     assert trained.structure_report_.n_classifiers > 6

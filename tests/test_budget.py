@@ -153,7 +153,7 @@ def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
     monkeypatch.setattr("sensortree.curves.picking.training_cost", overspends)
     second = clone(model).fit(X[:200], y[:200])
     assert max(spends) == second.cost_weight_ > first.cost_weight_
-    assert "fitted on all rows it spent 5.5" in second.chosen_.note
+    assert "fitted on all rows, it would spend mean cost 5.5" in second.chosen_.note
     assert second.chosen_.met
     # No point that was there before is nearer.
     higher = first.curve_.cost_weight[first.curve_.cost_weight > first.cost_weight_]
@@ -169,7 +169,7 @@ def test_what_always_overspends_on_all_rows_is_not_met(two_sensors, monkeypatch)
     with pytest.warns(BudgetWarning, match="no cost weight meets budget=5"):
         model.fit(X[:200], y[:200])
     assert not model.chosen_.met
-    assert model.chosen_.mean_cost == model.curve_.mean_cost.min()
+    assert model.chosen_.mean_cost == 9.0  # what it spends, not what its point promised
 
 
 @pytest.mark.slow
@@ -201,8 +201,11 @@ def test_max_error_buys_no_more_than_it_takes(declared):
     X, y, given = declared
     model = SensorTreeClassifierCV(**given, max_error=0.2).fit(X, y)
     curve = model.curve_
-    assert model.chosen_.error <= 0.2
-    assert model.chosen_.mean_cost == curve.mean_cost[curve.error <= 0.2].min()
+    chosen, score = model.chosen_, model.about_.held_out
+    assert chosen.error <= 0.2
+    cheapest = curve.mean_cost[curve.error <= 0.2].min()
+    assert curve.mean_cost[chosen.index] == cheapest
+    assert (chosen.mean_cost, chosen.error) == (score.cost, score.loss)
 
 
 def test_a_budget_that_cannot_be_met_warns_and_takes_the_cheapest(declared):

@@ -123,7 +123,12 @@ def test_the_leaves_of_a_fitted_tree_cost_what_turney_says_to_the_cent(
 ):
     table = read_table(name)
     model, X, y = fit(
-        real_data, table, name, loss=[[0, 800], [800, 0]], structure="cascade"
+        real_data,
+        table,
+        name,
+        loss=[[0, 800], [800, 0]],
+        structure="cascade",
+        fallback=False,
     )
     assert model.tree_.n_leaves > 1
     prices = leaf_costs(model.tree_, model.sensors_)

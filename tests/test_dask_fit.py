@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from models import CODED, codes, route_by_code
 from strategies import random_problem
 
 from sensortree import (
@@ -201,6 +202,26 @@ def prices_of(X, seed=4):
     prices[:, 1] = np.round(rng.uniform(1, 3, len(X)), 1)
     prices[rng.random(len(X)) < 0.1, 1] = np.nan
     return prices
+
+
+def test_decisions_see_the_levels_of_all_rows():
+    """Also where the sample shows few rows of one."""
+    X, y = codes(900)
+    X[:, 0] = np.where(X[:, 0] < 4, X[:, 0], 7.0)
+    parameters = {
+        "sensors": CODED,
+        "costs": None,
+        "structure": route_by_code(),
+        "classifier": "linear",
+        "cost_weight": 0.11,
+    }
+    alone = SensorTreeClassifier(**{**PARAMETERS, **parameters}).fit(X, y)
+    model = fitted(X, y.astype(int), 200, **parameters, sample_rows=120)
+    assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
+    (ours, theirs) = (
+        m.policy_.decisions[0].features.parts[-1].transformer for m in (alone, model)
+    )
+    assert theirs.levels.tolist() == ours.levels.tolist() == [0, 1, 2, 3, 7]
 
 
 @pytest.mark.parametrize(

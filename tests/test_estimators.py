@@ -146,11 +146,9 @@ def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_we
         answers = model.policy_.classifiers[leaf.sensors].predict(X[:, columns])
         constant = np.mean(answers != y) + cost_weight * len(columns)
         assert risk <= constant + 1e-12
-    report = SensorTreeClassifier(savings=savings, cost_weight=cost_weight).fit(X, y)
-    report = report.decision_report_  # the same out of fold, by its own account
-    compared = report.compared  # on rows that were not learned from
-    behind = compared.risk[compared.kept] - min(compared.risk.values())
-    assert behind <= compared.error[compared.kept]
+    model = SensorTreeClassifier(savings=savings, cost_weight=cost_weight).fit(X, y)
+    report = model.decision_report_  # the same out of fold, by its own account
+    assert report.risk[report.kept] <= report.risk["one leaf"]
 
 
 def test_the_fallback_says_which_leaf_it_used():
@@ -376,7 +374,7 @@ def test_a_classifier_without_probabilities_still_predicts(two_sensors):
 
 def test_leaves_with_equal_sensors_share_one_classifier():
     X, y = load_iris(return_X_y=True)
-    model = SensorTreeClassifier(structure="exhaustive").fit(X, y)
+    model = SensorTreeClassifier(structure="exhaustive", fallback=False).fit(X, y)
     assert model.tree_.n_leaves == 16
     assert len(model.policy_.classifiers) == 9  # with the root's sensor, and nothing
 

@@ -265,7 +265,7 @@ def test_what_the_search_took_is_not_fitted_again():
     line = {"data": "digits", "structure": "auto", "cost_weight": 0.05}
     lines = [
         {**line, "chosen": "chain", "risk": 0.1},
-        {**line, "chosen": "grown", "cost_weight": 0.02},
+        {**line, "chosen": "branched", "cost_weight": 0.02},
         {**line, "chosen": "chain", "data": "letter"},
     ]
     (taken,) = structures.known(cell, lines)
@@ -320,7 +320,7 @@ QUICKLY = [
     ("paper", "segment", "pystreed"),
     ("paper", "sun", "linear, LP, as published"),
     ("segmentation", "segment", "official, static"),
-    ("structures", "segment", "segment, grown"),
+    ("structures", "segment", "segment, branched"),
 ]
 
 

@@ -421,6 +421,7 @@ def smokers():
         },
         cost_weight=0.01,
         root_sensors=["intake"],
+        fallback=False,
     )
     return frame, model.fit(frame, np.where(score > 0, "ill", "well"))
 

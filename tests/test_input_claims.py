@@ -410,6 +410,7 @@ def test_many_rows_of_few_readings_count_as_many():
     X = rng.integers(0, 2, size=(1_000, 1)).astype(float)
     y = np.where(rng.random(1_000) < 0.4, 1 - X[:, 0], X[:, 0])
     compared = SensorTreeClassifier(cost_weight=0.01).fit(X, y).comparison_
+    assert compared.chosen != "nothing"
     lead = compared.risk["nothing"] - compared.risk[compared.chosen]
     assert lead > 2 * compared.error["nothing"] > 0
     assert compared.error["nothing"] < 0.05

@@ -71,16 +71,22 @@ def test_a_level_that_training_never_saw_goes_where_python_sends_it(tmp_path):
 
 
 REAL = {
-    "heart": lambda: SensorTreeClassifier(cost_weight=0.0003),
+    "heart": lambda: SensorTreeClassifier(
+        cost_weight=0.0003, structure="cascade", fallback=False
+    ),
     "pima": lambda: SensorTreeClassifier(
         cost_weight=0.002, classifier="boosted", structure="exhaustive"
     ),
-    "pima, grown": lambda: SensorTreeClassifier(cost_weight=0.001, structure="grown"),
+    "pima, branched": lambda: SensorTreeClassifier(
+        cost_weight=0.001, structure="branched"
+    ),
     "pima, ASTC": lambda: ASTCClassifier(budget=20.0),
     "heart, CSTC": lambda: CSTCClassifier(cost_weight=0.01),
     "heart, cascade": lambda: CascadeClassifier(cost_weight=0.0005),
     "heart, myopic": lambda: MyopicClassifier(reject=0.5),
-    "heart, alternating": lambda: AlternatingTreeClassifier(cost_weight=0.002),
+    "heart, alternating": lambda: AlternatingTreeClassifier(
+        cost_weight=0.002, structure="cascade"
+    ),
     "landsat": lambda: SensorTreeClassifier(
         cost_weight=0.01, classifier="linear", structure="exhaustive"
     ),

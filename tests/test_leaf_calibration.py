@@ -53,9 +53,11 @@ def pair():
     X, y = puzzling(1000, 0)
     return [
         SensorTreeClassifier(
-            cost_weight=0.02,
+            cost_weight=0.01,
             classifier="linear",
             risk="log_loss",
+            structure="cascade",
+            root_sensors=["x0"],
             calibrate_leaves=calibrate,
         ).fit(X, y)
         for calibrate in (True, False)

@@ -399,7 +399,7 @@ METHODS = {
         f"structure {name}": SensorTreeClassifier(
             structure=name, refine=False, n_leaves=5, cost_weight=0.01, **QUICK
         )
-        for name in ("auto", "chain", "grown", "greedy", "cascade", "exhaustive")
+        for name in ("auto", "chain", "branched", "greedy", "cascade", "exhaustive")
     },
     "refined": SensorTreeClassifier(structure="cascade", **QUICK),
     "alternating": AlternatingTreeClassifier(structure="cascade", n_starts=2, **QUICK),
@@ -482,7 +482,7 @@ def test_a_splitter_deals_no_rows_of_weight_0(cv):
 def test_the_minimum_numbers_of_growth_count_weight_rather_than_rows():
     # Of 24 rows nothing is grown; 24 that count ten times are 240.
     X, y, _, _, new = weighted_rows(n=24)
-    model = SensorTreeClassifier(structure="grown", classifier=GaussianNB(), cv=3)
+    model = SensorTreeClassifier(structure="branched", classifier=GaussianNB(), cv=3)
     weight = np.full(24, 10)
     weighted = clone(model).fit(X, y, sample_weight=weight)
     repeated = clone(model).fit(np.repeat(X, 10, axis=0), np.repeat(y, 10))

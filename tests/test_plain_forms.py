@@ -55,6 +55,7 @@ def samples(tmp_path_factory):
         model.sensors_.terms[0],
         sensors["dear"],
         model.certificate_,
+        model.comparison_,
         model.decision_report_,
         model.calibration_report_,
         model.structure_report_,

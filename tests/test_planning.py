@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -314,7 +316,7 @@ def test_rare_levels_of_a_category_share_a_cell():
 
 
 def test_numbers_are_cut_finer_where_rows_are_many():
-    assert [cells_of_numbers(n) for n in (50, 300, 1_000, 5_000)] == [2, 2, 3, 4]
+    assert [cells_of_numbers(n) for n in (30, 50, 100, 300, 5_000)] == [2, 2, 3, 4, 4]
     zero = np.r_[np.zeros(60), np.arange(1.0, 41.0)]
     # a heap at one end does not hide the rest
     assert len(set(cells(zero[:, None], np.ones(100), number=2))) == 2
@@ -346,7 +348,6 @@ def test_noise_is_not_worth_a_price():
 
 def test_the_order_of_rows_columns_and_classes_does_not_matter():
     X = np.random.default_rng(5).integers(0, 3, (250, 6)).astype(float)
-    X[:, 5] = np.random.default_rng(5).normal(size=250)
     y = (X.sum(axis=1) > 5).astype(int)
     costs = dict(zip(NAMES, (0.02, 0.02, 0.03, 0.03, 0.02, 0.05), strict=False))
     rng = np.random.default_rng(1)
@@ -361,6 +362,36 @@ def test_the_order_of_rows_columns_and_classes_does_not_matter():
     beside = frame(np.column_stack([X, rng.normal(size=250)]))
     again = tree_of(beside, y, costs={**costs, "g": 1_000.0})
     assert again == tree
+
+
+def test_the_order_of_rows_does_not_matter_to_numbers_that_are_cut():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 4))
+    y = (np.where(X[:, 0] > 0, X[:, 1], X[:, 2]) > 0).astype(int)
+    rows, costs = rng.permutation(400), dict.fromkeys(NAMES[:4], 0.03)
+    tree = tree_of(frame(X), y, costs=costs)
+    assert tree.n_leaves > 1
+    assert tree_of(frame(X[rows]), y[rows], costs=costs) == tree
+
+
+def test_a_class_that_is_not_among_the_rows_is_no_trouble():
+    X, y = bits(200)
+    y[:3] = 2
+    search = search_of(frame(X), y, risk="brier", costs=dict.fromkeys(NAMES[:5], 0.02))
+    data = search.subsets.data
+    some = np.flatnonzero(data.y < 2)
+    for loss in (data.loss, Loss(), Loss(1.0 - np.eye(3))):
+        stopping = stopping_of(replace(data.take(some), loss=loss))
+        assert np.isfinite(stopping.risk(np.array([3.0, 4.0, 0.0])))
+
+
+def test_numbers_that_are_mostly_equal_have_few_levels():
+    X, bit = bits(200)
+    y = np.where(np.arange(200) < 150, 0.0, 5.0 * bit)
+    tree = tree_of(
+        frame(X), y, model=SensorTreeRegressor, risk="absolute", cost_weight=0.01
+    )
+    assert tree.n_leaves >= 1
 
 
 def test_rows_of_weight_two_are_rows_twice():

@@ -39,7 +39,7 @@ def test_scikit_learns_checks_pass_without_exception(estimator, check):
 
 
 @pytest.mark.parametrize("risk", ["squared", "absolute", "pinball"])
-@pytest.mark.parametrize("structure", ["chain", "grown", "branched", "auto"])
+@pytest.mark.parametrize("structure", ["chain", "branched", "auto"])
 def test_the_dear_sensor_is_bought_where_it_matters(structure, risk):
     X, y = toy()
     model = SensorTreeRegressor(

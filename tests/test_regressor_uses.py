@@ -36,7 +36,7 @@ MODELS = {
         decision_features="quadratic",
         structure="chain",
     ),
-    "boosted": SensorTreeRegressor(regressor="boosted", structure="grown"),
+    "boosted": SensorTreeRegressor(regressor="boosted", structure="branched"),
     "bought by few": SensorTreeRegressor(regressor="linear", cost_weight=20.0),
 }
 

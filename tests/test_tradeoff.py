@@ -265,7 +265,8 @@ def test_logistic_leaves_are_judged_once_for_all_folds_and_weights(
         return judge(engine, columns)
 
     monkeypatch.setattr(LogisticEngine, "judge_without_each", counting)
-    tradeoff_curve(model.set_params(structure="cascade"), X, y, WEIGHTS, cv=5)
+    model.set_params(structure="cascade", classifier="logistic2")
+    tradeoff_curve(model, X, y, WEIGHTS, cv=5)
     assert sorted(widths) == [0, 2, 4]  # nothing, cheap, and both
 
 
@@ -276,16 +277,16 @@ def test_both_ends_are_measured_first_and_then_what_halves_the_gaps():
 
 
 def test_between_cost_weights_only_what_won_there_is_compared():
-    winners = Winners({1.0: "chain", 0.01: "grown"})
-    assert winners.expected(0.1) == {"chain", "grown"}
+    winners = Winners({1.0: "chain", 0.01: "branched"})
+    assert winners.expected(0.1) == {"chain", "branched"}
     assert winners.expected(2.0) == winners.expected(0.001) == set()
     winners.add(0.2, "cascade")
     # Within a factor of ten, what won at the closer, by their ratios.
     assert winners.expected(0.5) == {"chain"}
     assert winners.expected(0.4) == {"cascade"}
     winners.settled = True
-    winners.add(0.1, "grown")
-    assert winners.expected(0.1) == {"cascade", "grown"}
+    winners.add(0.1, "branched")
+    assert winners.expected(0.1) == {"cascade", "branched"}
 
 
 @pytest.mark.parametrize(("n_rows", "shares"), [(100, True), (40, False)])

@@ -73,7 +73,7 @@ def test_a_mistake_of_500_learns_what_a_cost_weight_of_a_500th_learns(structure,
         assert risk == pytest.approx(500 * risks[1][kept])
     own, other = money.about_.held_out, errors.about_.held_out
     assert own.risk == pytest.approx(500 * other.risk)
-    assert (own.error, own.cost) == (other.error, other.cost)
+    assert (own.error, own.cost) == pytest.approx((other.error, other.cost))
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)

@@ -151,7 +151,7 @@ def measure(cell: Cell) -> Iterator[Line]:
     have, way = clinic(cell.quick), cell.fields["way"]
     for setting in cell.values:
         if way in TREES:
-            line = grown(have, way, setting)
+            line = tree_line(have, way, setting)
         elif way == DONE:
             line = leaked(have, setting)
         else:
@@ -159,14 +159,14 @@ def measure(cell: Cell) -> Iterator[Line]:
         yield {"setting": setting, **line}
 
 
-def grown(have: Clinic, way: str, weight: float) -> Line:
+def tree_line(have: Clinic, way: str, weight: float) -> Line:
     """A tree: tested where everything was done, and judged on all stays."""
     model = SensorTreeClassifier(
         have.sensors,
         cost_weight=weight,
         risk="log_loss",
         classifier="boosted",
-        structure="grown",
+        structure="branched",
         outages=False,
         n_jobs=1,
     )

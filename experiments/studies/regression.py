@@ -101,7 +101,7 @@ def measure(cell: Cell) -> Iterator[Line]:
     train, test = list(splits)[cell.fields["split"]]
     risk = cell.fields["risk"]
     tree = SensorTreeRegressor(risk=risk).fit(X[train], y[train])
-    leaf = tree.leaf_report_.choice
+    leaf = tree.comparison_.leaf
     fixed = StaticSubsetRegressor(risk=risk, regressor=leaf).fit(X[train], y[train])
     loss, weight = tree.policy_.loss, tree.policy_.cost_weight
     line: Line = {

@@ -3,9 +3,8 @@
 One sensor of cost 1 per column, the default leaf classifier and size. "static" buys one
 subset for everybody: of the stages of the learned chain, the one whose risk is least when
 cross-validated on the training rows. A line per data set, structure and cost weight; what
-"auto" took is not fitted again. "improved" is "auto" with up to five moves afterwards; it
-has a table of its own. "forest" has 12,000 training rows, "forest36603" all of them,
-letter 4,000. An hour on two cores.
+"auto" took is not fitted again. "forest" has 12,000 training rows, "forest36603" all of
+them, letter 4,000. An hour on two cores.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ WEIGHTS = {
     "forest36603": SMALL,
 }
 N_TRAIN = {"letter": 4_000, "forest": 12_000}
-LEARNED = ("auto", "chain", "backward", "grown", "branched", "greedy")
+LEARNED = ("auto", "chain", "backward", "branched", "greedy")
 STRUCTURES = (*LEARNED, "static")
-IMPROVED, IMPROVED_ON = "improved", ("segment",)
-MOVES = 5
 # Algorithm 1 would take hours here; the table shows a dash.
 TOO_SLOW = {("forest36603", "greedy")}
 WITHIN = 0.01
@@ -56,8 +53,7 @@ def data_of(name: str, quick: bool = False) -> Dataset:
 def cells(name: str, quick: bool, lines: list[Line]) -> Iterator[Cell]:
     """Each structure; its cost weights share their classifiers."""
     weights = few_values(WEIGHTS[name])[:2] if quick else WEIGHTS[name]
-    improved = [IMPROVED] if name in IMPROVED_ON else []
-    for structure in (*STRUCTURES, *improved):
+    for structure in STRUCTURES:
         if (name, structure) not in TOO_SLOW:
             yield Cell({"data": name, "structure": structure}, "cost_weight", weights)
 
@@ -82,17 +78,14 @@ def tree_lines(cell: Cell) -> Iterator[Line]:
     name, structure = cell.fields["data"], cell.fields["structure"]
     X, y, X_test, y_test = data_of(name, cell.quick).rows()
     model = SensorTreeClassifier(structure=structure)
-    if structure == IMPROVED:
-        model.set_params(structure="auto", improve=MOVES)
     path, seconds = fitted_path(model, X, y, cell.values)
     for weight, fitted in zip(cell.values, path, strict=True):
-        report = fitted.structure_report_
+        report, compared = fitted.structure_report_, fitted.comparison_
         wrong = fitted.predict(X_test) != y_test
         yield {
             **tested_risk(wrong, fitted.acquisition_cost(X_test), weight),
             "chosen": report.structure,
-            "validated": report.validated,
-            "moves": report.moves or None,
+            "validated": {} if compared is None else compared.risk,
             "leaves": fitted.tree_.n_leaves,
             "classifiers": report.n_classifiers,
             "screened": report.n_screened,
@@ -129,10 +122,8 @@ def static_lines(cell: Cell) -> Iterator[Line]:
 
 
 def pages(lines: list[Line]) -> dict[str, str]:
-    """Test risks, the verdict, and what moves afterwards did."""
-    return {
-        "structures.md": "\n".join([table(lines), verdict(lines), improvements(lines)])
-    }
+    """Test risks, and the verdict."""
+    return {"structures.md": "\n".join([table(lines), verdict(lines)])}
 
 
 def by_setting(lines: list[Line]) -> dict[tuple[str, float], dict[str, Line]]:
@@ -170,26 +161,12 @@ def shown(line: Line | None, least: float) -> str:
     return risk
 
 
-def improvements(lines: list[Line]) -> str:
-    """What moves after the decisions were learned did to the test risk."""
-    rows = [["data", "cost weight", "auto", "improved", "moves, with validated risk"]]
-    for (name, weight), same in by_setting(lines).items():
-        if "auto" in same and IMPROVED in same:
-            moves = "; ".join(
-                f"{move['move']} ({move['before']:.4f} to {move['after']:.4f})"
-                for move in same[IMPROVED].get("moves", [])
-            )
-            risks = [f"{same[s]['risk']:.4f}" for s in ("auto", IMPROVED)]
-            rows.append([name, f"{weight:g}", *risks, moves or "none"])
-    return markdown(rows) if len(rows) > 1 else ""
-
-
 def verdict(lines: list[Line]) -> str:
     """How often "auto" is near the best structure, and where it loses to "static"."""
     complete = {
         key: same
         for key, same in by_setting(lines).items()
-        if {"auto", "chain", "grown", "static"} <= set(same)
+        if {"auto", "chain", "branched", "static"} <= set(same)
     }
     near, worse = 0, []
     for (name, weight), same in complete.items():

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.about import About, HeldOut
     from sensortree.policy.choice import Choice
+    from sensortree.policy.comparison import Comparison
     from sensortree.policy.explanation import Explanation
     from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.masked import MaskedPolicy
@@ -111,6 +112,7 @@ __all__ = [
     "Certificate",
     "CertificateWarning",
     "Choice",
+    "Comparison",
     "CostReport",
     "DataError",
     "Decision",
@@ -188,6 +190,7 @@ _HOME = {
     "CascadeClassifier": "estimators",
     "Certificate": "program",
     "Choice": "policy.choice",
+    "Comparison": "policy.comparison",
     "CostReport": "policy.report",
     "Decision": "policy.steps",
     "DecisionReport": "estimators",

@@ -26,6 +26,7 @@ def described(model: Any) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
     seen, outages, curve = policy.reader.seen, model.outage_report_, model.curve_
+    compared = model.comparison_
     listed = [
         {
             "sensor": name,
@@ -58,6 +59,8 @@ def described(model: Any) -> dict[str, Any]:
         "tree_text": str(model.tree_),
         "certificate": model.certificate_,
         "decisions": model.decision_report_,
+        "comparison": None if compared is None else compared.to_dict(),
+        "comparison_text": "" if compared is None else str(compared),
         "outages": outages.to_dict() if outages is not None else None,
         "outages_text": "" if outages is None else str(outages),
         "curve": None if curve is None else curve.to_dict(),
@@ -86,6 +89,8 @@ def _described_text(document: dict[str, Any]) -> str:
             f"optimum{limit if isfinite(proof['reach']) else ''} in "
             f"[{proof['lower']:.6g}, {proof['upper']:.6g}], to {proof['tol']:.2g}"
         )
+        if speaks_of := proof.get("speaks_of"):  # files of before do not say
+            certificate += f"\nof {speaks_of}"
     cap, unit = document["max_cost"], document["about"]["unit"]
     cost = f"cost ({unit})" if unit else "cost"
     return "\n".join(
@@ -104,6 +109,7 @@ def _described_text(document: dict[str, Any]) -> str:
             f"{_mistakes_text(document)}",
             *([document["referral_text"]] if document["referral_text"] else []),
             f"certificate of the linear program: {certificate}",
+            *_part("compared on held-out rows", document["comparison_text"]),
             *_part("if a sensor cannot be had (risk)", document["outages_text"]),
             *_part("picked from, on held-out folds", document["curve_text"]),
             f"digest: {document['digest']}",

@@ -313,22 +313,29 @@ def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
         "decisions": model.decision_report_.kept,
         "risk": model.decision_report_.risk[model.decision_report_.kept],
         "certificate": {
-            k: getattr(proof, k) for k in ("lower", "upper", "gap", "reach")
+            k: getattr(proof, k)
+            for k in ("lower", "upper", "gap", "reach", "speaks_of")
         },
+        "comparison": _compared(model),
         "chosen": None if chosen is None else chosen.to_dict(),
         "about": asdict(model.about_),
         "digest": model.policy_.digest,
     }
 
 
+def _compared(model: Any) -> dict[str, Any] | None:
+    return None if model.comparison_ is None else model.comparison_.to_dict()
+
+
 def _fit_text(model: Any, output: Path) -> str:
-    report, about = model.decision_report_, model.about_
+    report, about, compared = model.decision_report_, model.about_, model.comparison_
     held_out = [] if about.held_out is None else [about.score]
     lines = [
         f"{model.tree_}\n",
+        *([] if compared is None else [str(compared)]),
+        *held_out,
         f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
         f"linear program: {model.certificate_}",
-        *held_out,
         f"{output} written; `sensortree evaluate` says what it does on other rows.",
     ]
     if hasattr(model, "chosen_"):  # for a budget

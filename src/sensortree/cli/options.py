@@ -51,6 +51,7 @@ class Structure(StrEnum):
     auto = "auto"
     chain = "chain"
     backward = "backward"
+    planned = "planned"
     branched = "branched"
     greedy = "greedy"
     exhaustive = "exhaustive"

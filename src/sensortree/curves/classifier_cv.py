@@ -59,7 +59,7 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         it would give; print it.
     fit_report_ : FitReport
         As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
-    tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
+    tree_, certificate_, decision_report_, structure_report_, comparison_, \
             calibration_report_, outage_report_, fallback_leaf_, sensors_, classes_, \
             policy_, n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`, of the model fitted on all rows.

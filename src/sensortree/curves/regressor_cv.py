@@ -42,7 +42,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     ----------
     curve_, cost_weight_, chosen_, fit_report_
         As in `SensorTreeClassifierCV`.
-    tree_, certificate_, decision_report_, structure_report_, leaf_report_, \
+    tree_, certificate_, decision_report_, structure_report_, comparison_, \
             outage_report_, fallback_leaf_, sensors_, policy_, n_features_in_, \
             feature_names_in_
         As in `SensorTreeRegressor`, of the model fitted on all rows.

@@ -10,10 +10,12 @@ import numpy as np
 
 from sensortree.learning.pose import (
     Posed,
+    Shown,
     costs_of_leaves,
     leaf_risks,
     pose_with,
     seen_at,
+    shown_levels,
 )
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
@@ -146,6 +148,11 @@ class FitRows:
     def _columns(self, subset: Subset, parts: tuple[Part, ...]) -> tuple[Array, Array]:
         _, weight = self.leaves.data.distinct()
         return feature_columns(parts, *seen_at(subset, self.leaves)), weight
+
+    def shown_levels(self, subset: Subset) -> Shown:
+        """Levels of what a node reads, with the weight of the rows that show them."""
+        readings, _, _ = seen_at(subset, self.leaves)
+        return shown_levels(readings, self.leaves.data.distinct()[1])
 
     def column_sums(
         self, subset: Subset, parts: tuple[Part, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from sensortree.learning.joint import DecisionReport, refined
 from sensortree.learning.learned import RIDGE, Learned, Learner
 from sensortree.learning.pose import (
     Posed,
+    Shown,
     believed_subsets,
     decision_parts,
     features_of,
     leaf_risks,
     pose_with,
     seen_at,
+    shown_by_all,
+    shown_levels,
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
@@ -171,7 +175,11 @@ def fit_features(
     """
     readings, likely, _ = seen_at(subset, leaves)
     first, _ = leaves.data.distinct()
-    parts = decision_parts(settings, readings, leaves.data.y[first])
+
+    def shown() -> Shown:
+        return shown_by_all(rows.ask(FitRows.shown_levels, subset))
+
+    parts = decision_parts(settings, readings, leaves.data.y[first], shown)
     weight, added, missing = totals(rows.ask(FitRows.column_sums, subset, parts))
     weight = np.maximum(weight, np.finfo(float).tiny)
     center = added / weight
@@ -216,13 +224,14 @@ def keep(
 def widths_of(
     tree: SensorTree, sample: LeafClassifiers, settings: Settings
 ) -> Sequence[int]:
-    """How many coefficients each node will have, but for columns that may be missing."""
+    """How many coefficients nodes will have by the sample, without those of gaps."""
     widths = []
     for node in tree.nodes:
         readings, _, _ = seen_at(node.sensors, sample)
         likely = np.full((1, sample.data.n_outputs), 1.0 / sample.data.n_outputs)
-        first, _ = sample.data.distinct()
-        parts = decision_parts(settings, readings[:1], sample.data.y[first][:1])
+        first, weight = sample.data.distinct()
+        shown = partial(shown_levels, readings, weight)
+        parts = decision_parts(settings, readings, sample.data.y[first], shown)
         own = sum(p(readings[:1], likely).shape[1] for p in parts)
         widths.append(1 + own + sample.data.varying_prices().shape[1])
     return widths

@@ -38,7 +38,8 @@ class ReportPage:
     about : About
         Unit, target, data and date of the training.
     certificate : mapping or None
-        ``lower`` and ``upper`` bound of the linear program's optimum.
+        ``lower`` and ``upper`` bound of the linear program's optimum, and which decisions
+        it ``speaks_of``.
     data : str
         Name of the rows that were reported on.
     written : str
@@ -51,13 +52,15 @@ class ReportPage:
     outages : OutageReport or None
     curve, chosen : TradeoffCurve and Choice, or None
         What the model was picked from, as measured in training.
+    comparison : Comparison or None
+        What the fit compared on held-out rows, and what it took.
     """
 
     report: Any
     tree: TreeDisplay
     rules: Sequence[Any]
     about: Any
-    certificate: Mapping[str, float] | None
+    certificate: Mapping[str, Any] | None
     data: str
     written: str
     digest: str
@@ -66,6 +69,7 @@ class ReportPage:
     outages: Any = None
     curve: Any = None
     chosen: Any = None
+    comparison: Any = None
     rule_of: Mapping[tuple[int, int], Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,13 +171,10 @@ def _sure(page: ReportPage) -> Iterable[str]:
             f"When it was learned, on rows that its decisions had not seen: "
             f"{about.score.partition(': ')[2]}."
         )
+    if page.comparison is not None:
+        yield paragraph(_taken(page.comparison))
     if page.certificate is not None and page.tree.tree.n_nodes:
-        lower, upper = page.certificate["lower"], page.certificate["upper"]
-        yield paragraph(
-            f"The decisions come from a linear program whose least value is proven to lie "
-            f"between {lower:.10g} and {upper:.10g}: learning found what it looked for. "
-            f"What that is worth on new examples is what the intervals above say."
-        )
+        yield paragraph(_proven(page.certificate))
     stopped = [use for use in report.leaves if use.leaf < 0 and use.rows]
     if stopped:
         yield paragraph(
@@ -196,6 +197,36 @@ def _sure(page: ReportPage) -> Iterable[str]:
                 for one in report.unseen
             ],
         )
+
+
+def _taken(compared: Any) -> str:
+    """What was compared, which was taken, and what that says of its score."""
+    others = len(compared.risk.keys() - {compared.chosen})
+    said = f'Taken was "{compared.chosen}"'
+    if others:
+        said += (
+            f", compared with {others} other{'s' if others > 1 else ''} on these rows"
+        )
+    if compared.optimism:
+        said += (
+            f"; the best of several looks too good by {compared.optimism:.4f}, and the "
+            f"error is corrected for that"
+        )
+    if compared.removed:
+        said += f". Not needed, and removed: {', '.join(compared.removed)}"
+    return f"{said}."
+
+
+def _proven(certificate: Mapping[str, Any]) -> str:
+    """Between which bounds the optimum lies, and of which decisions."""
+    lower, upper = certificate["lower"], certificate["upper"]
+    speaks_of = certificate.get("speaks_of")  # files of before do not say
+    of = f" This is proven of {speaks_of}." if speaks_of else ""
+    return (
+        f"The decisions come from a linear program whose least value is proven to lie "
+        f"between {lower:.10g} and {upper:.10g}: learning found what it looked for.{of} "
+        f"What that is worth on new examples is what the intervals above say."
+    )
 
 
 def _outages(page: ReportPage) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from sensortree.estimators.base import BaseSensorTree, Interval, StrOptions
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.comparison import Comparison
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
@@ -19,6 +18,7 @@ from sensortree.learning.joint import (
 from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.timing import FitReport
+from sensortree.policy.comparison import Comparison
 from sensortree.policy.outages import OutageReport
 from sensortree.program import SOLVERS, Certificate
 from sensortree.threads import threads_asked

@@ -67,31 +67,34 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         nobody.
     max_cost : float, default=None
         No example ever spends more than this.
-    structure : {"auto", "chain", "backward", "grown", "branched", "greedy", \
+    structure : {"auto", "chain", "backward", "planned", "branched", "greedy", \
             "exhaustive", "cascade"}, SensorTree or dict, default="auto"
         The tree, learned or given.
 
-        - "auto": the one of the least validated risk among a chain, a grown and a
-          branched tree and, if the sensors are few, a cascade and the exhaustive tree.
-          What a screen finds clearly worse gets no classifiers. `structure_report_` says
-          what was compared.
+        - "auto": the one of the least risk on held-out rows among a planned and a
+          branched tree, a chain or, if the sensors are few, the exhaustive tree, and a
+          cascade; each with the kinds of leaves that suit it. What a screen finds clearly
+          worse gets no classifiers. `comparison_` says what was compared, and why the
+          rest was not.
+        - "planned": up to three purchases planned ahead, on cells of readings: levels
+          where they are few, else quantiles or clusters. For sensors that tell something
+          only together, or tell which others to buy, on few rows of few levels.
         - "chain": sensors in the order of the error they save per unit of cost, with an
           exit after each.
         - "backward": a chain too, in the order that is left when boosted trees on all
           sensors drop those that help them least per unit of cost. For sensors that tell
           something only together. With boosted leaves of many rows, "auto" compares it
           in place of "chain"; with others beside it, if sensors are many and rows few.
-        - "grown": grown from the root, counting only gains that can be predicted from
-          what is known there; branches where different purchases suit different examples.
+        - "planned": grown by plans of up to three purchases on cells of readings.
         - "branched": grown by a proper loss, counting what can be bought well after a
           purchase, with as many branches as clearly pay, while the risk on held-out rows
-          falls; then trimmed of the decisions that do not lower it. For sensors that tell
-          which others matter.
+          falls. For sensors that tell which others matter.
         - "greedy": the paper's Algorithm 1, then clustering by common sensors.
         - "exhaustive": every order of buying. "cascade": the cheapest first.
         - a tree of your own, also as nested dicts.
 
-        Leaves that no training example reaches are pruned from the first five.
+        From learned trees, sensors without which they are clearly better are removed, the
+        dearest first, and leaves that no training example reaches are pruned.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
         branched tree (24 with leaves that take long), which ends earlier where more
@@ -102,31 +105,26 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         that: their screen decides. "all" trains them all, as published.
     max_time : float, default=None
         Seconds of the whole fit, from its first line, after which nothing new is begun:
-        no step of a search, no further candidate for a tree, no move that improves one.
+        no step of a search, no further candidate for a tree.
         The tree found so far is finished: its leaf classifiers and its decisions. For
         `fit_path` it is for all models together, for `tradeoff_curve` for the whole curve.
-    improve : int, default=0
-        Moves that may improve a learned structure after its decisions were learned: drop
-        a leaf or a sensor, let a leaf buy on, exchange two sensors. Each is made only if
-        the risk on held-out rows is lower by more than one standard error.
     root_sensors : "auto" or list of str, default="auto"
         Sensors that every example acquires before the first decision. "auto" takes the
-        free ones. If none is free, a chain or a grown tree begins with the one that
-        lowers the risk most for its price, "exhaustive" and "cascade" with the cheapest;
-        a branched tree begins with nothing, and what all buy first is its own choice. An
-        empty list starts from nothing: the first decisions are then the same for all.
+        free ones. If none is free, a chain begins with the one that lowers the risk most
+        for its price, "exhaustive" and "cascade" with the cheapest; a branched tree begins
+        with nothing, and what all buy first is its own choice. An empty list starts from
+        nothing: the first decisions are then the same for all.
     classifier : {"auto", "linear", "logistic2", "boosted"} or scikit-learn classifier, \
             default="auto"
         Leaf classifier, fitted once per distinct set of sensors. A leaf answers with its
         most probable class.
 
-        - "auto": quadratic rather than linear if products of readings clearly tell more
-          where the rows of a small tree stop; "boosted" if its held-out log-loss is
-          clearly less, which is looked at where a few trees find what the logistic leaf
-          leaves unexplained, and where a category has 5 levels or more. Below 500
-          distinct rows, or where it would take out of proportion long, "boosted" is not
-          compared; where readings are missing that no transformer fills in, it is the
-          only one. `leaf_report_` says what was compared.
+        - "auto": the kind whose tree has the least risk on held-out rows, compared with
+          the structures. "boosted" takes longest: it is tried where its held-out log-loss
+          leads by more than a standard error, and not below 100 rows, or where it would
+          take out of proportion long; where readings are missing that no transformer
+          fills in, it is the only one. `comparison_` says what was compared, and its
+          `leaf` which was taken.
         - "linear": ridge logistic regression.
         - "logistic2": the paper's, logistic regression on the degree-2 polynomial basis.
         - "boosted": scikit-learn's HistGradientBoostingClassifier, with as many rounds as
@@ -165,7 +163,8 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         published; the posterior of a classifier on them, with its largest probability,
         the lead over the next, and the entropy; both; both with squares and products of
         the posterior features; or what a scikit-learn transformer makes of the readings.
-        With the posterior, more than 150 readings at a node are left to it.
+        With the posterior, more than 150 readings at a node are left to it. The default
+        also sees each level of a reading that takes 3 to 8 values, which may be a code.
     refine : bool, default=True
         Improve the solution of the linear program node by node, on the risk itself
         rather than its convex bound. A step is kept only if the risk falls.
@@ -181,10 +180,12 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     l1 : float, default=0.0
         Penalty l1 |θ|₁ on the decision functions.
     fallback : bool, default=True
-        Send every example to the single best leaf, or buy nothing at all, if that is no
-        worse, by more than a standard error, on rows that decisions were not learned
-        from: of what is equally good, the cheapest is taken. A tree of your own keeps its
-        leaves. False keeps the decisions as they are, as published.
+        Compare trees with one set of sensors for all and with buying nothing, on
+        held-out rows: the least risk wins, but a purchase must lead nothing by more than
+        one paired standard error. A tree of your own is compared with one of its leaves
+        for all. Every example is sent to the single best leaf, too, if that has a lower
+        training risk than the decisions. False keeps the decisions as they are, as
+        published.
     calibrate_leaves : bool, default=True
         Put the probabilities of each leaf right, by a temperature and a bias for each
         class, on the training examples that reach it: where that clearly lowers their
@@ -215,18 +216,19 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     tree_ : SensorTree
         The tree; its numbering is that of `apply`.
     certificate_ : Certificate
-        Proved bounds of the linear program's optimum.
+        Proved bounds of the linear program's optimum, and which decisions they speak of.
     decision_report_ : DecisionReport
         Training risk of the linear program, of its refinement and of the best single
         leaf, and which was kept.
-    leaf_report_ : LeafReport or None
-        Which kind of leaf "auto" took, and why; None if it was named.
+    comparison_ : Comparison or None
+        What was compared on held-out rows, what was taken, and what that is worth; print
+        it. None where nothing was held out, or there was nothing to compare.
     calibration_report_ : CalibrationReport or None
         How leaves were calibrated, and why; print it. None with
         ``calibrate_leaves=False``, and where nothing was held out.
     structure_report_ : StructureReport
-        How the structure was found: subsets, steps, why the search stopped, what was
-        compared and pruned.
+        How the structure was found: subsets, steps, why the search stopped, and what was
+        pruned.
     fit_report_ : FitReport
         Where the time of the fit went; print it. It is not saved with the model.
     outage_report_ : OutageReport or None

@@ -42,8 +42,8 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
         Leaf regressor, fitted once per distinct set of sensors. Its answers keep within
         the numbers that it was fitted on.
 
-        - "auto": the simplest whose held-out loss is within a standard error of the least;
-          compared as in `SensorTreeClassifier`. `leaf_report_` says what was compared.
+        - "auto": the kind whose tree has the least risk on held-out rows, compared as in
+          `SensorTreeClassifier`. `comparison_` says what was compared.
         - "linear": ridge regression, its penalty by evidence.
         - "quadratic": the same on the readings, their squares and products.
         - "boosted": scikit-learn's HistGradientBoostingRegressor, with as many rounds as
@@ -61,11 +61,12 @@ class SensorTreeRegressor(LearnsJointly, BaseSensorTreeRegressor):
             transformer, default="prediction+raw"
         What decision functions are linear in: the readings known at the node, "raw", as
         published; the answer on them and its spread; both; both with squares and products
-        of answer and spread; or what a scikit-learn transformer makes of the readings.
+        of answer and spread; or what a scikit-learn transformer makes of the readings. The
+        default also sees each level of a reading that takes 3 to 8 values.
 
     Attributes
     ----------
-    tree_, certificate_, decision_report_, leaf_report_, structure_report_, fit_report_, \
+    tree_, certificate_, decision_report_, comparison_, structure_report_, fit_report_, \
             outage_report_, fallback_leaf_, training_cost_, sensors_, about_, policy_, \
             n_features_in_, feature_names_in_
         As in `SensorTreeClassifier`.

@@ -3,15 +3,15 @@
 ::
 
     settings     what a fit is asked for
-    leaf_choice  which kind of leaf classifier suits the rows
+    leaf_kinds   which kinds of leaves are compared, and how they are made
     prepare      training rows with all that several fits on them share
-    choose       which tree: given, built, or of the least validated risk
-    improvement  a tree's neighbours, tried one after another
+    recipes      which structures are compared with which leaves, and their trees
+    choose       one comparison of all of them on held-out rows, and what is taken
+    comparison   the risks of all candidates on the same rows
     pose         a tree and rows → the routing problem
     learned      coefficients of the decisions, with the evidence for them
     joint        learn them all at once, by the linear program, then refine
-    validated    judge them on rows they were not learned from, beside what buys less
-    sizing       cut a tree back to the decisions that pay there
+    held_out     judge them on rows they were not learned from
     calibrating  leaves put right on the examples that reach them
     detours      trees for examples that a missing sensor holds up
     static       the same sensors for every example, chosen greedily

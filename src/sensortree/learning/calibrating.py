@@ -113,11 +113,11 @@ class CalibrationReport:
     >>> score = np.where(far > 1, 1.5 * far - 1, 2 * X[:, 1] - 1)
     >>> y = rng.random(1000) < 1 / (1 + np.exp(-score))
     >>> model = SensorTreeClassifier(
-    ...     cost_weight=0.02, classifier="linear", risk="log_loss")
+    ...     cost_weight=0.02, classifier="linear", risk="log_loss", structure="cascade",
+    ...     fallback=False)
     >>> print(model.fit(X, y).calibration_report_)
     leaves: temperatures and biases
-    held-out log-loss: as said 0.5839, one temperature 0.5797 (not clearly lower), \
-temperatures 0.5816 (not clearly lower), temperatures and biases 0.4954
+    held-out log-loss: as said 0..., temperatures and biases 0.4...
     """
 
     kept: str

@@ -13,15 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sensortree.learning.comparison import (
-    CLEARLY,
-    NOTHING,
-    ONE_SET,
-    Comparison,
-    Outcome,
-    Outcomes,
-    comparison_of,
-)
+from sensortree.learning.comparison import CLEARLY, Outcome, Outcomes, comparison_of
 from sensortree.learning.held_out import (
     Rehearsed,
     held_out_parts,
@@ -46,6 +38,7 @@ from sensortree.learning.recipes import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
 from sensortree.structure import with_exits
 from sensortree.structure.pruning import without_sensors

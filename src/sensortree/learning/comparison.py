@@ -1,4 +1,4 @@
-"""`Comparison`: what a fit compared on held-out rows, and what it took.
+"""`Outcomes`: the risks of all candidates on the same held-out rows, and which is taken.
 
 One matrix holds the risk of every candidate on the same rows. The candidate of the least
 mean is taken; buying nothing is kept unless that lead is clear. What is said of the
@@ -8,19 +8,16 @@ several is too good, by as much as choosing on resampled rows shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from sensortree.policy.about import HeldOut
-from sensortree.text import plain
+from sensortree.policy.comparison import NOTHING, Comparison
 from sensortree.types import Array
 
-# Names of the candidates that decide nothing.
-NOTHING, ONE_SET = "nothing", "one set"
 # Paired standard errors that are a clear lead: of a purchase over buying nothing, of what
 # is not tried any more over what is, of a tree over the one with a sensor more.
 CLEARLY = 1.0
@@ -71,13 +68,13 @@ class Outcomes:
 
     of: dict[str, Outcome] = field(default_factory=dict)
 
-    def best(self, among: Any = None) -> str:
+    def best(self, among: Iterable[str] | None = None) -> str:
         """The candidate of the least mean risk; of equals the one that spends least."""
         names = list(self.of if among is None else among)
 
         def rank(name: str) -> tuple[float, float]:
             found = self.of[name]
-            return float(np.round(found.risk.mean(), 12)), float(found.cost.mean())
+            return round(float(found.risk.mean()), 12), float(found.cost.mean())
 
         return str(min(names, key=rank))
 
@@ -106,7 +103,8 @@ class Outcomes:
         sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
         drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
         means = drawn @ sums.T / len(risks)
-        best = means.argmin(axis=1)
+        # equal but for rounding is equal, whatever risks are counted in
+        best = np.round(means / (np.abs(risks).mean() or 1.0), 9).argmin(axis=1)
         on_all = risks.mean(axis=0)[best]
         return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
 
@@ -117,79 +115,6 @@ class Outcomes:
             return best
         lead, error = self.lead(best, NOTHING)
         return best if lead - self.optimism > CLEARLY * error else NOTHING
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What a fit compared on rows that nothing was learned from, and what it took.
-
-    Attributes
-    ----------
-    chosen : str
-        The candidate whose model this is: a structure and a kind of leaf, "one set" for
-        the same sensors for all, or "nothing".
-    risk, cost : dict of str to float
-        Mean risk, and mean price of what is bought, of each candidate that was compared.
-    error : dict of str to float
-        Paired standard error of the difference to the least risk.
-    optimism : float
-        How much too good the least risk is because it was chosen: `held_out` is
-        corrected by it.
-    n_rows : int
-        Observations that were held out.
-    removed : tuple of str
-        Sensors that the chosen tree could do without.
-    not_compared : dict of str to str
-        Candidates that were left out, and why.
-    held_out : HeldOut or None
-        What the delivered model is worth on held-out rows.
-    informative : bool
-        Whether what the best tree buys was seen to tell more of the target than what is
-        known for nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sensortree import SensorTreeClassifier
-    >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> model = SensorTreeClassifier(cost_weight=0.05).fit(X, X[:, 0] > 0)
-    >>> model.comparison_.chosen
-    'one set'
-    """
-
-    chosen: str
-    risk: dict[str, float]
-    cost: dict[str, float]
-    error: dict[str, float]
-    optimism: float = 0.0
-    n_rows: int = 0
-    removed: tuple[str, ...] = ()
-    not_compared: dict[str, str] = field(default_factory=dict)
-    held_out: HeldOut | None = None
-    informative: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the comparison as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
-    def __str__(self) -> str:
-        ranked = sorted(self.risk, key=self.risk.__getitem__)
-        lines = [f"took {self.chosen}, by risk on {self.n_rows} held-out rows:"]
-        lines += [
-            f"  {name} {self.risk[name]:.4f} ± {self.error[name]:.4f}, "
-            f"costs {self.cost[name]:.4g}"
-            for name in ranked
-        ]
-        if self.optimism:
-            lines.append(
-                f"the least of {len(ranked)} is too good by {self.optimism:.4f}; the "
-                f"held-out score is corrected for that"
-            )
-        if self.removed:
-            lines.append(f"not needed, and removed: {', '.join(self.removed)}")
-        lines += [f"not compared: {n}, {why}" for n, why in self.not_compared.items()]
-        return "\n".join(lines)
 
 
 def comparison_of(

@@ -11,7 +11,6 @@ import numpy as np
 from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.choose import Chosen, choose_recipe
-from sensortree.learning.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.learning.detours import learn_detours
 from sensortree.learning.held_out import nothing_bought, outcome_of, rehearse
 from sensortree.learning.joint import certificate_speaks_of
@@ -23,6 +22,7 @@ from sensortree.learning.timing import Mark
 from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
+from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem

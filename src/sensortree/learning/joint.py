@@ -166,12 +166,13 @@ def certificate_speaks_of(
         return f"{said}: there is nothing to decide"
     then = {
         "linear program": "the model makes these",
-        "refined": "the model's decisions set out from these, or from the leaves up, and "
-        "were refined on the risk itself",
+        "refined": "the model's were refined further, on the training risk itself, and "
+        "nothing is proven of those",
         "one leaf": "the model sends every example to one leaf instead",
     }[report.kept]
     if kept.n_leaves < certified.n_leaves and report.kept != "one leaf":
-        then += f"; {kept.n_leaves} of the leaves are reached and kept"
+        are = "is" if kept.n_leaves == 1 else "are"
+        then += f"; of its leaves, {kept.n_leaves} {are} reached and kept"
     return f"{said}; {then}"
 
 
@@ -201,7 +202,7 @@ class DecisionReport:
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
     >>> print(SensorTreeClassifier(cost_weight=0.3).fit(X, X[:, 0] > 0).decision_report_)
     decisions of the linear program, refined: training risk 0.3250
-    linear program 0.3250, refined 0.3250, one leaf 0.3250 (l2 = 9.81)
+    linear program 0.3250, refined 0.3250, one leaf 0.3250 (l2 = ...)
     """
 
     kept: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,27 @@ from sensortree.policy.decisions import (
 )
 from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
+from sensortree.sensors.encoders import Levels
+from sensortree.structure.cells import LEVELS
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows
 
 # Readings of a node up to which decisions that see the posterior see them too.
 READINGS = 150
+# Decision features that see the levels of a reading: the defaults.
+BY_LEVEL = ("posterior+raw", "prediction+raw")
+# Levels from which decisions see them one by one, up to as many as are cells of a plan: of
+# two the reading itself says all, and more are a scale rather than a code.
+FEWEST_LEVELS = 3
+# Share of the rows that show a level from which it has a term of its own: at unit spread
+# that of a rarer one would lift the few rows that show it more than four.
+COMMON = 0.05
+# Rows that tell whether a reading has many levels, before all are looked at.
+GLANCE = 256
+
+# Levels of readings, with the weight of the rows that show them; None of many levels.
+Shown = list[dict[float, float] | None]
 # Standard deviation of what a posterior says of even odds below which it hardly varies.
 HARDLY = 0.05
 
@@ -69,7 +85,8 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
     features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
         readings, likely, prices = seen_at(subset, leaves)
-        parts = decision_parts(settings, readings, data.y[rows])
+        shown = partial(shown_levels, readings, weight)
+        parts = decision_parts(settings, readings, data.y[rows], shown)
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
@@ -229,18 +246,73 @@ def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray
 
 
 def decision_parts(
-    settings: Settings, readings: Array, y: NDArray[Any]
+    settings: Settings,
+    readings: Array,
+    y: NDArray[Any],
+    shown: Callable[[], Shown],
 ) -> tuple[Part, ...]:
-    """Parts of the decision features; a transformer is fitted on its own copy."""
+    """Parts of the decision features; a transformer is fitted on its own copy.
+
+    `shown` says which levels the readings have, if that is asked for.
+    """
     if not readings.shape[1]:  # nothing is known, and the prior is the same for all
         return (Raw(),)
     if isinstance(settings.decision_features, str):
         parts = settings.task.parts[settings.decision_features]
         if readings.shape[1] > READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
+        if settings.decision_features in BY_LEVEL:
+            return (*parts, *level_parts(shown()))
         return parts
     fitted = clone(settings.decision_features).fit(readings, y)
     return (Transformed(compile_transformer(fitted)),)
+
+
+def shown_levels(readings: Array, weight: Array) -> Shown:
+    """Levels of each reading, with the weight of the rows that show them."""
+    return [_levels(values, weight) for values in readings.T]
+
+
+def _levels(values: Array, weight: Array) -> dict[float, float] | None:
+    for n_rows in (GLANCE, len(values)):
+        known = ~np.isnan(values[:n_rows])
+        levels, at = np.unique(values[:n_rows][known], return_inverse=True)
+        if len(levels) > LEVELS:
+            return None
+    shares = np.bincount(at, weight[known], len(levels))
+    return dict(zip(levels.tolist(), shares.tolist(), strict=True))
+
+
+def shown_by_all(parts: Iterable[Shown]) -> Shown:
+    """The same of all rows, from some of them each, the first ones first."""
+    found = iter(parts)
+    shown = next(found)
+    for part in found:
+        for at, (ours, theirs) in enumerate(zip(shown, part, strict=True)):
+            if ours is None or theirs is None or len({**ours, **theirs}) > LEVELS:
+                shown[at] = None
+                continue
+            for level, weight in theirs.items():
+                ours[level] = ours.get(level, 0.0) + weight
+    return shown
+
+
+def level_parts(shown: Shown) -> tuple[Part, ...]:
+    """The part that sees common levels of readings that have few; none without such.
+
+    A number may be a code, and what to do need not rise or fall with it.
+    """
+    found = [
+        (at, level)
+        for at, weights in enumerate(shown)
+        if weights is not None and len(weights) >= FEWEST_LEVELS
+        for level in sorted(weights)
+        if weights[level] >= COMMON * sum(weights.values())
+    ]
+    if not found or len(shown) + len(found) > READINGS:
+        return ()
+    columns, levels = zip(*found, strict=True)
+    return (Transformed(Levels(len(shown), columns, np.array(levels))),)
 
 
 def fit_decision_features(
@@ -268,8 +340,20 @@ def features_of(
     readings: Array,
     posterior: Array | None,
 ) -> DecisionFeatures:
-    """The same, once moments are known; of readings and posterior one row is enough."""
+    """The same, once moments are known; of readings and posterior one row is enough.
+
+    Levels of one reading are stretched as all columns are. Those of several are stretched
+    that many times less: together they would fit what few rows happen to show.
+    """
     scale = scale.copy()
+    last = parts[-1]
+    if isinstance(last, Transformed) and isinstance(last.transformer, Levels):
+        one = readings[:1], None if posterior is None else posterior[:1]
+        start = sum(part(*one).shape[1] for part in parts[:-1])
+        own = slice(start, start + last.transformer.width)
+        missing = missing.copy()  # the reading itself has a column that says so
+        missing[own] = False
+        scale[own] *= len(set(last.transformer.readings))
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])

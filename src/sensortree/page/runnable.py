@@ -12,14 +12,14 @@ SECTIONS = frozenset(
     {
         *("library_version", "problem", "reader", "tree", "decisions", "classifiers"),
         *("own_classifiers", "flow", "evidence", "about", "baselines"),
-        *("detours", "reading", "outages", "curve", "calibration"),
+        *("detours", "reading", "outages", "comparison", "curve", "calibration"),
     }
 )
 CLASSIFIERS = frozenset({"constant", "logistic", "boosted", "calibrated", "mean"})
 TRANSFORMERS = frozenset(
     {
         *("passthrough", "imputer", "standardiser", "range", "one_hot", "ordinal"),
-        *("columns", "pipeline", "typed"),
+        *("columns", "pipeline", "typed", "levels"),
     }
 )
 

@@ -153,6 +153,8 @@
           return [readingWords(name, plain(part.categories[i][known[0]])), of];
         })
       );
+    if (part.kind === "levels")
+      return part.readings.map((i, k) => [`${given[i][0]} is ${valueWords(part.levels[k])}`, given[i][1]]);
     if (part.kind === "columns")
       return part.parts.flatMap((p) => namesAfter(p.transformer, p.columns.map((i) => given[i])));
     if (part.kind === "pipeline")
@@ -218,6 +220,8 @@
           return isMissing(table.values[at]) ? missing : at;
         });
     },
+    levels: (part) => (values) =>
+      part.readings.map((i, k) => (isNaN(values[i]) ? NaN : Number(values[i] === part.levels[k]))),
     columns(part) {
       const parts = part.parts.map((p) => [p.columns, transform(p.transformer)]);
       return (values) => parts.flatMap(([at, make]) => make(at.map((i) => values[i])));
@@ -228,14 +232,17 @@
     },
   };
 
-  function transform(part, what = "a transformer") {
-    if (!Object.hasOwn(TRANSFORMS, part.kind))
+  // A part of a model by its kind; `all` is what such parts are called.
+  function made(kinds, part, what, all) {
+    if (!Object.hasOwn(kinds, part.kind))
       refuse(
         `${what} is of the kind ${quoted(part.kind)}, which only Python can run; fit the ` +
-          "model with transformers of the plain kinds."
+          `model with ${all} of the plain kinds.`
       );
-    return TRANSFORMS[part.kind](part);
+    return kinds[part.kind](part);
   }
+
+  const transform = (part, what = "a transformer") => made(TRANSFORMS, part, what, "transformers");
 
   // classifiers: readings become probabilities -----------------------------------------------
 
@@ -353,14 +360,7 @@
     },
   };
 
-  function classifier(part, what) {
-    if (!Object.hasOwn(CLASSIFIERS, part.kind))
-      refuse(
-        `${what} is of the kind ${quoted(part.kind)}, which only Python can run; fit the ` +
-          "model with leaves of the plain kinds."
-      );
-    return CLASSIFIERS[part.kind](part);
-  }
+  const classifier = (part, what) => made(CLASSIFIERS, part, what, "leaves");
 
   // decisions: what is known becomes a score, above 0 for the positive child -------------------
 
@@ -377,17 +377,17 @@
   const PARTS = {
     raw: (readings) => readings,
     posterior: (_, proba) => posteriorColumns(proba()),
-    "raw squares": (readings) => products(readings),
+    "raw squares": products,
     "posterior squares": (_, proba) => products(posteriorColumns(proba())),
   };
 
   class Decision {
     constructor(features, coef) {
-      this.parts = features.parts.map((part) => {
-        if (typeof part === "string") return PARTS[part];
-        const make = transform(part, "the transformer given as decision_features");
-        return (readings) => make(readings);
-      });
+      this.parts = features.parts.map((part) =>
+        typeof part === "string"
+          ? PARTS[part]
+          : transform(part, "the transformer given as decision_features")
+      );
       this.features = features;
       this.coef = coef;
       this.own = features.center.map((_, i) => coef[i] / features.scale[i]);
@@ -443,8 +443,7 @@
         )
       );
     }
-    const given = readings.map(([name], i) => [name, i]);
-    return namesAfter(part, given).map(([name, i]) => [name, readings[i][1]]);
+    return namesAfter(part, readings);
   }
 
   function together(about, more) {

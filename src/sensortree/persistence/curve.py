@@ -44,6 +44,8 @@ def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
             "target": number(float(chosen.target)),
             "met": bool(chosen.met),
             "note": chosen.note,
+            "mean_cost": float(chosen.mean_cost),
+            "error": float(chosen.error),
         },
     }
 
@@ -90,8 +92,12 @@ def _read_choice(picked: Fields, curve: TradeoffCurve) -> Choice:
             f"{picked.where} must have a number as 'target' and text as 'note'."
         )
     choice = choice_at(curve, index, rule, float(target), picked.flag("met"))
+    # files of before have the point of the curve, not what the model is worth itself
+    cost, error = choice.mean_cost, choice.error
+    cost = picked.number("mean_cost", least=0.0) if picked.has("mean_cost") else cost
+    error = picked.number("error") if picked.has("error") else error
     picked.end()
-    return replace(choice, note=note)
+    return replace(choice, note=note, mean_cost=cost, error=error)
 
 
 def _one_of(fields: Fields, key: str, words: tuple[str, ...]) -> str:

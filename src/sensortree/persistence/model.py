@@ -12,6 +12,7 @@ from sensortree.exceptions import ModelFileError
 from sensortree.persistence.about import read_about, write_about
 from sensortree.persistence.baselines import read_baselines, write_baselines
 from sensortree.persistence.calibration import read_calibration, write_calibration
+from sensortree.persistence.comparison import read_comparison, write_comparison
 from sensortree.persistence.curve import read_curve, write_curve
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.detours import known_in, read_detours, write_detours
@@ -132,13 +133,15 @@ def _write_known(model: Any, sensors: SensorSet) -> dict[str, Any]:
     """What only some models know, each in a section of its own.
 
     How the cells of a table were written, of a model that was learned from a file; what
-    outages cost; the curve that it was picked from.
+    outages cost; what the fit compared; the curve that it was picked from.
     """
     known: dict[str, Any] = {}
     if (reading := getattr(model, "reading_", None)) is not None:
         known["reading"] = write_reading(reading)
     if (outages := getattr(model, "outage_report_", None)) is not None:
         known["outages"] = write_outages(outages, sensors)
+    if (compared := getattr(model, "comparison_", None)) is not None:
+        known["comparison"] = write_comparison(compared, sensors)
     if (curve := getattr(model, "curve_", None)) is not None:
         known["curve"] = write_curve(curve, model.chosen_)
     return known
@@ -219,6 +222,10 @@ def read_model(
     reading = read_reading(fields, "reading") if fields.has("reading") else None
     if fields.has("outages"):
         evidence["outage_report"] = read_outages(fields, "outages", sensors)
+    if fields.has("comparison"):
+        evidence["comparison"] = read_comparison(
+            fields.child("comparison"), sensors, policy.about.held_out
+        )
     if fields.has("curve"):
         picked = read_curve(fields.child("curve"), policy.about.unit)
         evidence["curve"], evidence["chosen"] = picked

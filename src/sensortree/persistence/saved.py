@@ -15,6 +15,7 @@ from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
 from sensortree.exceptions import DataError
 from sensortree.persistence.written import WrittenValues, categories_of
 from sensortree.policy.choice import Choice
+from sensortree.policy.comparison import Comparison
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.outages import OutageReport
 from sensortree.policy.policy import Policy
@@ -30,7 +31,7 @@ REPORTS = (
     "fallback_leaf",
 )
 # The same, of those that have a section of their own.
-OWN_SECTION = ("outage_report", "curve", "chosen")
+OWN_SECTION = ("outage_report", "comparison", "curve", "chosen")
 
 
 class SavedModel(PolicyAnswers):
@@ -52,6 +53,8 @@ class SavedModel(PolicyAnswers):
     fallback_leaf_ : int or None
     outage_report_ : OutageReport or None
         What the outage of each sensor costs.
+    comparison_ : Comparison or None
+        What was compared on held-out rows, and what was taken.
     curve_, chosen_ : TradeoffCurve and Choice, or None
         What the cost weight was picked from for a budget or an error, and why.
     n_features_in_ : int
@@ -85,6 +88,7 @@ class SavedModel(PolicyAnswers):
     calibration_report_: dict[str, Any] | None
     fallback_leaf_: int | None
     outage_report_: OutageReport | None
+    comparison_: Comparison | None
     curve_: TradeoffCurve | None
     chosen_: Choice | None
 

@@ -10,7 +10,7 @@ import numpy as np
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, number, numbers, scalar
 from sensortree.persistence.foreign import read_foreign, write_foreign
-from sensortree.sensors.encoders import OneHot, Ordinal
+from sensortree.sensors.encoders import Levels, OneHot, Ordinal
 from sensortree.sensors.transforms import (
     PLAIN,
     Imputer,
@@ -235,6 +235,20 @@ def _read_ordinal(f: Fields, n: int) -> Ordinal:
     )
 
 
+def _write_levels(t: Levels) -> Any:
+    return {
+        "n_columns": t.n_columns,
+        "readings": list(t.readings),
+        "levels": numbers(t.levels),
+    }
+
+
+def _read_levels(f: Fields, n: int) -> Levels:
+    n_columns = f.integer("n_columns", n, n + 1)
+    readings = tuple(f.integers("readings", 0, n))
+    return Levels(n_columns, readings, f.numbers("levels", (len(readings),)))
+
+
 def _write_side_by_side(t: SideBySide) -> Any:
     parts = [
         {"columns": list(at), "transformer": _write_plain(part)} for at, part in t.parts
@@ -274,6 +288,7 @@ KINDS: dict[str, tuple[type, Callable[..., Any], Callable[..., Any]]] = {
     "range": (Ranger, _write_ranger, _read_ranger),
     "one_hot": (OneHot, _write_one_hot, _read_one_hot),
     "ordinal": (Ordinal, _write_ordinal, _read_ordinal),
+    "levels": (Levels, _write_levels, _read_levels),
     "columns": (SideBySide, _write_side_by_side, _read_side_by_side),
     "pipeline": (InTurn, _write_in_turn, _read_in_turn),
 }

@@ -21,6 +21,7 @@
     tally         answers and bills, added up;  report  what a policy spent
     compared      the same beside its baselines;  limited  with less to spend
     outages       what becomes of examples if a sensor cannot be had
+    comparison    `Comparison`: what a fit compared on held-out rows, and what it took
     rules         who takes a way, in one condition;  page  all for the page of a report
     measures      shares, ranks and means with intervals;  report_text  all as text
     tradeoff      `TradeoffCurve`: error against cost;  choice  a point of it

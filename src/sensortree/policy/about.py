@@ -14,8 +14,9 @@ EPOCH = "SOURCE_DATE_EPOCH"
 class HeldOut:
     """What decisions were worth on training rows that they were not learned from.
 
-    Leaf classifiers and decisions were learned without the rows they are judged on. Which
-    tree it is, was found on all rows: other rows, in a `report`, are the better judge.
+    Leaf classifiers and decisions, and of few rows the tree, were learned without the
+    rows they are judged on. What is lost is corrected for the model's having been chosen
+    as the best of several.
 
     Attributes
     ----------

@@ -30,7 +30,8 @@ class Choice:
     index : int
         Its place on the curve.
     cost_weight, mean_cost, error : float
-        The point, as measured on held-out rows.
+        The point, as measured on held-out rows; of a model that was fitted for it, what
+        that model itself is worth there.
     cheaper, dearer : dict or None
         ``cost_weight``, ``mean_cost`` and ``error`` of the points of the next lower and
         next higher mean cost; None at an end of the curve.

@@ -39,7 +39,7 @@ def page_of(
         Of these rows.
     model : object, default=None
         What knows more about its training: `certificate_`, `outage_report_`, `curve_`
-        with `chosen_`, as far as it has them.
+        with `chosen_`, `comparison_`, as far as it has them.
     limits : sequence of LimitedUse, default=()
         The same rows with less to spend.
     data, title : str, default=""
@@ -62,6 +62,7 @@ def page_of(
         getattr(model, "outage_report_", None),
         getattr(model, "curve_", None),
         getattr(model, "chosen_", None),
+        getattr(model, "comparison_", None),
     )
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.policy import Policy
 from sensortree.sensors.table import Table
+from sensortree.text import value_words
 from sensortree.tree.forks import Way, fork_at, leaves_behind
 from sensortree.types import Array, Mask, Rows
 
@@ -152,6 +153,10 @@ def _column_conditions(name: str, values: NDArray[Any]) -> Iterable[_Condition]:
     ):
         yield _Condition(f"{name} is at least {level:g}", numbers >= level)
         yield _Condition(f"{name} is below {level:g}", numbers < level)
+    inner = np.unique(numbers[~missing])[1:-1]  # what is at an end has been said
+    for level in inner.tolist() if len(inner) + 2 <= LEVELS else ():
+        yield _Condition(f"{name} is {value_words(level)}", numbers == level)
+        yield _Condition(f"{name} is not {value_words(level)}", numbers != level)
 
 
 def _numbers(values: NDArray[Any]) -> Array | None:

@@ -1,6 +1,7 @@
 """Fitted encoders of categories as plain arrays: ones and zeros, or positions.
 
-As all transforms, each gives what the scikit-learn encoder gave that it was made from.
+As all transforms, each gives what the scikit-learn encoder gave that it was made from;
+`Levels` has none, and is made of readings.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.columns import counted_columns
-from sensortree.text import reading_words
+from sensortree.sensors.columns import as_numbers, counted_columns
+from sensortree.text import reading_words, value_words
+from sensortree.types import Array
 
 
 class Categories:
@@ -207,6 +209,52 @@ class Ordinal:
                     result[at == position, i] = self.missing_value
             if self.unknown_value is not None:
                 result[at < 0, i] = self.unknown_value
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """One column per level of a number, 1 where it is; missing stays missing.
+
+    A number that is no level is 0 in all columns of its own.
+
+    Attributes
+    ----------
+    n_columns : int
+    readings : tuple of int
+        The column that goes in, of each that comes out.
+    levels : ndarray of shape (width,)
+        The number that is 1 there.
+    """
+
+    n_columns: int
+    readings: tuple[int, ...]
+    levels: Array
+
+    @property
+    def width(self) -> int:
+        """One column per level."""
+        return len(self.readings)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Each column as often as it has levels."""
+        return self.readings
+
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """What is 1 there, as "context is 3"."""
+        return tuple(
+            f"{columns[at]} is {value_words(level)}"
+            for at, level in zip(self.readings, self.levels.tolist(), strict=True)
+        )
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Zeros, ones and NaN, (n_rows, width)."""
+        columns = counted_columns(X, self.n_columns)
+        result = np.empty((len(X), self.width))
+        for i, (at, level) in enumerate(zip(self.readings, self.levels, strict=True)):
+            values = as_numbers(columns[at], at)
+            result[:, i] = np.where(np.isnan(values), values, values == level)
         return result
 
 

@@ -24,7 +24,7 @@ from sensortree.sensors.columns import (
     check_count,
     counted_columns,
 )
-from sensortree.sensors.encoders import OneHot, Ordinal
+from sensortree.sensors.encoders import Levels, OneHot, Ordinal
 from sensortree.sensors.table import Table
 from sensortree.types import Array
 
@@ -317,6 +317,7 @@ PLAIN = (
     Ranger,
     OneHot,
     Ordinal,
+    Levels,
     SideBySide,
     InTurn,
 )

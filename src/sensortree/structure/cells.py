@@ -8,6 +8,7 @@ put into clusters. Where nothing was read is a cell of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from sensortree.types import Array, Rows
 # Distinct readings up to which each is a cell: more than a scale of answers has, and so
 # few that pairs of them are a small table.
 LEVELS = 8
-# Rows that a cell of three sensors should hold; and cells that numbers are cut into.
-FILLED, FEWEST, MOST = 30, 2, 4
+# Rows that a cell of two sensors should hold, and cells that numbers are cut into.
+FILLED, FEWEST, MOST = 10, 2, 4
 # Rounds that clusters take to settle, nearly.
 ROUNDS = 10
 
@@ -37,8 +38,8 @@ def cells_of(data: TrainingRows) -> Rows:
 
 
 def cells_of_numbers(n_rows: float) -> int:
-    """Cells that numbers are cut into, so that those of three sensors are filled."""
-    return int(np.clip((n_rows / FILLED) ** (1 / 3), FEWEST, MOST))
+    """Cells that numbers are cut into, so that those of two sensors are filled."""
+    return int(np.clip((n_rows / FILLED) ** 0.5, FEWEST, MOST))
 
 
 def cells(block: Array, weight: Array, levels: Levels = (), number: int = MOST) -> Rows:
@@ -89,7 +90,7 @@ def _distinct(block: Array) -> Rows:
 
 def _quantiles(values: Array, weight: Array, number: int) -> Rows:
     """Numbers cut where the weight below is nearest to equal shares."""
-    levels, at = np.unique(values, return_inverse=True)
+    at = np.unique(values, return_inverse=True)[1]
     below = np.cumsum(np.bincount(at, weight))
     shares = below[-1] * np.arange(1, number) / number
     cuts = np.abs(below[:-1, None] - shares).argmin(axis=0)
@@ -122,10 +123,10 @@ def _centers(points: Array, cluster: Rows, weight: Array) -> Array:
     return np.asarray((member.T @ points) / member.sum(axis=0)[:, None])
 
 
-def _spread(points: Array, cluster: Rows, weight: Array, number: int) -> Array:
+def _spread(points: Array, cluster: Rows, weight: Array, number: int) -> Any:
     """Weighted squared distance from the center in each cluster, (n_clusters,)."""
     away = ((points - _centers(points, cluster, weight)[cluster]) ** 2).sum(axis=1)
-    return np.bincount(cluster, weight * away, number)
+    return np.asarray(np.bincount(cluster, weight * away, number), dtype=np.float64)
 
 
 def joint(codes: Rows, sensors: Sequence[int], rows: Rows) -> list[Rows]:

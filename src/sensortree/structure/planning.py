@@ -11,15 +11,15 @@ of all s and t takes a few products of matrices. A third purchase is the same on
 each cell of s. Prices are sums over the rows of a cell: of each row's own price, less what
 a discount saves once s is known, and times the cost weight.
 
-A vertex parts its rows into joint cells of all that is known there, and plans anew in each.
-Cells that begin with the same purchase are one branch. A tree takes the branches one
-after another, that of the largest worth first, so that a larger one is the smaller grown on.
+A vertex parts its rows into joint cells of all that is known there, and plans anew in
+each. Cells that begin with the same purchase are one branch. A tree takes the branches one
+after another, that of the largest worth first: a larger one is the smaller grown on.
 
 *What is exact*: two purchases over all pairs of sensors, where there are up to `ALL` of
 them; and the third, where tables are small. *What is a beam*: of more sensors, vertices
-look at the `ALL` that are best by the exact value of two purchases from the start, with what
-these want bought next. A third purchase follows as many of the best firsts as `WORK` allows.
-A sensor that needs others is bought with them, and judged by its own cells.
+look at the `ALL` that are best by the exact value of two purchases from the start, with
+what these want bought next. A third purchase follows as many of the best firsts as `WORK`
+allows. A sensor that needs others is bought with them, and judged by its own cells.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
 from sensortree.structure.cells import cells_of, joint
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.stopping import Stopping, stopping_of
+from sensortree.structure.stopping import TINY, Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
 
 # Sensors of which all pairs are looked at at every vertex.
@@ -49,7 +49,7 @@ ROUNDING = 1e-9
 
 
 class Terms(NamedTuple):
-    """What can be bought next, all in the planner's order of sensors.
+    """What can be bought next; sensors stand in the planner's order.
 
     Attributes
     ----------
@@ -72,33 +72,25 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     stop : ndarray of shape (n_groups,)
-    value : ndarray of shape (n_groups, n_sensors)
+    value, price : ndarray of shape (n_groups, n_sensors)
         Of buying a sensor first; infinite if it may not be bought.
     single : ndarray of shape (n_groups, n_cells)
         Stopping in each cell.
-    price : ndarray of shape (n_groups, n_sensors)
     then : ndarray of shape (n_groups, n_cells)
         What is best bought second; -1 for nothing.
     """
 
     stop: Array
     value: Array
-    single: Array
     price: Array
+    single: Array
     then: Rows
 
 
 class Plan(NamedTuple):
-    """What is best for rows that agree in all that is known.
+    """What rows that agree in all that is known lose and pay, all together.
 
-    Attributes
-    ----------
-    stop, value : float
-        What all rows lose and pay if they stop, and with the plan.
-    first : int
-        Place of the sensor that it begins with; -1 to stop.
-    price : float
-        What all rows pay for that.
+    `first` is the place of the sensor that the best plan begins with; -1 to stop.
     """
 
     stop: float
@@ -120,6 +112,8 @@ class Planner:
     codes : ndarray of shape (n_rows, n_all_sensors)
         The cell of each reading.
     stopping : Stopping
+    start : frozenset of int
+        Sensors known at the root.
     sensors : sequence of int
         Those that are looked at.
     """
@@ -130,18 +124,20 @@ class Planner:
         cost_weight: float,
         codes: Rows,
         stopping: Stopping,
+        start: Subset,
         sensors: Sequence[int],
     ):
         data, market = subsets.data, subsets.market
         costs, names = market.sensors.costs, subsets.names
         self.subsets, self.cost_weight = subsets, cost_weight
         self.codes, self.stopping, self.weight = codes, stopping, data.weight
+        self.start = start
         self.sensors = sorted(sensors, key=lambda j: (costs[j], names[j]))
         self.place = {j: at for at, j in enumerate(self.sensors)}
         own = codes[:, self.sensors]
-        widths = own.max(axis=0) + 1
-        self.starts = np.cumsum(widths) - widths
-        self.owner = np.repeat(np.arange(len(widths)), widths)
+        self.widths = own.max(axis=0) + 1
+        self.starts = np.cumsum(self.widths) - self.widths
+        self.owner = np.repeat(np.arange(len(self.widths)), self.widths)
         self.hot = np.zeros((len(codes), len(self.owner)))
         np.put_along_axis(self.hot, own + self.starts, 1.0, axis=1)
         self.costs = cost_weight * costs[self.sensors]
@@ -149,9 +145,10 @@ class Planner:
         if market.prices is not None:
             prices = market.prices[:, self.sensors]
             self.own = cost_weight * self.weight[:, None] * prices
-        self.least = max(FEWEST, self.weight.sum() / SHARE)
         self.simple = market.unbound and not market.sensors.has_groups
-        self.rounding = ROUNDING * float(self.weight.sum()) * data.largest_loss
+        self.least = max(FEWEST, float(self.weight.sum()) / SHARE)
+        most = float(self.weight.sum()) * data.largest_loss
+        self.rounding = max(ROUNDING * most, TINY)
         self._terms: dict[Subset, Terms] = {}
 
     def terms(self, known: Subset) -> Terms:
@@ -162,19 +159,17 @@ class Planner:
 
     def _find_terms(self, known: Subset) -> Terms:
         subsets, n = self.subsets, len(self.sensors)
-        price = subsets.market.sensors.cost_of
-        more: list[Subset | None] = []
+        more: list[Subset | None] = [None] * n
         new, saved = np.zeros((n, n), dtype=bool), np.zeros(n)
         for at, sensor in enumerate(self.sensors):
             extended = None if sensor in known else subsets.extend(known, sensor)
-            bought = frozenset() if extended is None else extended - known
-            if extended is None or not bought <= self.place.keys():
-                more.append(None)
+            if extended is None or not extended - known <= self.place.keys():
                 continue
-            more.append(extended)
-            new[at, [self.place[j] for j in bought]] = True
+            more[at] = extended
+            new[at, [self.place[j] for j in extended - known]] = True
             named = subsets.named(extended), subsets.named(known)
-            saved[at] = self.cost_weight * -price(*named) + self.costs[new[at]].sum()
+            price = subsets.market.sensors.cost_of(*named)
+            saved[at] = self.costs[new[at]].sum() - self.cost_weight * price
         return Terms(more, new, saved)
 
     def after(self, known: Subset, sensor: int) -> Subset:
@@ -186,14 +181,14 @@ class Planner:
         return more
 
     def prices(self, known: Subset, paid: Array, weight: Array) -> Array:
-        """What buying each sensor costs all rows of cells, (n_cells, n_sensors).
+        """What buying each sensor costs all rows of cells, (..., n_sensors).
 
         Parameters
         ----------
         known : frozenset of int
-        paid : ndarray of shape (n_cells, n_sensors)
+        paid : ndarray of shape (..., n_sensors)
             What their rows pay for each alone.
-        weight : ndarray of shape (n_cells,)
+        weight : ndarray of shape (...)
         """
         if self.simple:
             prices, gone = (
@@ -202,9 +197,22 @@ class Planner:
             )
         else:
             terms = self.terms(known)
-            prices = paid @ terms.new.T - weight[:, None] * terms.saved
+            prices = paid @ terms.new.T - weight[..., None] * terms.saved
             gone = [at for at, more in enumerate(terms.more) if more is None]
-        prices[:, gone] = np.inf
+        prices[..., gone] = np.inf
+        return prices
+
+    def _second(self, known: Subset, paid: Array, weight: Array, owner: Rows) -> Array:
+        """The same in cells of sensors that were bought first, (n_groups, ...)."""
+        if self.simple:
+            prices = self.prices(known, paid, weight)
+            prices[:, owner[:, None] == np.arange(len(self.sensors))] = np.inf
+            return prices
+        prices = np.full(paid.shape, np.inf)
+        for sensor in np.unique(owner).tolist():
+            more, at = self.terms(known).more[sensor], owner == sensor
+            if more is not None:
+                prices[:, at] = self.prices(more, paid[:, at], weight[:, at])
         return prices
 
     def stop(self, rows: Rows) -> float:
@@ -215,106 +223,47 @@ class Planner:
         """Plan two purchases ahead for groups of rows that know the same."""
         sums = [self.stopping.sums[rows] for rows in groups]
         hot = [self.hot[rows] for rows in groups]
-        stop = self.stopping.risk(np.stack([s.sum(axis=0) for s in sums], axis=1))
-        cells = [s.T @ h for s, h in zip(sums, hot, strict=True)]
-        single = self.stopping.risk(np.stack(cells, axis=1))
+        cells = np.stack([s.T @ h for s, h in zip(sums, hot, strict=True)], axis=1)
         weight = np.stack(
             [self.weight[r] @ h for r, h in zip(groups, hot, strict=True)]
         )
-        paid = [
-            w[:, None] * self.costs if self.own is None else h.T @ self.own[rows]
-            for rows, h, w in zip(groups, hot, weight, strict=True)
-        ]
-        # the cells of any one sensor are all rows
-        one = self.owner == 0
-        price = np.concatenate(
-            [
-                self.prices(
-                    known, p[one].sum(0, keepdims=True), w[one].sum(keepdims=True)
-                )
-                for p, w in zip(paid, weight, strict=True)
-            ]
-        )
+        paid = weight[..., None] * self.costs
+        if self.own is not None:
+            own = [h.T @ self.own[r] for r, h in zip(groups, hot, strict=True)]
+            paid = np.stack(own)
+        one = self.owner == 0  # the cells of one sensor hold all rows
+        stop = self.stopping.risk(cells[..., one].sum(axis=-1))
+        price = self.prices(known, paid[:, one].sum(axis=1), weight[:, one].sum(axis=1))
+        single = self.stopping.risk(cells)
         best, then = single.copy(), np.full(single.shape, -1)
-        for block in self._blocks(len(groups) * sums[0].shape[1]):
+        for block in self._blocks(len(groups) * len(cells)):
             at = np.flatnonzero((self.owner >= block.start) & (self.owner < block.stop))
             tables = [_products(s, h, at) for s, h in zip(sums, hot, strict=True)]
             risk = self.stopping.risk(np.stack(tables, axis=1))
             value = np.add.reduceat(risk, self.starts, axis=2)
-            for g in range(len(groups)):
-                value[g] += self._second(known, paid[g], weight[g], block)
+            value += self._second(known, paid[:, at], weight[:, at], self.owner[at])
             least = value.min(axis=2)
             buys = least < single[:, at] - self.rounding
-            first = (value <= least[..., None] + self.rounding).argmax(axis=2)
+            second = (value <= least[..., None] + self.rounding).argmax(axis=2)
             best[:, at] = np.where(buys, least, single[:, at])
-            then[:, at] = np.where(buys, first, -1)
-        return Pairs(
-            stop,
-            np.add.reduceat(best, self.starts, axis=1) + price,
-            single,
-            price,
-            then,
-        )
+            then[:, at] = np.where(buys, second, -1)
+        value = np.add.reduceat(best, self.starts, axis=1) + price
+        return Pairs(stop, value, price, single, then)
 
     def _blocks(self, entries: int) -> list[range]:
         """Sensors in blocks whose tables with all others are filled at once."""
-        widths = np.bincount(self.owner)
-        each = entries * len(self.owner) * widths
+        each = entries * len(self.owner) * self.widths
         block = np.cumsum(each) // max(AT_ONCE, int(each.max()))
         ends = np.flatnonzero(np.diff(block, append=block[-1] + 1)) + 1
         return [range(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-
-    def _second(self, known: Subset, paid: Array, weight: Array, block: range) -> Array:
-        """Prices of what is bought second, in cells of some firsts, (n_cells, n_sensors)."""
-        if self.simple:
-            at = np.flatnonzero((self.owner >= block.start) & (self.owner < block.stop))
-            prices = self.prices(known, paid[at], weight[at])
-            prices[np.arange(len(at)), self.owner[at]] = np.inf
-            return prices
-        first, parts = self.terms(known).more, []
-        for sensor in block:
-            at = np.flatnonzero(self.owner == sensor)
-            more = first[sensor]
-            parts.append(
-                np.full((len(at), len(first)), np.inf)
-                if more is None
-                else self.prices(more, paid[at], weight[at])
-            )
-        return np.concatenate(parts)
-
-    def parts(
-        self, parts: Sequence[Rows], sensors: Sequence[int]
-    ) -> tuple[list[Rows], Rows]:
-        """Joint cells that plan, once some more sensors are known, and what is left.
-
-        Cells of few rows are put together where they agree in these sensors, and then in
-        nothing; what is left even so plans nothing, and goes with the others.
-        """
-        whole, few = list[Rows](), list(parts)
-        for by in (sensors, sensors, ()):
-            split = [cell for part in few for cell in joint(self.codes, by, part)]
-            enough = [self.weight[cell].sum() >= self.least for cell in split]
-            whole += [
-                cell for cell, is_whole in zip(split, enough, strict=True) if is_whole
-            ]
-            left = [
-                cell
-                for cell, is_whole in zip(split, enough, strict=True)
-                if not is_whole
-            ]
-            few = [np.sort(np.concatenate(left))] if left else []
-        return whole, few[0] if few else np.empty(0, dtype=np.intp)
 
     def plan(self, rows: Rows, known: Subset) -> Plan:
         """Plan up to three purchases for rows that agree in all that is known."""
         pairs = self.pairs([rows], known)
         stop, value, price = float(pairs.stop[0]), pairs.value[0], pairs.price[0]
-        weight = float(self.weight[rows].sum())
-        # What costs no less than stopping loses cannot pay.
-        paying = np.flatnonzero(price < stop)
+        paying = np.flatnonzero(price < stop)  # dearer than stopping is, never
         order = paying[np.argsort(self._rounded(value[paying]), kind="stable")]
-        followed = self._followed(weight) if weight >= 4 * self.least else 0
-        for sensor in order[:followed]:
+        for sensor in order[: self._followed(float(self.weight[rows].sum()))]:
             value[sensor] = min(value[sensor], self._third(rows, known, sensor, pairs))
         least = float(value.min())
         if not least < stop - self.rounding:
@@ -326,21 +275,10 @@ class Planner:
         """Values in which those that should be equal are."""
         return np.round(values / self.rounding)
 
-    def promising(self, start: Subset) -> list[int]:
-        """Sensors that two purchases begin with best, and those that they go on with."""
-        pairs = self.pairs([np.arange(len(self.weight))], frozenset())
-        order = np.argsort(self._rounded(pairs.value[0]), kind="stable")
-        kept = set(start)
-        for sensor in order:
-            if len(kept) >= ALL + len(start):
-                break
-            then = pairs.then[0, self.owner == sensor]
-            kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
-        needed = (self.subsets.extend(frozenset(), j) or {j} for j in sorted(kept))
-        return sorted(frozenset().union(*needed))
-
     def _followed(self, weight: float) -> int:
         """Firsts that a third purchase follows, in a cell of some weight."""
+        if weight < 4 * self.least:
+            return 0
         entries = self.stopping.sums.shape[1] * len(self.owner) ** 2
         each = entries * len(self.owner) / len(self.starts)
         return int(WORK * weight / self.weight.sum() / each)
@@ -348,22 +286,46 @@ class Planner:
     def _third(self, rows: Rows, known: Subset, sensor: int, pairs: Pairs) -> float:
         """Value of a first purchase with two more ahead in each of its cells."""
         codes = self.codes[rows, self.sensors[sensor]]
-        at = self.starts[sensor] + np.arange(codes.max() + 1)
-        groups = [rows[codes == c] for c in range(len(at))]
-        # a cell that loses less than any sensor costs stops
-        cheapest = float(self.costs.min()) if self.simple and self.own is None else 0.0
-        single = pairs.single[0, at]
-        value = float(pairs.price[0, sensor])
-        open_groups = []
-        for group, risk in zip(groups, single, strict=True):
-            if len(group) and risk > cheapest * self.weight[group].sum():
-                open_groups.append(group)
-            else:
-                value += float(risk)
-        if open_groups:
-            more = self.pairs(open_groups, self.after(known, sensor))
+        groups = [rows[codes == c] for c in range(self.widths[sensor])]
+        weight = np.array([self.weight[group].sum() for group in groups])
+        risk = pairs.single[0, self.owner == sensor]
+        # A cell that loses less than any sensor costs stops.
+        fixed = self.simple and self.own is None
+        goes_on = risk > (float(self.costs.min()) * weight if fixed else 0.0)
+        value = float(pairs.price[0, sensor]) + float(risk[~goes_on].sum())
+        if goes_on.any():
+            some = [groups[c] for c in np.flatnonzero(goes_on & (weight > 0))]
+            more = self.pairs(some, self.after(known, sensor))
             value += float(np.minimum(more.stop, more.value.min(axis=1)).sum())
         return value
+
+    def parts(
+        self, parts: Sequence[Rows], sensors: Sequence[int]
+    ) -> tuple[list[Rows], Rows]:
+        """Joint cells that plan, once some more sensors are known, and what is left.
+
+        Cells of few rows are put together where they agree in these sensors, and then in
+        nothing; what is left even so plans nothing, and goes with the others.
+        """
+        whole, few = list[Rows](), list(parts)
+        for by in (sensors, sensors, ()):
+            cells = [cell for part in few for cell in joint(self.codes, by, part)]
+            whole += [cell for cell in cells if self.weight[cell].sum() >= self.least]
+            few = [cell for cell in cells if self.weight[cell].sum() < self.least]
+            few = [np.sort(np.concatenate(few))] if few else []
+        return whole, few[0] if few else np.empty(0, dtype=np.intp)
+
+    def promising(self) -> list[int]:
+        """Sensors that two purchases begin with best, and those that they go on with."""
+        pairs = self.pairs([np.arange(len(self.weight))], frozenset())
+        kept = set(self.start)
+        for sensor in np.argsort(self._rounded(pairs.value[0]), kind="stable"):
+            if len(kept) >= ALL + len(self.start):
+                break
+            then = pairs.then[0, self.owner == sensor]
+            kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
+        needed = (self.subsets.extend(frozenset(), j) or {j} for j in sorted(kept))
+        return sorted(frozenset().union(*needed))
 
 
 def _products(sums: Array, hot: Array, at: Rows) -> Array:
@@ -403,7 +365,6 @@ class Branch(NamedTuple):
 def grow_plan(
     planner: Planner,
     n_leaves: int,
-    start: Subset,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from the root, the branch of the largest worth first, up to some leaves.
@@ -412,8 +373,6 @@ def grow_plan(
     ----------
     planner : Planner
     n_leaves : int
-    start : frozenset of int
-        Sensors known at the root.
     out_of_time : callable
         Whether growth must end with what it has.
 
@@ -424,7 +383,7 @@ def grow_plan(
         The loss is the risk if nobody bought more; it may rise before it falls.
     """
     rows = np.arange(len(planner.weight))
-    root, steps = Vertex(start, rows), list[Growth]()
+    root, steps = Vertex(planner.start, rows), list[Growth]()
     queue: list[tuple[float, int, Branch]] = []
     stopping: dict[int, float] = {}  # weight of those who stop at a vertex, by its id
     leaves, number = 1, 0
@@ -449,7 +408,7 @@ def grow_plan(
             number += 1
         return sum(plan.stop for plan in plans) + planner.stop(left)
 
-    loss = consider(root, [rows], start)
+    loss = consider(root, [rows], planner.start)
     # Where all buy on nothing is added to the leaves, but the tree must end.
     while queue and len(steps) < 2 * n_leaves and not out_of_time():
         _, _, branch = heapq.heappop(queue)
@@ -479,13 +438,16 @@ def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planne
     start : frozenset of int
         Sensors known at the root.
     """
-    codes, stopping = cells_of(subsets.data), stopping_of(subsets.data)
-    others = [
+    given = (
+        subsets,
+        cost_weight,
+        cells_of(subsets.data),
+        stopping_of(subsets.data),
+        start,
+    )
+    others = (
         j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
-    ]
-    sensors = sorted(start.union(others))
-    planner = Planner(subsets, cost_weight, codes, stopping, sensors)
-    if len(sensors) <= ALL:
-        return planner
-    kept = planner.promising(start)
-    return Planner(subsets, cost_weight, codes, stopping, kept)
+    )
+    planner = Planner(*given, sorted(start.union(others)))
+    many = len(planner.sensors) > ALL
+    return Planner(*given, planner.promising()) if many else planner

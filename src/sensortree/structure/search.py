@@ -242,7 +242,7 @@ def planned(
     """Growth by plans of up to three purchases on cells of readings."""
     planner = plan_for(search.subsets, cost_weight, root)
     most = search.most_leaves("planned")
-    vertex, steps = grow_plan(planner, most, root, search.out_of_time)
+    vertex, steps = grow_plan(planner, most, search.out_of_time)
     return SensorTree(_built(vertex, search.subsets)), steps
 
 

@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from sensortree.leaves.rows import TrainingRows
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.number_loss import NumberLoss, weighted_quantile
-from sensortree.types import Array
+from sensortree.types import Array, Rows
 
 # Rows of the whole that each half of a cell is mixed with.
 PRIOR = 2.0
@@ -32,15 +32,11 @@ NORMAL, SURE = 1 / np.sqrt(2 * np.pi), 40.0
 
 
 class Stopping(Protocol):
-    """What stopping loses in cells that are told by sums over their rows.
+    """What stopping loses in cells that are told by sums over their rows."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (n_rows, n_sums)
-        What each row adds to the sums of its cell.
-    """
-
-    sums: Array
+    @property
+    def sums(self) -> Array:
+        """What each row adds to the sums of its cell, (n_rows, n_sums)."""
 
     def risk(self, cells: Array) -> Array:
         """Loss of all rows of each cell, (n_sums, ...) to (...)."""
@@ -52,15 +48,17 @@ def stopping_of(data: TrainingRows) -> Stopping:
     if isinstance(loss, NumberLoss) and loss.risk == "squared":
         return Squares(weight[:, None] * np.column_stack([np.ones(len(y)), y, y**2]))
     levels = data.task.levels(y, weight)
-    sums = np.eye(levels.max() + 1)[levels] * weight[:, None]
     if isinstance(loss, NumberLoss):
+        levels = np.unique(levels, return_inverse=True)[1]
+        sums = np.eye(levels.max() + 1)[levels] * weight[:, None]
         half = 0.5 if loss.quantile is None else loss.quantile
         at = [weighted_quantile(y[c > 0], weight[c > 0], half) for c in sums.T]
         lost = np.column_stack([loss.distance(y, np.full(len(y), a)) for a in at])
         return Answers(sums, sums.T @ lost / sums.sum(axis=0)[:, None])
+    sums = np.eye(len(data.classes))[levels] * weight[:, None]
     refer = np.full(sums.shape[1], np.inf)
     if data.refer_costs is not None and data.may_refer:
-        refer = sums.T @ data.handed_over() / sums.sum(axis=0)
+        refer = sums.T @ data.handed_over() / np.maximum(sums.sum(axis=0), TINY)
     if loss.score is not None:
         return Scores(sums, loss, refer)
     matrix = 1.0 - np.eye(len(refer)) if loss.matrix is None else loss.matrix
@@ -98,7 +96,8 @@ class Answers:
         apart = (self.loss[:, :, None] - self.loss[:, None, :]) ** 2
         if len(lost) == 2:
             more, doubt = lost[1] - lost[0], np.tensordot(apart[:, 0, 1], cells, 1)
-            return lost[0] + _taken(more, more + 2 * (known[1] - known[0]), doubt)
+            taken = _taken(more, more + 2 * (known[1] - known[0]), doubt)
+            return np.asarray(lost[0] + taken)
         first, second = _least_two(
             lost / 2 + known.reshape(-1, *[1] * (cells.ndim - 1))
         )
@@ -107,7 +106,8 @@ class Answers:
         pair, doubt = first * len(lost) + second, np.zeros(cells.shape[1:])
         for each, weight in zip(apart, cells, strict=True):
             doubt += each.ravel()[pair] * weight
-        return better + _taken(more, more + 2 * (known[second] - known[first]), doubt)
+        taken = _taken(more, more + 2 * (known[second] - known[first]), doubt)
+        return np.asarray(better + taken)
 
 
 def _taken(more: Array, seen: Array, doubt: Array) -> Array:
@@ -127,7 +127,7 @@ def _taken(more: Array, seen: Array, doubt: Array) -> Array:
     return np.asarray(more * ndtr(-sure) + spread * NORMAL * np.exp(-(sure**2) / 2))
 
 
-def _least_two(values: Array) -> tuple[Array, Array]:
+def _least_two(values: Array) -> tuple[Rows, Rows]:
     """Places of the least and the next along the first axis."""
     first = values.argmin(axis=0)
     rest = values.copy()

@@ -1,0 +1,76 @@
+"""Claims about light copies that screen, and about telling how far a fit has come."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sensortree import AlternatingTreeClassifier, SensorTreeClassifier
+from sensortree.leaves.fitting import _lighter, screen_leaf_classifiers
+
+
+def misleading(n: int = 900):
+    """Sensor 0 is the best alone; y is the sign of the other two together."""
+    rng = np.random.default_rng(0)
+    b, c = rng.normal(size=(2, n))
+    y = b + c > 0
+    a = np.where(rng.random(n) < 0.82, y, ~y) + 0.1 * rng.normal(size=n)
+    return np.column_stack([a, b, c]), y
+
+
+# screens ----------------------------------------------------------------------------------
+
+
+def test_ensembles_are_screened_with_few_trees_and_others_with_few_rows():
+    boosted = HistGradientBoostingClassifier(max_iter=200, max_leaf_nodes=127)
+    light, n_rows = _lighter(make_pipeline(StandardScaler(), boosted))
+    assert light[-1].max_iter == 30
+    assert light[-1].max_leaf_nodes == 31
+    assert boosted.max_iter == 200
+    forest, _ = _lighter(RandomForestClassifier(n_estimators=500))
+    assert forest.n_estimators == 30
+    assert _lighter(KNeighborsClassifier())[1] < n_rows
+
+
+def test_the_screen_answers_rows_by_copies_that_have_not_seen_them():
+    # The nearest neighbour of a row that was seen is the row itself: no error at all.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 1)), rng.integers(0, 2, 300)
+    nearest = KNeighborsClassifier(n_neighbors=1)
+    (errors,) = screen_leaf_classifiers(nearest, {frozenset("a"): X}, y, 2).values()
+    assert 0.4 < errors.mean() < 0.6
+
+
+# progress ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SensorTreeClassifier, AlternatingTreeClassifier])
+def test_a_verbose_fit_writes_a_line_per_step_to_stderr(kind, capsys):
+    X, y = misleading(200)
+    kind(structure="chain").fit(X, y)
+    assert capsys.readouterr().err == ""
+    kind(structure="chain", verbose=True).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert all(line.startswith("[sensortree] ") for line in lines)
+    assert re.search(
+        r"reading \(step 1 of at most \d+, \d+%, at most \d+ s left", lines[0]
+    )
+    told = ("subsets screened", "comparing: chain")
+    assert any(what in line for line in lines[1:] for what in told)
+    assert "s  leaf classifiers (step" in lines[-2]
+    assert lines[-1].endswith("s  decisions")
+
+
+def test_a_verbose_path_tells_of_every_model(capsys):
+    X, y = misleading(200)
+    SensorTreeClassifier(structure="cascade", verbose=True).fit_path(X, y, [0.1, 0.01])
+    assert capsys.readouterr().err.count("decisions") == 2
