@@ -141,8 +141,10 @@ def test_a_baseline_without_a_classifier_anywhere_is_refused():
 def test_a_baseline_answers_as_the_classifier_of_its_sensors(two_sensors):
     """It is as exact as comparisons are; another fit is not made for it."""
     X = two_sensors[0]
-    everything = fitted(two_sensors, cost_weight=5).policy_.baselines[0]
-    leaf = fitted(two_sensors, structure={"sensors": ["cheap", "dear"]}).policy_
+    same = {"classifier": "logistic2"}
+    everything = fitted(two_sensors, cost_weight=5, **same).policy_.baselines[0]
+    tree = {"sensors": ["cheap", "dear"]}
+    leaf = fitted(two_sensors, structure=tree, **same).policy_
     exact = leaf.classifiers[frozenset({"cheap", "dear"})]
     near = everything.classifier.predict_proba(X)
     np.testing.assert_allclose(near, exact.predict_proba(X), atol=0.02)

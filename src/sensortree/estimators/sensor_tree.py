@@ -137,9 +137,9 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         Folds in which leaf classifiers are judged on rows they have not seen: errors and
         posteriors that decisions are learned from come out of fold, while the final
         classifiers are fitted on all rows. None judges them on their training rows, as
-        published. By a number, rows are drawn into folds that have as many of each class,
-        and as many of equal readings, as any other; rows that belong together are told
-        to `fit` as `groups`. The only row, or group, of a class is never held out, with
+        published. By a number, rows are drawn into folds that have as many of each class
+        as any other, equal ones like all others; rows that belong together are told to
+        `fit` as `groups`. The only row, or group, of a class is never held out, with
         a warning. A splitter is shown the rows of positive weight and their groups, which
         it must keep whole; pairs are positions in the X that is given.
     random_state : int, RandomState instance or None, default=0

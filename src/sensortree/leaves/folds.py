@@ -1,4 +1,4 @@
-"""Folds that rows are held out with: classes, and equal readings, are spread evenly."""
+"""Folds that rows are held out with: drawn, with classes spread evenly."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Dealt:
     stratum : ndarray of shape (n_samples,)
         Rows of each are dealt out evenly: classes, or levels of numbers.
     reading : ndarray of shape (n_samples,)
-        Equal for equal readings, which are spread over the folds.
+        Equal for equal readings.
     group : ndarray of shape (n_samples,) or None
         Rows of one group go together; None where each row goes by itself.
     classes : ndarray of shape (n_classes,) or None
@@ -79,11 +79,12 @@ class Dealt:
 def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
     """Deal rows out to folds, stratum by stratum; rows of one group go together.
 
-    Within a stratum equal readings come one after the other, in an order of readings that
-    is drawn, and folds take turns: every fold has as many rows of a class as any other,
-    and as many of a class with the same readings, but for one. Groups come first, the
-    large ones before the small ones; each goes to the fold that has least of what it
-    holds. Equal rows of one group count once.
+    Within a stratum rows come in an order that is drawn, and folds take turns: every fold
+    has as many rows of a class as any other, but for one. Equal readings fall where they
+    may: were they dealt out evenly too, other folds would foretell how many of them are
+    of which class, and noise would look as if something could be learned from it. Groups
+    come first, the large ones before the small ones; each goes to the fold that has least
+    of what it holds. Equal rows of one group count once.
 
     The only row, or group, of a class is never held out (-1), since nothing could be
     learned about the class without it.
@@ -105,7 +106,7 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
         group = np.arange(len(dealt.stratum))
     n_groups = int(group.max()) + 1
     pieces = _pieces(dealt, group)
-    unit, stratum, reading = group[pieces], dealt.stratum[pieces], dealt.reading[pieces]
+    unit, stratum = group[pieces], dealt.stratum[pieces]
     n_strata = int(stratum.max()) + 1
     kept = _alone(dealt, unit, stratum)
     size = np.bincount(unit, minlength=n_groups)
@@ -131,10 +132,8 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
             single = np.flatnonzero(free & (size[unit] == 1) & (stratum == code))
             if not single.size:
                 continue
-            readings, here = np.unique(reading[single], return_inverse=True)
-            order = np.argsort(rng.permutation(len(readings))[here], kind="stable")
             turn = _in_turn(held[:, code], held[:, -1], len(single))
-            fold[unit[single[order]]] = turn
+            fold[unit[rng.permutation(single)]] = turn
             for column in (code, -1):
                 held[:, column] += np.bincount(turn, minlength=n_folds)
     return np.asarray(fold[group])
