@@ -274,10 +274,14 @@ class Race:
             for n in seen.of
             if seen.behind(n, best) > (CLEARLY if size[n] <= size[best] else 0.0)
         ]
-        if subsets.fair:  # leaves take long, and see no more than what stands in for them
+        if (
+            subsets.fair
+        ):  # leaves take long, and see no more than what stands in for them
             far = [n for n in seen.of if n != best]
         if "planned" in structures and not self._plan_promises(seen):
-            self.dropped["planned"] = "promises no lower risk than a screen sees in others"
+            self.dropped["planned"] = (
+                "promises no lower risk than a screen sees in others"
+            )
             far.append("planned")
         self.dropped |= {
             n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"

@@ -160,7 +160,9 @@ def prepare(
         named = share(named_leaves(rows, settings, watch))
         return Prepared(named, settings, progress, share=share)
     kinds, out = kinds_of(rows, settings)
-    leaves = {kind: share(leaves_of_kind(kind, rows, settings, watch)) for kind in kinds}
+    leaves = {
+        kind: share(leaves_of_kind(kind, rows, settings, watch)) for kind in kinds
+    }
     subsets = widest(rows, settings) if (rows.fold >= 0).any() else []
     with watch.stage("leaf choice"):
         usual = likeliest(leaves, subsets)

@@ -1,8 +1,9 @@
 """Cells: readings of each sensor as a few values, told from training rows alone.
 
 A sensor of few distinct readings has a cell for each; so has a category, whose rare levels
-share one. Other numbers are cut at their quantiles, and readings of several columns are
-put into clusters. Where nothing was read is a cell of its own.
+share one. Other numbers are cut where wide gaps are between them, such as between levels
+that are measured with a little noise, or else at their quantiles; readings of several
+columns are put into clusters. Where nothing was read is a cell of its own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from sensortree.types import Array, Rows
 LEVELS = 8
 # Rows that a cell of two sensors should hold, and cells that numbers are cut into.
 FILLED, FEWEST, MOST = 10, 2, 4
+# A gap is wide that is so many times the widest within a cell: rounded numbers leave gaps
+# of two or three units by chance. Share of the weight that each cell between gaps has.
+WIDE, SHARE = 3.0, 0.05
 # Rounds that clusters take to settle, nearly.
 ROUNDS = 10
 
@@ -73,7 +77,7 @@ def cells(block: Array, weight: Array, levels: Levels = (), number: int = MOST) 
     gap = np.isnan(block).all(axis=1)
     read, seen = np.zeros(len(block), dtype=np.intp), block[~gap]
     if seen.shape[1] == 1:
-        read[~gap] = _quantiles(seen[:, 0], weight[~gap], number)
+        read[~gap] = _cut(seen[:, 0], weight[~gap], number)
     else:
         read[~gap] = _clusters(seen, weight[~gap], min(2 * number, LEVELS))
     return np.where(gap, read.max() + 1, read) if gap.any() else read
@@ -88,13 +92,28 @@ def _distinct(block: Array) -> Rows:
     return number
 
 
-def _quantiles(values: Array, weight: Array, number: int) -> Rows:
-    """Numbers cut where the weight below is nearest to equal shares."""
-    at = np.unique(values, return_inverse=True)[1]
-    below = np.cumsum(np.bincount(at, weight))
+def _cut(values: Array, weight: Array, number: int) -> Rows:
+    """Numbers cut at wide gaps, or where the weight below is nearest to equal shares."""
+    levels, at = np.unique(values, return_inverse=True)
+    below = np.cumsum(np.bincount(at, weight), dtype=float)
+    wide = _wide_gaps(np.diff(levels), below)
+    if len(wide):
+        return np.asarray(np.searchsorted(wide, at))
     shares = below[-1] * np.arange(1, number) / number
     cuts = np.abs(below[:-1, None] - shares).argmin(axis=0)
     return np.asarray(np.searchsorted(np.unique(cuts), at))
+
+
+def _wide_gaps(gaps: Array, below: Array) -> Rows:
+    """The gaps that part numbers into a few cells, in order; none if none are wide."""
+    widest = np.argsort(-gaps, kind="stable")[:LEVELS]
+    ratio = gaps[widest[:-1]] / gaps[widest[1:]]
+    for n_gaps in np.argsort(-ratio, kind="stable") + 1:
+        cuts = np.sort(widest[:n_gaps])
+        shares = np.diff(np.r_[0.0, below[cuts], below[-1]]) / below[-1]
+        if shares.min() >= SHARE:
+            return cuts if ratio[n_gaps - 1] > WIDE else np.empty(0, dtype=np.intp)
+    return np.empty(0, dtype=np.intp)
 
 
 def _clusters(block: Array, weight: Array, number: int) -> Rows:

@@ -249,15 +249,43 @@ def planned(
 
 
 def _built(vertex: Vertex, subsets: SubsetLosses) -> Leaf | Node:
-    """A vertex as nodes: first who stops, then who buys what, the most first."""
+    """A vertex as nodes: who stops, and who buys what, one after another.
+
+    In the order of a number that parts them, if there is one, so that each node need only
+    ask whether it is large; else first who stops, then the most.
+    """
     known = subsets.named(vertex.subset)
     if not vertex.children:
         return Leaf(known)
+    bought = np.concatenate([child.rows for child in vertex.children])
+    stops = [(Leaf(known), np.setdiff1d(vertex.rows, bought))] if vertex.stops else []
     ranked = sorted(vertex.children, key=lambda child: -len(child.rows))
-    *others, onward = [_built(child, subsets) for child in ranked]
-    for bought in reversed(others):
-        onward = Node(known, onward, bought)
-    return Node(known, Leaf(known), onward) if vertex.stops else onward
+    ways = [*stops, *((_built(child, subsets), child.rows) for child in ranked)]
+    order = _parted(
+        [rows for _, rows in ways], [subsets.data.blocks[j] for j in vertex.subset]
+    )
+    *others, onward = [ways[k][0] for k in order]
+    for way in reversed(others):
+        onward = (
+            Node(known, way, onward)
+            if isinstance(way, Leaf)
+            else Node(known, onward, way)
+        )
+    return onward
+
+
+def _parted(groups: Sequence[Rows], blocks: Sequence[Array]) -> list[int]:
+    """Groups of rows in the order of a column that parts them, or as they are."""
+    as_they_are = list(range(len(groups)))
+    if min(map(len, groups)) == 0:
+        return as_they_are
+    for column in np.hstack(blocks).T if blocks else ():
+        least = np.array([column[rows].min() for rows in groups])
+        most = np.array([column[rows].max() for rows in groups])
+        order = np.argsort(least, kind="stable")
+        if (most[order][:-1] < least[order][1:]).all():
+            return [int(k) for k in order]
+    return as_they_are
 
 
 SEARCHES: dict[
