@@ -181,8 +181,9 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     fallback : bool, default=True
         Compare trees with one set of sensors for all and with buying nothing, on
         held-out rows: the least risk wins, but a purchase must lead nothing by more than
-        chance would one time in twenty (1.645 paired standard errors). A tree of your own is kept. Every example is sent to
-        the single best leaf, too, if that has a lower training risk than the decisions.
+        chance would one time in twenty (1.645 paired standard errors). A tree of your own
+        is kept. Every example is sent to the single best leaf, too, if that has a lower
+        training risk than the decisions.
         False keeps the decisions as they are, as published.
     calibrate_leaves : bool, default=True
         Put the probabilities of each leaf right, by a temperature and a bias for each

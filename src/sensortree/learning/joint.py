@@ -9,7 +9,12 @@ import numpy as np
 
 from sensortree.learning.learned import Learned, ridge_of
 from sensortree.program import SOLVERS, approximate, solve
-from sensortree.program.refinement import alternate, best_cut, learn_upwards
+from sensortree.program.refinement import (
+    alternate,
+    best_cut,
+    learn_upwards,
+    midway,
+)
 from sensortree.program.routing import RoutingProblem
 from sensortree.text import plain
 from sensortree.tree.tree import SensorTree
@@ -99,17 +104,20 @@ def rehearse_jointly(
             problem, observed, refine=refine, l2=l2, fallback=fallback, **others
         )
     ridge = ridge_of(l2, problem)
-    learned = {"refined": learn_upwards(problem, ridge, best_cut)}
+    learned = {"refined": midway(problem, learn_upwards(problem, ridge, best_cut))}
     return keep(problem, observed, learned, ridge, fallback)
 
 
 def refined(problem: RoutingProblem, start: list[Array], ridge: float) -> list[Array]:
-    """The better end of refinements from the program's optimum, and from the leaves up."""
+    """The better end of refinements from the program's optimum, and from the leaves up.
+
+    Thresholds are put midway between the examples that they part.
+    """
     ends = [
         alternate(problem, start, ridge, best_cut),
         learn_upwards(problem, ridge, best_cut),
     ]
-    return min(ends, key=problem.risk)
+    return midway(problem, min(ends, key=problem.risk))
 
 
 def keep(
