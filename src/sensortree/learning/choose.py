@@ -370,7 +370,7 @@ class Race:
             if market.allows(s) and np.all(market.affordable(market.cost(s)))
         ]
         if not self.settings.learns_structure:
-            tree = self.finder.find("given")[0]
+            tree = self.finder.find(self.structures[0])[0]
             judged = list(dict.fromkeys(leaf.sensors for leaf in tree.leaves))
             leaves.judge(judged)
         free = market.free()
