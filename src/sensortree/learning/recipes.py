@@ -70,7 +70,7 @@ def structures_of(prepared: Prepared, settings: Settings) -> tuple[str, ...]:
     chain = "chain" if search.subsets.screens else "backward"
     many = len(prepared.leaves.data.sensors) > search.most_leaves("chain")
     cascade = () if many else ("cascade",)
-    return ("planned", "exhaustive" if few else chain, "branched", *cascade)
+    return ("exhaustive" if few else chain, "planned", "branched", *cascade)
 
 
 def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | None:
