@@ -48,8 +48,9 @@ from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Rows
 
-# Rows up to which trees are found again without each fold that they are judged on.
-OWN_TREES = 1_000
+# Rows, and columns, up to which trees are found again without each fold that they are
+# judged on: with more rows a tree hardly knows which; with more columns screens take long.
+OWN_TREES, OWN_COLUMNS = 1_000, 100
 
 Known = frozenset[str]
 
@@ -147,9 +148,10 @@ class Race:
     def finders(self) -> list[TreeFinder] | None:
         """What finds trees without each fold; None where rows are many, or trees given."""
         data = self.prepared.leaves.data
-        if not self.settings.learns_structure or len(data.y) > OWN_TREES:
+        if not self.settings.learns_structure or self.prepared.winners is not None:
             return None
-        if self.prepared.winners is not None:
+        width = sum(block.shape[1] for block in data.blocks)
+        if len(data.y) > OWN_TREES or width > OWN_COLUMNS:
             return None
         first, _ = data.distinct()
         fold = [int(data.fold[first][test[0]]) for _, test in self.folds]
