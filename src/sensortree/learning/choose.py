@@ -13,9 +13,16 @@ from functools import cached_property
 
 import numpy as np
 
-from sensortree.learning.comparison import CLEARLY, Outcome, Outcomes, comparison_of
+from sensortree.learning.comparison import (
+    CLEARLY,
+    Outcome,
+    Outcomes,
+    comparison_of,
+    optimism_of,
+)
 from sensortree.learning.held_out import (
     Rehearsed,
+    answers_to_all,
     held_out_parts,
     nothing_bought,
     one_leaf,
@@ -404,7 +411,12 @@ class Race:
             if self.settings.learns_structure and not self.stopped:
                 tree, own, removed = self._needed(tree, leaves)
                 outcome = own if self.finders is None else self._paying(outcome, own)
-        compared = comparison_of(self.outcomes, choice, outcome, removed, self.dropped)
+        optimism = self.outcomes.optimism
+        if choice == NOTHING:  # it was not chosen for looking good; its answer was
+            optimism = optimism_of(answers_to_all(leaves))
+        compared = comparison_of(
+            self.outcomes, choice, optimism, outcome, removed, self.dropped
+        )
         return Chosen(
             tree, report, leaves, replace(compared, informative=self._tells())
         )

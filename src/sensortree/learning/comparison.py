@@ -8,7 +8,7 @@ several is too good, by as much as choosing on resampled rows shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -92,23 +92,8 @@ class Outcomes:
 
     @cached_property
     def optimism(self) -> float:
-        """How much too good the least of the means is, by choosing on resampled rows.
-
-        The candidate that is best on a resample is worth more there than on all rows.
-        """
-        risks = np.column_stack([found.risk for found in self.of.values()])
-        if risks.shape[1] < 2:
-            return 0.0
-        n_sums = min(SUMS, len(risks))
-        rng = np.random.default_rng(0)
-        place = rng.permutation(len(risks)) % n_sums
-        sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
-        drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
-        means = drawn @ sums.T / len(risks)
-        # equal but for rounding is equal, whatever risks are counted in
-        best = np.round(means / (np.abs(risks).mean() or 1.0), 9).argmin(axis=1)
-        on_all = risks.mean(axis=0)[best]
-        return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
+        """How much too good the least of the mean risks is."""
+        return optimism_of([found.risk for found in self.of.values()])
 
     def choice(self) -> str:
         """The best candidate, or nothing if the lead over it is not clear."""
@@ -119,9 +104,30 @@ class Outcomes:
         return best if lead - self.optimism > SURELY * error else NOTHING
 
 
+def optimism_of(columns: Sequence[Array]) -> float:
+    """How much too good the least of the means is, by choosing on resampled rows.
+
+    What is best on a resample is worth more there than on all rows.
+    """
+    risks = np.column_stack(columns)
+    if risks.shape[1] < 2:
+        return 0.0
+    n_sums = min(SUMS, len(risks))
+    rng = np.random.default_rng(0)
+    place = rng.permutation(len(risks)) % n_sums
+    sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
+    drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
+    means = drawn @ sums.T / len(risks)
+    # equal but for rounding is equal, whatever risks are counted in
+    best = np.round(means / (np.abs(risks).mean() or 1.0), 9).argmin(axis=1)
+    on_all = risks.mean(axis=0)[best]
+    return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
+
+
 def comparison_of(
     outcomes: Outcomes,
     chosen: str,
+    optimism: float,
     delivered: Outcome,
     removed: tuple[str, ...],
     not_compared: Mapping[str, str],
@@ -132,14 +138,13 @@ def comparison_of(
     ----------
     outcomes : Outcomes
     chosen : str
+    optimism : float
     delivered : Outcome
         Of the model that is delivered: the chosen one, less what it can do without.
     removed : tuple of str
     not_compared : mapping of str to str
     """
     best = outcomes.best()
-    # Nothing was not chosen for looking good.
-    optimism = 0.0 if chosen == NOTHING else outcomes.optimism
     return Comparison(
         chosen,
         {name: float(found.risk.mean()) for name, found in outcomes.of.items()},

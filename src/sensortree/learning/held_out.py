@@ -148,6 +148,22 @@ def one_leaf(subset: frozenset[str], leaves: LeafClassifiers) -> SensorTree:
     return with_exits(tree) if leaves.data.may_refer else tree
 
 
+def answers_to_all(leaves: LeafClassifiers) -> list[Array]:
+    """What it loses to answer one class whatever is read, of each observation, by class.
+
+    Folds have the classes in the same shares, so that which answer seems best is known of
+    the rows that are held out too. Of probabilities, and of numbers, that matters little.
+    """
+    data = leaves.data
+    rows, _ = data.distinct()
+    if data.loss.numbers or data.loss.score is not None:
+        return [np.zeros(len(rows))]
+    sure = np.eye(len(data.classes))
+    said = [np.broadcast_to(one, (len(rows), len(sure))) for one in sure]
+    observed = data.observations()
+    return [observed.each(data.loss.judge(data.y[rows], each)) for each in said]
+
+
 def tells_more(
     known: frozenset[str], free: frozenset[str], leaves: LeafClassifiers
 ) -> bool:
