@@ -1183,7 +1183,7 @@ def test_warnings_are_sentences_on_stderr(folder, tmp_path):
         *("fit", data, "--sensors", folder / "plain.toml", "--target", "sick"),
         *("--structure", "cascade", "-o", tmp_path / "m.json"),
     )
-    assert "warning: class 2 has a single distinct row" in result.stderr
+    assert "warning: class 2 has a single row" in result.stderr
 
 
 def test_demo_runs(tmp_path):

@@ -450,9 +450,15 @@ def test_weight_2_is_a_row_twice_and_weight_0_no_row(method, rows, seed):
     if prices is not None:
         own = np.tile(prices.mean(axis=0), (len(new), 1))
         twice = np.repeat(prices, weight, axis=0)
-    weighted = clone(METHODS[method]).fit(X, y, sample_weight=weight, prices=prices)
+    row = np.arange(len(X))
+    weighted = clone(METHODS[method]).fit(
+        X, y, sample_weight=weight, prices=prices, groups=row
+    )
     repeated = clone(METHODS[method]).fit(
-        np.repeat(X, weight, axis=0), np.repeat(y, weight), prices=twice
+        np.repeat(X, weight, axis=0),
+        np.repeat(y, weight),
+        prices=twice,
+        groups=np.repeat(row, weight),
     )
     np.testing.assert_allclose(
         weighted.acquisition_cost(new, own), repeated.acquisition_cost(new, own)
@@ -485,6 +491,8 @@ def test_the_minimum_numbers_of_growth_count_weight_rather_than_rows():
     model = SensorTreeClassifier(structure="branched", classifier=GaussianNB(), cv=3)
     weight = np.full(24, 10)
     weighted = clone(model).fit(X, y, sample_weight=weight)
-    repeated = clone(model).fit(np.repeat(X, 10, axis=0), np.repeat(y, 10))
+    repeated = clone(model).fit(
+        np.repeat(X, 10, axis=0), np.repeat(y, 10), groups=np.repeat(np.arange(24), 10)
+    )
     assert weighted.tree_ == repeated.tree_
     np.testing.assert_array_equal(weighted.predict(new), repeated.predict(new))

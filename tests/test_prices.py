@@ -329,11 +329,20 @@ def test_a_cap_is_never_exceeded(structure):
     prices, own = rng.uniform(0, 3, (400, 6)), rng.uniform(0, 3, (10_000, 6))
     for fitted, given in ((None, None), (prices, own)):
         model = SensorTreeClassifier(
-            structure=structure, cost_weight=0.001, max_cost=3.0
+            structure=structure, cost_weight=0.001, max_cost=3.0, fallback=False
         ).fit(X, y, prices=fitted)
         cost = model.acquisition_cost(test, given)
         assert cost.max() <= 3.0
         assert cost.max() > 1.0  # it buys what it may
+
+
+def test_what_is_compared_stays_within_the_cap_as_the_policy_does():
+    rng = np.random.default_rng(1)
+    X, prices = rng.normal(size=(400, 6)), rng.uniform(0, 3, (400, 6))
+    model = SensorTreeClassifier(cost_weight=0.001, max_cost=3.0)
+    compared = model.fit(X, X.sum(axis=1) > 0, prices=prices).comparison_
+    assert max(compared.cost.values()) <= 3.0
+    assert max(compared.risk.values()) < 0.6  # nobody counts as if all were lost
 
 
 def test_a_cap_below_every_price_buys_nothing():

@@ -46,8 +46,19 @@ def test_the_screen_answers_rows_by_copies_that_have_not_seen_them():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 1)), rng.integers(0, 2, 300)
     nearest = KNeighborsClassifier(n_neighbors=1)
-    (errors,) = screen_leaf_classifiers(nearest, {frozenset("a"): X}, y, 2).values()
-    assert 0.4 < errors.mean() < 0.6
+    for fold in (np.full(300, -1), rng.integers(0, 3, 300)):
+        said = screen_leaf_classifiers(nearest, {frozenset("a"): X}, y, 2, fold)
+        (errors,) = said.values()
+        assert 0.4 < errors.mean() < 0.6
+
+
+def test_the_screen_answers_a_group_of_rows_by_copies_that_have_seen_none_of_it():
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(100, 1)), 3, axis=0), rng.integers(0, 2, 100)
+    nearest, fold = KNeighborsClassifier(n_neighbors=1), rng.integers(0, 5, 100)
+    y, fold = np.repeat(y, 3), np.repeat(fold, 3)
+    (said,) = screen_leaf_classifiers(nearest, {frozenset("a"): X}, y, 2, fold).values()
+    assert 0.35 < (said.argmax(axis=1) != y).mean() < 0.65
 
 
 # progress ---------------------------------------------------------------------------------

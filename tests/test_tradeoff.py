@@ -229,9 +229,15 @@ def test_the_automatic_grid_goes_from_nothing_to_everything(problem):
 def test_a_weight_of_two_is_a_row_twice(problem):
     model, X, y = problem
     weight = np.where(np.arange(len(y)) % 3, 1, 2)
-    weighted = tradeoff_curve(model, X, y, WEIGHTS, 4, sample_weight=weight)
+    row = np.arange(len(y))
+    weighted = tradeoff_curve(model, X, y, WEIGHTS, 4, sample_weight=weight, groups=row)
     repeated = tradeoff_curve(
-        model, np.repeat(X, weight, axis=0), np.repeat(y, weight), WEIGHTS, 4
+        model,
+        np.repeat(X, weight, axis=0),
+        np.repeat(y, weight),
+        WEIGHTS,
+        4,
+        groups=np.repeat(row, weight),
     )
     np.testing.assert_allclose(weighted.error, repeated.error)
     np.testing.assert_allclose(weighted.mean_cost, repeated.mean_cost)

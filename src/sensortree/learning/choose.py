@@ -27,13 +27,12 @@ from sensortree.learning.held_out import (
     nothing_bought,
     one_leaf,
     outcome_of,
-    outcome_of_ways,
     rehearse,
     tells_more,
 )
 from sensortree.learning.leaf_kinds import lead_of_kind
 from sensortree.learning.learned import Learner
-from sensortree.learning.pose import Posed, costs_of_leaves, pose
+from sensortree.learning.pose import Posed, costs_of_leaves
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.recipes import (
     GLANCES,
@@ -273,7 +272,7 @@ class Race:
             tree = self._posable(self.finder.find(name)[0])
             if name not in ("backward", "planned"):
                 rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCES)
-                seen.of[name] = outcome_of(rehearsed, quick)
+                seen.of[name] = outcome_of(rehearsed, quick, self.settings)
         if not seen.of:
             return structures
         best = seen.best()
@@ -334,21 +333,8 @@ class Race:
 
     def _outcome(self, trees: Sequence[SensorTree], leaves: LeafClassifiers) -> Outcome:
         """What decisions on a tree for each fold are worth there."""
-        if len(set(trees)) == 1:
-            return outcome_of(
-                rehearse(trees[0], leaves, self.settings, self.learn), leaves
-            )
-        posed = {
-            tree: pose(tree, leaves, self.settings) for tree in dict.fromkeys(trees)
-        }
-        ways, risks = [], []
-        for (train, test), tree in zip(self.folds, trees, strict=True):
-            own = posed[tree]
-            coef = self.learn(*own.taken(train)).coef
-            judged = own.observed.take(test)
-            ways.append((test, tree, tree.route(judged.margins(coef))))
-            risks.append(judged.risks(coef))
-        return outcome_of_ways(ways, np.concatenate(risks), leaves)
+        seen = rehearse(trees, leaves, self.settings, self.learn)
+        return outcome_of(seen, leaves, self.settings)
 
     def _judge_simple(self) -> None:
         """Judge one set for all, and nothing, with the leaves of the best recipe."""
@@ -452,32 +438,36 @@ class Race:
             tree.sensors - known,
             key=lambda s: (-market.mean_cost(frozenset((s,))), s),
         )
-        ways = rehearse(self._posable(tree), leaves, self.settings, self.learn)
-        own = outcome_of(ways, leaves)
+        own, ways = self._own(tree, leaves)
         if self.prepared.winners is not None:
             bought = []
         for sensor in bought:
             less = without_sensors(tree, frozenset((sensor,)), market.allows)
             if less is None or self.stopped or not self._may_go(sensor, ways):
                 continue
-            without = rehearse(self._posable(less), leaves, self.settings, self.learn)
-            judged = outcome_of(without, leaves)
+            judged, without = self._own(less, leaves)
             both = Outcomes({"with": own, "without": judged})
             if both.behind("with", "without") >= CLEARLY:
                 tree, own, ways = less, judged, without
                 removed.append(sensor)
         return tree, own, tuple(removed)
 
-    def _may_go(self, sensor: str, ways: Rehearsed) -> bool:
+    def _own(
+        self, tree: SensorTree, leaves: LeafClassifiers
+    ) -> tuple[Outcome, list[Rehearsed]]:
+        """What decisions on one tree are worth, and where held-out rows end."""
+        seen = rehearse(self._posable(tree), leaves, self.settings, self.learn)
+        return outcome_of(seen, leaves, self.settings), seen
+
+    def _may_go(self, sensor: str, ways: list[Rehearsed]) -> bool:
         """Whether a sensor may not earn its price, as a screen sees those who buy it."""
         search, weight = self.prepared.search, self.settings.cost_weight
         data = self.prepared.leaves.data
         rows, _ = data.distinct()
         seen = np.full(len(data.y), -1)
         seen[search.rows] = np.arange(len(search.rows))
-        tree, gains, judged = ways.posed.problem.tree, [], []
-        for test, coef in ways.parts:
-            leaf = tree.route(ways.posed.observed.take(test).margins(coef))
+        gains, judged = [], []
+        for tree, test, leaf in ways:
             gain = np.zeros(len(test))
             for number, stop in enumerate(tree.leaves):
                 less = stop.sensors - {sensor}

@@ -173,7 +173,8 @@ def of_delivered(
     if compared is None or left.n_nodes or not chosen.tree.n_nodes:
         return compared
     known = left.root.sensors
-    outcome = outcome_of(rehearse(left, leaves, settings, learn), leaves)
+    seen = rehearse(left, leaves, settings, learn)
+    outcome = outcome_of(seen, leaves, settings)
     nothing = known == nothing_bought(leaves, settings)
     return replace(
         compared,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from sensortree.learning.comparison import Outcome
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import (
-    Posed,
     answers,
     costs_of_leaves,
     losses,
@@ -18,9 +17,10 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.sensors.market import Market
 from sensortree.structure import with_exits
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 # Rows that decisions are learned from at most, where they are only compared.
 LEARNED_ROWS = 4_000
@@ -28,25 +28,21 @@ LEARNED_ROWS = 4_000
 Folds = list[tuple[Rows, Rows]]
 
 
-@dataclass(frozen=True, eq=False)
-class Rehearsed:
-    """Decisions on a tree that were learned without some of the rows, and judged on them.
+class Rehearsed(NamedTuple):
+    """Where some held-out rows end by decisions that were learned without them.
 
     Attributes
     ----------
-    posed : Posed
-    parts : list of (rows, coef)
-        The distinct rows that were held out, and the coefficients learned without them.
+    tree : SensorTree
+    rows : ndarray of shape (n_rows,)
+        Distinct rows.
+    stop : ndarray of shape (n_rows,)
+        Place among `stops_of` the tree.
     """
 
-    posed: Posed
-    parts: list[tuple[Rows, list[Array]]]
-
-    def risks(self) -> Array:
-        """Observed risks, times weight, of all distinct rows that were held out."""
-        observed = self.posed.observed
-        risks = [observed.take(test).risks(coef) for test, coef in self.parts]
-        return np.concatenate(risks) if risks else np.empty(0)
+    tree: SensorTree
+    rows: Rows
+    stop: Rows
 
 
 def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
@@ -67,72 +63,90 @@ def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
 
 
 def rehearse(
-    tree: SensorTree,
+    trees: SensorTree | Sequence[SensorTree],
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
     n_parts: int | None = None,
-) -> Rehearsed:
+) -> list[Rehearsed]:
     """Learn decisions on a tree without each part of the rows that is held out.
 
     Parameters
     ----------
-    tree : SensorTree
+    trees : SensorTree or sequence of SensorTree
+        One for all parts, or one for each.
     leaves : LeafClassifiers
     settings : Settings
     learn : Learner
     n_parts : int, default=None
         Folds that are held out, each in turn; None for all.
     """
-    posed = pose(tree, leaves, settings)
     parts = list(held_out_parts(leaves))[:n_parts]
-    return Rehearsed(
-        posed, [(test, learn(*posed.taken(train)).coef) for train, test in parts]
-    )
+    trees = [trees] * len(parts) if isinstance(trees, SensorTree) else trees
+    posed = {tree: pose(tree, leaves, settings) for tree in dict.fromkeys(trees)}
+    found = []
+    for tree, (train, test) in zip(trees, parts, strict=True):
+        problem = posed[tree].observed
+        coef = learn(*posed[tree].taken(train)).coef
+        stop = tree.route(problem.take(test).margins(coef))
+        if settings.max_cost is not None:
+            mean = problem.take(train).constant_risk()
+            can_pay = payable(tree, leaves, settings)[test]
+            stop = best_payable(stop, mean, can_pay)
+        found.append(Rehearsed(tree, test, stop))
+    return found
 
 
-def outcome_of(rehearsed: Rehearsed, leaves: LeafClassifiers) -> Outcome:
-    """What decisions were worth on the rows that they were not learned from."""
-    posed = rehearsed.posed
-    tree = posed.problem.tree
-    reached = [
-        (test, tree.route(posed.observed.take(test).margins(coef)))
-        for test, coef in rehearsed.parts
-    ]
-    return outcome_of_ways(
-        [(test, tree, leaf) for test, leaf in reached], rehearsed.risks(), leaves
-    )
+def stops_of(tree: SensorTree, market: Market) -> list[Leaf]:
+    """Leaves; then the root, and what is free, for rows that can pay for none of them."""
+    return [*tree.leaves, Leaf(tree.root.sensors), Leaf(market.free())]
 
 
-def outcome_of_ways(
-    ways: list[tuple[Rows, SensorTree, Rows]], risks: Array, leaves: LeafClassifiers
-) -> Outcome:
-    """Loss, error and cost of held-out rows at the leaves that they reached.
+def payable(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Mask:
+    """Whether distinct rows can pay for each stop, (n_rows, n_leaves + 2)."""
+    market = leaves.data.market(settings.max_cost)
+    return np.asarray(market.affordable(costs_of_stops(tree, leaves, market)))
 
-    Parameters
-    ----------
-    ways : list of (rows, tree, leaf)
-        For each part, its distinct rows, the tree, and the leaf that each row reached.
-    risks : ndarray
-        Observed risks, times weight, of the distinct rows of all parts.
-    leaves : LeafClassifiers
+
+def costs_of_stops(tree: SensorTree, leaves: LeafClassifiers, market: Market) -> Array:
+    """Price of the way to each stop, of distinct rows, (n_rows, n_leaves + 2)."""
+    others = [SensorTree(stop) for stop in stops_of(tree, market)[-2:]]
+    return np.hstack([costs_of_leaves(each, leaves) for each in (tree, *others)])
+
+
+def best_payable(stop: Rows, mean_risk: Array, can_pay: Mask) -> Rows:
+    """Where rows stop that cannot pay for the leaf that was decided, as in the policy.
+
+    At the best leaf that each can pay for, by the mean risk of training rows; if there is
+    none, at the root, or with what is free.
     """
+    rows = np.arange(len(stop))
+    ranked = np.r_[mean_risk, np.inf, np.inf]
+    order = np.argsort(ranked, kind="stable")
+    best = order[can_pay[:, order].argmax(axis=1)]
+    return np.where(can_pay[rows, stop], stop, best)
+
+
+def outcome_of(
+    parts: Iterable[Rehearsed], leaves: LeafClassifiers, settings: Settings
+) -> Outcome:
+    """Risk, loss, error and cost of held-out rows where they stop."""
     data = leaves.data
-    distinct, weight = data.distinct()
-    lost, wrong, paid = [], [], []
-    for rows, tree, leaf in ways:
-        numbers = distinct[rows]
-        at = np.arange(len(rows)), leaf
-        given = answers(tree.leaves, leaves)[numbers][at]
-        lost.append(losses(tree.leaves, leaves)[numbers][at])
+    market = data.market(settings.max_cost)
+    distinct, _ = data.distinct()
+    tests, lost, wrong, paid = [], [], [], []
+    for tree, rows, stop in parts:
+        stops = stops_of(tree, market)[: 1 + max(tree.n_leaves - 1, int(stop.max()))]
+        leaves.judge(each.sensors for each in stops)
+        numbers, at = distinct[rows], (np.arange(len(rows)), stop)
+        given = answers(stops, leaves)[numbers][at]
+        tests.append(rows)
+        lost.append(losses(stops, leaves)[numbers][at])
         wrong.append(data.loss.error(data.y[numbers], given))
-        paid.append(costs_of_leaves(tree, leaves)[rows, leaf])
-    tests = np.concatenate([rows for rows, _, _ in ways])
-    counted = [weight[rows] / weight[rows].mean() for rows, _, _ in ways]
-    risks = risks / np.concatenate(counted)
-    each = data.observations().take(tests).each
-    columns = (risks, *map(np.concatenate, (lost, wrong, paid)))
-    return Outcome(*map(each, columns))
+        paid.append(costs_of_stops(tree, leaves, market)[rows, stop])
+    each = data.observations().take(np.concatenate(tests)).each
+    loss, error, cost = (each(np.concatenate(c)) for c in (lost, wrong, paid))
+    return Outcome(loss + settings.cost_weight * cost, loss, error, cost)
 
 
 def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> frozenset[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sensortree.exceptions import ParameterError
-from sensortree.learning.held_out import rehearse
+from sensortree.learning.held_out import outcome_of, rehearse
 from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
@@ -182,7 +182,7 @@ class TreeFinder:
         """Risk of a tree on some held-out rows, by what stands in for its leaves."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
         seen = rehearse(tree, leaves, self.settings, self.learn, GLANCES)
-        return float(seen.risks().mean())
+        return float(outcome_of(seen, leaves, self.settings).risk.mean())
 
 
 def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:

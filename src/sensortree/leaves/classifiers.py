@@ -352,5 +352,7 @@ class LeafClassifiers:
             {subset: data.features(subset) for subset in subsets},
             data.y,
             data.n_outputs,
+            data.fold,
+            data.weight if data.weighted else None,
             self.n_jobs,
         )

@@ -28,6 +28,7 @@ from sklearn.utils import get_tags
 from sensortree.exceptions import ParameterError
 from sensortree.leaves.boosting import BoostedEngine, BoostedTrees
 from sensortree.leaves.engine import LogisticEngine, Solution
+from sensortree.leaves.folds import halves_of
 from sensortree.leaves.logistic import (
     LinearLogisticRegression,
     QuadraticLogisticRegression,
@@ -45,7 +46,7 @@ from sensortree.leaves.regressors import (
 from sensortree.leaves.weighting import weight_parameters
 from sensortree.policy.classifiers import posterior
 from sensortree.threads import one_thread
-from sensortree.types import Array, Mask
+from sensortree.types import Array, Mask, Rows
 
 # How often a batch of fits is handed to a cluster that loses workers.
 MAX_ATTEMPTS = 3
@@ -327,16 +328,18 @@ def screen_leaf_classifiers(
     features: Mapping[Subset, Array],
     y: NDArray[np.intp],
     n_classes: int,
+    fold: Rows,
+    sample_weight: Array | None = None,
     n_jobs: int | None = None,
 ) -> dict[Subset, Array]:
     """Posterior of a light copy of each subset's classifier, at a fraction of the price.
 
-    Rows are halved at random; each half is answered by a copy that was fitted on the
+    Folds are dealt to two halves; each half is answered by a copy that was fitted on the
     other, or on as many rows of it as the screen can afford.
 
     Parameters
     ----------
-    classifier, features, y, n_classes, n_jobs
+    classifier, features, y, n_classes, fold, sample_weight, n_jobs
         As in `judge_leaf_classifiers`.
 
     Returns
@@ -344,8 +347,10 @@ def screen_leaf_classifiers(
     posteriors : dict of subset to ndarray of shape (n_samples, n_classes)
     """
     light, n_rows = _lighter(classifier)
-    order = np.random.default_rng(1).permutation(len(y))
-    halves = order[: len(y) // 2], order[len(y) // 2 :]
+    rng = np.random.default_rng(1)
+    half_of = halves_of(fold, rng)
+    order = rng.permutation(len(y))
+    halves = [order[half_of[order] == half] for half in (0, 1)]
     tasks = [(subset, half) for subset in features for half in (0, 1)]
     said = _in_parallel(
         _fit_and_judge,
@@ -356,7 +361,7 @@ def screen_leaf_classifiers(
                 features[subset],
                 y,
                 n_classes,
-                None,
+                sample_weight,
                 np.sort(halves[1 - half][:n_rows]),
                 halves[half],
             )

@@ -210,6 +210,15 @@ def _in_turn(own: Rows, total: Rows, n_rows: int) -> Rows:
     return fold[order[:n_rows]]
 
 
+def halves_of(fold: Rows, rng: np.random.Generator) -> Rows:
+    """Half that each row is in, 0 or 1: whole folds, or what is drawn if there are none."""
+    folds = np.unique(fold[fold >= 0])
+    drawn = rng.permutation(len(fold)) % 2
+    if len(folds) < 2:
+        return drawn
+    return np.where(fold >= 0, np.searchsorted(folds, fold) % 2, drawn)
+
+
 def folds_of_splits(
     splits: Iterable[tuple[Rows, Rows]], n_samples: int, rows: Rows
 ) -> Rows:

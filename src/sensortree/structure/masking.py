@@ -22,6 +22,7 @@ from sklearn.ensemble import (
 )
 
 from sensortree.leaves.coding import Coded, side_by_side
+from sensortree.leaves.folds import halves_of
 from sensortree.leaves.sklearn_private import (
     boosted_baseline,
     boosted_levels,
@@ -68,7 +69,7 @@ class Masked:
         X, owner = side_by_side(blocks)
         self.n_samples = len(y)
         rng = np.random.default_rng(0)
-        half = np.where(fold >= 0, fold % 2, rng.integers(0, 2, len(y)))
+        half = halves_of(fold, rng)
         self.halves = []
         for answered in (0, 1):
             rows, train = (
