@@ -40,7 +40,7 @@ COST_WEIGHTS = {
     "forest": 0.005,
     "letter": 0.01,
 }
-SEARCHES = ("chain", "branched", "greedy")
+SEARCHES = ("chain", "branched", "planned", "greedy")
 EXACT = (1, 2, 3, 5, 8, "all")
 SAMPLE, RATIO_LEAVES = 4_000, 4
 # Leaf classifiers of the largest fits, by the names they have in the table.

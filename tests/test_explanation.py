@@ -160,6 +160,8 @@ def test_features_of_three_classes_have_their_names():
         cost_weight=0.01,
         decision_features="quadratic",
         root_sensors=["sepal"],
+        structure="cascade",
+        fallback=False,
     ).fit(X, names)
     told = model.explain(X.iloc[60])
     found = {c.name for c in told.nodes[0].contributions}

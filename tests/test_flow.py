@@ -57,7 +57,8 @@ def test_counted_answers_are_those_of_the_examples(method):
 def test_a_stop_changes_no_answer_where_nodes_and_leaves_share_classifiers():
     X, y = load_iris(return_X_y=True)
     model = SensorTreeClassifier({"sepal": [0, 1], "petal": [2, 3]}, cost_weight=0.002)
-    policy = model.set_params(root_sensors=["sepal"]).fit(X, y).policy_
+    model.set_params(root_sensors=["sepal"], structure="cascade", fallback=False)
+    policy = model.fit(X, y).policy_
     stops = [
         (node, side)
         for node in range(policy.tree.n_nodes)

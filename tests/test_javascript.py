@@ -81,7 +81,7 @@ REAL = {
         cost_weight=0.001, structure="branched"
     ),
     "pima, ASTC": lambda: ASTCClassifier(budget=20.0),
-    "heart, CSTC": lambda: CSTCClassifier(cost_weight=0.01),
+    "pima, CSTC": lambda: CSTCClassifier(cost_weight=0.01, depth=5),
     "heart, cascade": lambda: CascadeClassifier(cost_weight=0.0005),
     "heart, myopic": lambda: MyopicClassifier(reject=0.5),
     "heart, alternating": lambda: AlternatingTreeClassifier(

@@ -106,7 +106,7 @@ METHODS = [
     StaticSubsetClassifier(cost_weight=0.03, n_exact=1, cv=3),
     ASTCClassifier(budget=3),
     ASTCClassifier(budget=3, soft=True, depth=4),
-    CSTCClassifier(cost_weight=0.01, steepness=3),
+    CSTCClassifier(cost_weight=0.02, steepness=3),
     CSTCClassifier(cost_weight=0.03, depth=4),
 ]
 

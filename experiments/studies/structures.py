@@ -35,7 +35,7 @@ WEIGHTS = {
     "forest36603": SMALL,
 }
 N_TRAIN = {"letter": 4_000, "forest": 12_000}
-LEARNED = ("auto", "chain", "backward", "branched", "greedy")
+LEARNED = ("auto", "chain", "backward", "branched", "planned", "greedy")
 STRUCTURES = (*LEARNED, "static")
 # Algorithm 1 would take hours here; the table shows a dash.
 TOO_SLOW = {("forest36603", "greedy")}

@@ -94,11 +94,15 @@ def leaves_of_kind(
 
 
 def widest(rows: TrainingRows, settings: Settings) -> list[Known]:
-    """A third of the sensors that may be bought together, and all, of so many columns."""
+    """A third of the sensors that may be bought together, and all, of so many columns.
+
+    The cheapest come first, whatever the order in which they were declared.
+    """
     market = rows.market(settings.max_cost)
     width = [block.shape[1] for block in rows.coded_blocks]
     known, nested = market.free(), list[Known]()
-    for name in rows.sensors.names:
+    names, costs = rows.sensors.names, rows.sensors.costs
+    for _, name in sorted(zip(costs.tolist(), names, strict=True)):
         more = None if name in known else market.extension(known, name)
         if more is None:
             continue

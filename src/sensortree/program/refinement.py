@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from sensortree.program.routing import RoutingProblem
-from sensortree.types import Array, Rows
+from sensortree.types import Array, Mask, Rows
 
 Coef = list[Array]
 Improvement = Callable[[Array, Array, Array, float], Array]
@@ -95,14 +95,29 @@ def alternate(
 def learn_upwards(problem: RoutingProblem, l2: float, improve: Improvement) -> Coef:
     """Learn decision functions from the leaves up, then alternate.
 
-    At first those come by a node whose leaf of the least risk is below it. Takes and gives
-    what `alternate` does, without a start.
+    Takes and gives what `alternate` does, without a start. Who comes by a node is not
+    known yet: all rows, or those whose leaf of the least risk is below it. With hindsight
+    that leaf is often a lucky guess, so that too few come by where guesses must be made
+    good; with all rows, deep nodes learn from many that will not come. Both are tried, and
+    the end of the lower risk is taken.
     """
     tree = problem.tree
     if not tree.n_nodes:
         return []
-    best = problem.leaf_risk.argmin(axis=1)
-    passed = (tree.path_signs != 0)[best]
+    best = (tree.path_signs != 0)[problem.leaf_risk.argmin(axis=1)]
+    starts = [best] if best.all() else [best, np.ones_like(best)]
+    ends = [
+        alternate(problem, _upwards(problem, l2, improve, passed), l2, improve)
+        for passed in starts
+    ]
+    return min(ends, key=problem.risk)
+
+
+def _upwards(
+    problem: RoutingProblem, l2: float, improve: Improvement, passed: Mask
+) -> Coef:
+    """One decision function after another, from rows that come by, (n_rows, n_nodes)."""
+    tree = problem.tree
     below = np.empty(passed.shape)  # risk of each example, put at each node
     coef: Coef = [np.empty(0)] * tree.n_nodes
     for node in reversed(range(tree.n_nodes)):
@@ -117,7 +132,7 @@ def learn_upwards(problem: RoutingProblem, l2: float, improve: Improvement) -> C
         coef[node] = improve(phi[rows], gain, np.zeros(phi.shape[1]), l2)
         goes = phi @ coef[node] > 0
         below[:, node] = np.where(goes, if_positive, if_negative)
-    return alternate(problem, coef, l2, improve)
+    return coef
 
 
 def midway(problem: RoutingProblem, coef: Sequence[Array]) -> Coef:
