@@ -85,7 +85,7 @@ def text_frame(library=pd):
     return frame, np.where(y, "ill", "well")
 
 
-def _frame(library=pd, cost_weight=0.002):
+def _frame(library=pd, cost_weight=0.002, **more):
     frame, y = text_frame(library)
     sensors = {
         "history": Sensor(
@@ -112,7 +112,7 @@ def _frame(library=pd, cost_weight=0.002):
         ),
     }
     model = SensorTreeClassifier(
-        sensors, cost_weight=cost_weight, structure="exhaustive"
+        sensors, cost_weight=cost_weight, structure="exhaustive", **more
     )
     return model.fit(frame, y), frame, None
 
@@ -286,7 +286,9 @@ KINDS = {
     "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
     "pandas": _frame,
     "text and gaps": _plain_frame,
-    "low prices": lambda: _frame(cost_weight=0.0002),
+    "low prices": lambda: _frame(
+        cost_weight=0.0002, classifier="linear", refine=False
+    ),
     "polars": lambda: _frame(pl),
     "money": _money,
     "price column": _price_column,
