@@ -84,7 +84,7 @@ def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
 
 @pytest.mark.parametrize(("further", "bought"), [(0, [{0}]), (10_000, [])])
 def test_what_pays_only_two_purchases_later_is_bought(further, bought, monkeypatch):
-    monkeypatch.setattr("sensortree.structure.branching.FURTHER", further)
+    monkeypatch.setattr("sensortree.structure.branching.BRANCH_BEAM_ROWS", further)
     # Four classes, two bits, of which each of two states has sensors of its own. The
     # first sensor tells the state; least squares then makes .25 of a Brier score of
     # each bit: .25 does not pay for two purchases at .145, .5 pays for three.

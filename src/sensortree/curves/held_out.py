@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sensortree.baselines.static import decide_nothing
 from sensortree.curves.shared_leaves import (
     FittedForFolds,
     LogisticFold,
@@ -30,7 +31,6 @@ from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import fit_policy
 from sensortree.learning.prepare import Prepared, Share, Winners, prepare
 from sensortree.learning.settings import Settings
-from sensortree.learning.static import decide_nothing
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import (

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import DECISION_RIDGE
 from sensortree.dask.fit_rows import FitRows
 from sensortree.dask.leaves import judge_leaves
 from sensortree.dask.readings import Ordered
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, finish, judged_subsets
 from sensortree.learning.joint import DecisionReport, refined
-from sensortree.learning.learned import RIDGE, Learned, Learner
+from sensortree.learning.learned import Learned, Learner
 from sensortree.learning.pose import (
     Posed,
     Shown,
@@ -111,7 +112,7 @@ def fit_in_chunks(
         rows.note(FitRows.pose, tree, settings, features, best)
         weight, spread = total(rows.ask(FitRows.spreads)).tolist()
         l2 = ways["l2"]
-        ridge = RIDGE * spread / weight if l2 == "auto" else float(l2)
+        ridge = DECISION_RIDGE * spread / weight if l2 == "auto" else float(l2)
         rows.note(FitRows.open_program, ways["savings"])
         program = Within(rows, "program")
         solved = solve_rows(program, ways["tol"], ridge, ways["l1"])

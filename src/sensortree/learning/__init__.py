@@ -14,10 +14,8 @@
     held_out     judge them on rows they were not learned from
     calibrating  leaves put right on the examples that reach them
     detours      trees for examples that a missing sensor holds up
-    static       the same sensors for every example, chosen greedily
     baselines    what the policy is compared with: everything, nothing, a fixed set
     fit          choose, pose, learn, assemble: rows → policy
     worth        what a sensor can be worth at most, and which cost more
     timing       where the time of a fit went
-    linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """

@@ -19,6 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import (
+    CALIBRATION_FLATTEST,
+    CALIBRATION_NEAR,
+    CALIBRATION_ON_BIAS,
+    CALIBRATION_ON_SLOPE,
+    CALIBRATION_STEPS,
+    CLEARLY,
+    COMPARED_ROWS,
+)
 from sensortree.learning.learned import Learned
 from sensortree.learning.pose import Posed
 from sensortree.leaves.classifiers import LeafClassifiers
@@ -39,17 +48,6 @@ AS_SAID, ONE, SLOPES, BOTH = (
 )
 # What may be put right, each form together with what its leaves differ by.
 FORMS = (ONE, SLOPES, BOTH)
-# A and B of the sum above.
-ON_SLOPE, ON_BIAS = 10.0, 4.0
-# The least slope; a classifier that is worse than nothing would ask for one below 0.
-FLATTEST = 0.05
-# Standard errors by which held-out log-loss must fall.
-CLEARLY = 1.0
-# Examples that calibrations are fitted to at most, where they are only compared.
-COMPARED_ROWS = 4_000
-# Newton's method ends with a step that changes so little of the sum: the next would change
-# the square of that.
-NEAR, STEPS = 1e-6, 50
 
 Calibrations = tuple[LeafCalibration, ...]
 
@@ -317,8 +315,12 @@ def fit_leaf(
     """
     free = np.arange(1 + len(start.bias) * biased)
     theta = newton(visitors, np.r_[start.slope, start.bias], around, free)
-    if theta[0] < FLATTEST:  # the sum is convex: its minimum is at the bound
-        theta = newton(visitors, np.r_[FLATTEST, theta[1:]], around, free[1:])
+    if (
+        theta[0] < CALIBRATION_FLATTEST
+    ):  # the sum is convex: its minimum is at the bound
+        theta = newton(
+            visitors, np.r_[CALIBRATION_FLATTEST, theta[1:]], around, free[1:]
+        )
     return LeafCalibration(float(theta[0]), theta[1:])
 
 
@@ -327,7 +329,7 @@ def newton(visitors: Visitors, theta: Array, around: float, free: Rows) -> Array
     z, y, w = visitors.said, visitors.y, visitors.weight
     rows, n_classes = np.arange(len(y)), z.shape[1]
     centre = np.r_[around, np.zeros(n_classes)]
-    penalty = np.r_[ON_SLOPE, np.full(n_classes, ON_BIAS)]
+    penalty = np.r_[CALIBRATION_ON_SLOPE, np.full(n_classes, CALIBRATION_ON_BIAS)]
 
     def judge(at: Array) -> tuple[float, Array]:
         """The sum, and the probabilities."""
@@ -343,7 +345,7 @@ def newton(visitors: Visitors, theta: Array, around: float, free: Rows) -> Array
     if not len(free):
         return theta
     value, p = judge(theta)
-    for _ in range(STEPS):
+    for _ in range(CALIBRATION_STEPS):
         # With e the class as 0 and 1: the gradient of a row's loss is (z (p - e), p - e),
         # its Hessian that of a log-sum-exp, diag(p) - p p^T, seen through (z, I).
         off = penalty * (theta - centre)
@@ -362,12 +364,12 @@ def newton(visitors: Visitors, theta: Array, around: float, free: Rows) -> Array
             tried = theta.copy()
             tried[free] -= length * step
             value, p = judge(tried)
-            if value <= before or length < NEAR:
+            if value <= before or length < CALIBRATION_NEAR:
                 break
             length /= 2
         if value > before:
             break
         theta = tried
-        if before - value <= NEAR * max(1.0, abs(before)):
+        if before - value <= CALIBRATION_NEAR * max(1.0, abs(before)):
             break
     return theta

@@ -17,6 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.constants import (
+    DETOUR_GLANCED_ROWS,
+    DETOUR_LEAVES,
+    DETOUR_MIN_ROWS,
+    DETOUR_REST_LEAVES,
+    DETOUR_SENSORS,
+    DETOUR_SIZE,
+    DETOUR_SIZE_SMALL,
+    DETOUR_WORK_QUICK,
+    DETOUR_WORK_SHARE,
+    GLANCED_FOLDS,
+)
 from sensortree.learning.held_out import held_out_parts
 from sensortree.learning.learned import Learner
 from sensortree.learning.pose import (
@@ -46,18 +58,6 @@ from sensortree.structure.search import run_search
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
-
-# Examples that must be held up before a detour is learned for them.
-MIN_ROWS = 25
-# Leaves of a detour that is searched for, and of a tree of which the rest is tried.
-CHAIN, REST = 8, 16
-# Folds that are held out where a screen says which tree to try, if so many rows are.
-GLANCES, MANY_ROWS = 2, 250
-# With outages="auto": sensors that detours are learned for; the work on new classifiers,
-# as a share of that on the policy's own, or this much where it is quickly done; and their
-# coefficients, as a multiple of the policy's own, or this many.
-SENSORS, SHARE, QUICK = 5, 0.35, 5e6
-SIZE, SMALL = 4, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +231,9 @@ def learn_detours(
     known = frozenset(policy.classifiers)
     around: dict[str, Detour] = {}
     for sensor in sorted(missed, key=lambda s: -missed[s])[
-        : SENSORS if bounded else None
+        : DETOUR_SENSORS if bounded else None
     ]:
-        if prepared.progress.stopped or len(held[sensor].rows) < MIN_ROWS:
+        if prepared.progress.stopped or len(held[sensor].rows) < DETOUR_MIN_ROWS:
             continue
         tree = tree_without(held[sensor], glanced, prepared, settings, learn)
         tree = within_work(tree, left, known, leaves, settings)
@@ -290,8 +290,13 @@ def work_allowed(policy: Policy, leaves: LeafClassifiers) -> float:
     It depends on the policy alone, not on what else was judged on the way to it.
     """
     own = work_on(policy.classifiers, leaves)
-    time = max(SHARE * own, QUICK if is_linear(leaves.classifier) else 0.0)
-    return min(time, max(SIZE * own, float(SMALL * len(leaves.data.y))))
+    time = max(
+        DETOUR_WORK_SHARE * own,
+        DETOUR_WORK_QUICK if is_linear(leaves.classifier) else 0.0,
+    )
+    return min(
+        time, max(DETOUR_SIZE * own, float(DETOUR_SIZE_SMALL * len(leaves.data.y)))
+    )
 
 
 def work_on(subsets: Iterable[frozenset[str]], leaves: LeafClassifiers) -> float:
@@ -350,7 +355,7 @@ def tree_without(
     if glanced is None:
         return trees[0]
     seen = glanced.held_up(turned.sensor)
-    n_parts = GLANCES if len(seen.rows) >= MANY_ROWS else None
+    n_parts = GLANCED_FOLDS if len(seen.rows) >= DETOUR_GLANCED_ROWS else None
     tried = [try_tree(tree, seen, settings, learn, n_parts) for tree in trees]
     risks = [np.inf if each is None else each.risk for each in tried]
     best = tried[int(np.argmin(risks))]
@@ -384,12 +389,12 @@ def trees_without(
     gone = frozenset(n for n in sensors.names if turned.sensor in sensors.closure(n))
     top = tree.root if turned.last == START else tree.nodes[turned.last]
     left = SensorTree(reduced(top, gone))
-    if left.n_leaves <= REST or not settings.learns_structure:
+    if left.n_leaves <= DETOUR_REST_LEAVES or not settings.learns_structure:
         yield left
     if settings.learns_structure:
         search = replace(
             prepared.search.without(gone),
-            n_leaves=CHAIN,
+            n_leaves=DETOUR_LEAVES,
             n_exact=0,
             progress=prepared.progress.part(),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import COMPARED_GAP, START_GAP, START_ROWS
 from sensortree.learning.learned import Learned, ridge_of
 from sensortree.program import SOLVERS, approximate, solve
 from sensortree.program.refinement import (
@@ -19,11 +20,6 @@ from sensortree.program.routing import RoutingProblem
 from sensortree.text import plain
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
-
-# Relative gap to which decisions are learned that are only compared, and to which the
-# start of a refinement is; rows of the program of such a start at most.
-REHEARSED, NEAR = 1e-4, 1e-2
-PROGRAM_ROWS = 4_000
 
 
 def learn_jointly(
@@ -72,10 +68,10 @@ def measure_jointly(
     close to its optimum, and on many rows, some of them must do.
     """
     ridge = ridge_of(l2, problem)
-    posed, share = spread_rows(problem, PROGRAM_ROWS if refine else None)
+    posed, share = spread_rows(problem, START_ROWS if refine else None)
     near = approximate(
         posed.surrogate(posed.worst(savings)),
-        NEAR if refine else max(tol, REHEARSED),
+        START_GAP if refine else max(tol, COMPARED_GAP),
         share * ridge,
         share * l1,
         n_jobs=n_jobs,

@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.learning.comparison import CLEARLY
+from sensortree.constants import (
+    BOOSTED_JUDGED,
+    BOOSTED_LEAF,
+    BOOSTED_MIN_ROWS,
+    BOOSTED_ROUNDS,
+    BOOSTED_SUBSETS,
+    BOOSTED_WORK,
+    CLEARLY,
+    HUGE_ROWS,
+    QUADRATIC_WORK,
+    SIZED_COLUMNS,
+)
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import (
     SIZES,
@@ -24,17 +35,6 @@ from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array
-
-# Rows from which boosted leaves are compared, and the weight of rows, in whole folds, that
-# say whether they may be better.
-ENOUGH_TO_BOOST, JUDGED = 100, 1_200
-# Rounds and subsets that are counted on, before anything is known; readings that take as
-# long as one more leaf of a tree; readings that a fit with boosted leaves may take.
-ROUNDS, SUBSETS, LEAF, BOOSTED_WORK = 40, 16, 4_000, 2e9
-# Terms of all rows and classes that one quadratic leaf may take.
-QUADRATIC_WORK = 5e8
-# Rows of each class from which huge trees are tried; columns that sizes are compared on.
-HUGE_ROWS, WIDE = 5_000, 32
 
 Known = frozenset[str]
 
@@ -57,8 +57,8 @@ def kinds_of(
             f"classes; {QUADRATIC_WORK:.0e} is the most, and {most} terms"
         )
     work = boosted_work(rows, settings.n_leaves)
-    if len(rows.y) < ENOUGH_TO_BOOST:
-        out[boosted] = f"wants {ENOUGH_TO_BOOST} rows or more, there are {len(rows.y)}"
+    if len(rows.y) < BOOSTED_MIN_ROWS:
+        out[boosted] = f"wants {BOOSTED_MIN_ROWS} rows or more, there are {len(rows.y)}"
     elif work > BOOSTED_WORK:
         out[boosted] = (
             f"would look at about {work:.1e} readings; {BOOSTED_WORK:.0e} is the most"
@@ -102,7 +102,7 @@ def widest(rows: TrainingRows, settings: Settings) -> list[Known]:
         more = None if name in known else market.extension(known, name)
         if more is None:
             continue
-        if nested and sum(width[rows.sensors.index(s)] for s in more) > WIDE:
+        if nested and sum(width[rows.sensors.index(s)] for s in more) > SIZED_COLUMNS:
             continue
         known = more
         nested.append(known)
@@ -144,7 +144,7 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     rows = one.data
     every = [int(f) for f in np.unique(rows.fold) if f >= 0]
     held = np.cumsum([rows.weight[rows.fold == f].sum() for f in every])
-    folds = every[: int(np.searchsorted(held, JUDGED)) + 1]
+    folds = every[: int(np.searchsorted(held, BOOSTED_JUDGED)) + 1]
     weight = rows.weight if rows.weighted else None
     engine = engine_of(one.classifier, rows.y, rows.n_outputs, weight, rows.fold)
     if isinstance(engine, BoostedEngine) and len(folds) < len(every):
@@ -180,13 +180,13 @@ def likeliest(leaves: Mapping[str, LeafClassifiers], subsets: Sequence[Known]) -
 
 def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:
     """Readings that trees look at in a fit with boosted leaves, counted roughly."""
-    n_leaves = SUBSETS if isinstance(n_leaves, str) else n_leaves
+    n_leaves = BOOSTED_SUBSETS if isinstance(n_leaves, str) else n_leaves
     n_outputs = rows.task.n_trees(len(rows.classes))
     n_sensors, weight = len(rows.blocks), float(rows.weight.sum())
     n_subsets = min(2**n_sensors - 1, n_leaves)
     n_folds = len(np.unique(rows.fold[rows.fold >= 0]))
-    n_trees = ROUNDS * n_outputs * n_subsets * (n_folds + 1)
+    n_trees = BOOSTED_ROUNDS * n_outputs * n_subsets * (n_folds + 1)
     # A leaf knows half of what a path of that length can buy.
     share = min(1.0, n_leaves / n_sensors) / 2
     width = share * sum(block.shape[1] for block in rows.coded_blocks)
-    return float(n_trees * (LEAF * SIZES["medium"].leaves + weight * width))
+    return float(n_trees * (BOOSTED_LEAF * SIZES["medium"].leaves + weight * width))

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import DECISION_RIDGE
 from sensortree.program.routing import RoutingProblem
 from sensortree.types import Array
-
-# l2="auto", as a multiple of the mean spread of an example's leaf risks.
-RIDGE = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +36,7 @@ Learner = Callable[[RoutingProblem, RoutingProblem], Learned]
 def automatic_ridge(problem: RoutingProblem) -> float:
     """Ridge penalty in proportion to how much an example's leaves differ."""
     spread = np.ptp(problem.leaf_risk, axis=1)
-    return float(RIDGE * np.average(spread, weights=problem.weight))
+    return float(DECISION_RIDGE * np.average(spread, weights=problem.weight))
 
 
 def ridge_of(l2: float | str, problem: RoutingProblem) -> float:

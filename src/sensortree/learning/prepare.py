@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sensortree.constants import CLOSE_COST_WEIGHTS
 from sensortree.learning.leaf_kinds import (
     kinds_of,
     leaves_of_kind,
@@ -20,10 +21,6 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import TextProgress
 from sensortree.structure.search import StructureSearch, open_search
-
-# Ratio of two cost weights between which nothing is compared anew.
-CLOSE = 10.0
-
 
 Share = Callable[[LeafClassifiers], LeafClassifiers]
 
@@ -57,7 +54,7 @@ class Winners:
         above = min((w for w in self.won if w >= cost_weight), default=None)
         if below is None or above is None:
             return frozenset()
-        if above <= CLOSE * below:
+        if above <= CLOSE_COST_WEIGHTS * below:
             closer = below if cost_weight**2 < below * above else above
             return frozenset({self.won[closer]})
         return frozenset({self.won[below], self.won[above]})

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.constants import COST_WEIGHT_OF_ERRORS, COST_WEIGHT_OF_MONEY
 from sensortree.exceptions import ParameterError, SensorError
 from sensortree.leaves.fitting import resolve_classifier, resolve_regressor
 from sensortree.leaves.task import CLASSES, NUMBERS, Task
@@ -24,8 +25,6 @@ from sensortree.sensors.number_loss import loss_of_numbers, quantile_of
 from sensortree.structure.search import SEARCHES
 from sensortree.types import Array, Rows
 
-# Cost weights by default: where an error counts 1, and where it counts money.
-OF_ERRORS, OF_MONEY = 0.01, 1.0
 # Structures that are learned from data.
 LEARNED = ("auto", *SEARCHES)
 
@@ -165,7 +164,7 @@ class NumberSettings(Settings):
         """
         if not isinstance(self.cost_weight, str):
             return self
-        return replace(self, cost_weight=OF_ERRORS * (loss.stake or 1.0))
+        return replace(self, cost_weight=COST_WEIGHT_OF_ERRORS * (loss.stake or 1.0))
 
     def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
         """What answers cost, of numbers like these."""
@@ -175,7 +174,7 @@ class NumberSettings(Settings):
 def cost_weight_of(given: Any, *, in_money: bool) -> Any:
     """The cost weight that was given; for "auto" 1 where mistakes are priced, else .01."""
     if isinstance(given, str) and given == "auto":
-        return OF_MONEY if in_money else OF_ERRORS
+        return COST_WEIGHT_OF_MONEY if in_money else COST_WEIGHT_OF_ERRORS
     return given
 
 

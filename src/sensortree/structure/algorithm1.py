@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sensortree.constants import BLOCK_ERRORS, CHAIN_PATIENCE, EPS
 from sensortree.types import Array
 
-# Sensors that a chain may add in a row without saving any error.
-PATIENCE = 3
-# Standard errors by which a block of sensors must save error.
-CLEARLY = 2.0
 Subset = frozenset[int]
-EPS = float(np.finfo(float).eps)
 Losses = Callable[[Sequence[Subset]], Array]
 Price = Callable[[Subset, Subset], float]
 Value = Callable[[Array, Sequence[Subset]], Array]
@@ -184,7 +180,7 @@ def forward_steps(
     subset = start
     error = least = float(search.mean(search.exact([subset]))[0])
     useful = 0
-    while len(steps) < n_stages and len(steps) - useful < PATIENCE:
+    while len(steps) < n_stages and len(steps) - useful < CHAIN_PATIENCE:
         rate = _rate(search, price, subset, error)
         found = search.best_extension(subset, rate)
         if found is None:
@@ -243,7 +239,7 @@ def _blocks(
             grown = search.extend(grown, sensor) or grown
         after = search.exact([grown])[:, 0]
         saved = search.mean(risk - after)
-        if saved > CLEARLY * search.error_of_mean(risk - after):
+        if saved > BLOCK_ERRORS * search.error_of_mean(risk - after):
             error = float(search.mean(after))
             steps.append(Growth(grown, ranked[0], error))
             subset, risk = grown, after

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sensortree.constants import (
+    BRANCH_BEAM,
+    BRANCH_BEAM_ROWS,
+    BRANCH_MIN_ROWS,
+    BRANCH_PURCHASES,
+)
 from sensortree.structure.algorithm1 import Growth, Subset
-from sensortree.structure.looking import MIN_ROWS, Here, left_out
+from sensortree.structure.looking import Here, left_out
 from sensortree.structure.shop import WIDE, Breadth, Shop, Weighed
 from sensortree.types import Array, Mask, Rows
-
-# Purchases that are followed one purchase further where none pays, but rows are at least
-# so many.
-BEAM, FURTHER = 8, 500
-# Purchases of one vertex at most.
-OPTIONS = 12
 
 
 @dataclass(eq=False)
@@ -113,7 +113,7 @@ def grow_branches(
 def best_purchases(shop: Shop, vertex: Vertex) -> Purchases | None:
     """The purchases of the largest worth to who comes by; None if none pays."""
     weight = shop.weight[vertex.rows]
-    if weight.sum() < MIN_ROWS:
+    if weight.sum() < BRANCH_MIN_ROWS:
         return None
     place = vertex.subset, vertex.rows.tobytes()
     if place not in shop.weighed:
@@ -128,7 +128,7 @@ def best_purchases(shop: Shop, vertex: Vertex) -> Purchases | None:
         tuple(found.options[k] for k in picked),
         tuple(vertex.rows[group] for group in groups),
         worth,
-        bool(weight[~np.any(groups, axis=0)].sum() >= MIN_ROWS),
+        bool(weight[~np.any(groups, axis=0)].sum() >= BRANCH_MIN_ROWS),
     )
 
 
@@ -144,8 +144,11 @@ def weigh(shop: Shop, vertex: Vertex) -> Weighed | None:
         [here.gain(now, option, after) for option, after in promising]
     )
     worth = left_out(now.features, gains, here.weight)
-    if len(vertex.rows) >= FURTHER and best_alone(worth, gains, here.weight) is None:
-        for k in np.argsort(-(here.weight @ gains), kind="stable")[:BEAM]:
+    if (
+        len(vertex.rows) >= BRANCH_BEAM_ROWS
+        and best_alone(worth, gains, here.weight) is None
+    ):
+        for k in np.argsort(-(here.weight @ gains), kind="stable")[:BRANCH_BEAM]:
             gains[:, k] = here.gain_further(now, *promising[k])
         worth = left_out(now.features, gains, here.weight)
     return Weighed([option for option, _ in promising], gains, worth)
@@ -180,7 +183,7 @@ def cover(
         return [], [], 0.0
     picked = [first]
     got, which, buys = made(picked)
-    while len(picked) < OPTIONS:
+    while len(picked) < BRANCH_PURCHASES:
         most, found = 0.0, None
         for k in set(range(worth.shape[1])) - set(picked):
             more, chosen, buying = made([*picked, k])
@@ -192,7 +195,7 @@ def cover(
             if added <= max(most, least):
                 continue
             groups = np.bincount(chosen[buying], weight[buying], len(picked) + 1)
-            if groups.min() >= MIN_ROWS:
+            if groups.min() >= BRANCH_MIN_ROWS:
                 most, found = added, k
         if found is None:
             break
@@ -206,5 +209,5 @@ def best_alone(worth: Array, gains: Array, weight: Array) -> int | None:
     """The purchase that brings most to those whom it is worth it; None if none does."""
     got = np.where(worth > 0, weight[:, None] * gains, 0.0).sum(axis=0)
     best = int(np.argmax(got))
-    pays = got[best] > 0 and weight[worth[:, best] > 0].sum() >= MIN_ROWS
+    pays = got[best] > 0 and weight[worth[:, best] > 0].sum() >= BRANCH_MIN_ROWS
     return best if pays else None

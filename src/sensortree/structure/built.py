@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from sensortree.constants import EXHAUSTIVE_LEAVES
 from sensortree.exceptions import TreeError
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.tree import Leaf, Node, SensorTree
-
-MAX_LEAVES = 400
 
 
 def exhaustive_tree(
@@ -47,7 +46,7 @@ def exhaustive_tree(
     """
     known = frozenset(root)
     options = next_ones or (lambda known: [s for s in sensors if s not in known])
-    room = MAX_LEAVES
+    room = EXHAUSTIVE_LEAVES
 
     def below(known: frozenset[str]) -> Leaf | Node:
         nonlocal room
@@ -57,8 +56,8 @@ def exhaustive_tree(
             counted = f"{exhaustive_leaves(others)} leaves, " if not next_ones else ""
             raise TreeError(
                 f"the exhaustive tree over {others} sensors has {counted}more than "
-                f"{MAX_LEAVES}{'' if counted else ' leaves'}; use structure='cascade', "
-                f"give a tree, group columns into fewer sensors, or name more "
+                f"{EXHAUSTIVE_LEAVES}{'' if counted else ' leaves'}; use "
+                f"structure='cascade', give a tree, group columns into fewer sensors, or name more "
                 f"root_sensors."
             )
         vertex: Leaf | Node | None = None

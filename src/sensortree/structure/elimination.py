@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.constants import ELIMINATED_PART, ELIMINATED_SINGLY
 from sensortree.leaves.coding import Coded, Coding, side_by_side
 from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.types import Array
-
-# Sensors are left out one by one when these many remain, before in parts so large.
-ONE_BY_ONE, PART = 10, 3
 
 # Boosted trees for a target and so many rows and columns, not fitted yet.
 Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
@@ -50,7 +48,7 @@ def elimination_order(
     while len(left) > 1 and not out_of_time():
         saved = loss_saved([blocks[j] for j in left], y, weight, trees)
         rate = saved / np.maximum(prices[left], np.finfo(float).tiny)
-        n_gone = 1 if len(left) <= ONE_BY_ONE else len(left) // PART
+        n_gone = 1 if len(left) <= ELIMINATED_SINGLY else len(left) // ELIMINATED_PART
         # Of equals the last goes first, so that the first is kept.
         least = np.lexsort((-np.arange(len(left)), rate))[:n_gone].tolist()
         gone += [left[k] for k in least]

@@ -17,11 +17,9 @@ import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 
-from sensortree.structure.screening import MUCH, PRODUCTS, RIDGE, products, standardised
+from sensortree.constants import SCREEN_PRODUCTS, SCREEN_RIDGE, SCREEN_SINGLE_PRECISION
+from sensortree.structure.screening import products, standardised
 from sensortree.types import Array, Rows
-
-# Leverage that a row has at most.
-MOST = 0.9
 
 Subset = frozenset[int]
 
@@ -68,7 +66,7 @@ class GramScreen:
         # Term c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(n_columns), first]
         self.second = np.r_[-1, np.full(n_columns, -1), second]
-        much = len(target) * len(self.first) ** 2 > MUCH
+        much = len(target) * len(self.first) ** 2 > SCREEN_SINGLE_PRECISION
         columns = columns.astype(np.float32 if much else np.float64, copy=False)
         self.basis = np.empty((len(target), len(self.first)), columns.dtype, order="F")
         self.basis[:, 0] = 1.0
@@ -84,7 +82,7 @@ class GramScreen:
         self.gram = np.tril(lower) + np.tril(lower, -1).T
         self.moment = np.asarray(weighted.T @ (root * self.target), np.float64)
         self.total = float(weight.sum())
-        self.ridge = RIDGE * self.total
+        self.ridge = SCREEN_RIDGE * self.total
         # Terms that have a reading of each sensor, and the sensor of the other reading;
         # the last of all sensors is none.
         owner = np.r_[self.owner, len(blocks)]
@@ -138,7 +136,7 @@ class GramScreen:
         """
         n = len(self.columns)
         found = np.zeros((n, n))
-        if len(self.owner) > PRODUCTS:
+        if len(self.owner) > SCREEN_PRODUCTS:
             return found
         nothing = self._explained(frozenset())
         alone = [self._explained(frozenset({j})) for j in range(n)]

@@ -12,23 +12,21 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
+from sensortree.constants import (
+    BRANCH_AHEAD_ROWS,
+    BRANCH_GAINING,
+    BRANCH_GLANCE_ROWS,
+    BRANCH_MIN_ROWS,
+    BRANCH_RIDGE,
+    BRANCH_SECONDS,
+    BRANCH_TELLING,
+    BRANCH_THIRDS,
+    MOST_LEVERAGE,
+)
 from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.gram import MOST
 from sensortree.structure.shop import Shop
 from sensortree.types import Array, Rows
-
-# Purchases that are looked at closely at a vertex: those that gain most by themselves, and
-# those that others gain most beside; purchases looked at after each of them, and after
-# those in turn.
-GAINING, TELLING, AFTER, THIRD = 24, 8, 10, 3
-# Rows that are enough to see which they are, and rows below which nothing is looked at
-# after a purchase.
-GLANCED, AHEAD = 1_000, 150
-# Rows, by weight, that a purchase must be for.
-MIN_ROWS = 25
-# Ridge penalty of predictions, as a share of the number of rows.
-RIDGE = 1e-2
 
 
 class Here:
@@ -69,18 +67,22 @@ class Here:
         self, known: Subset, options: Sequence[Subset]
     ) -> list[tuple[Subset, list[Subset]]]:
         """Options worth a closer look, and what is best bought after each."""
-        shop, step = self.shop, max(1, len(self.rows) // GLANCED)
+        shop, step = self.shop, max(1, len(self.rows) // BRANCH_GLANCE_ROWS)
         glance = Here(shop, self.rows[::step])
         gains = glance.look(known).guesses(options)
         telling = [max(shop.telling[j] for j in more - known) for more in options]
-        chosen = {*np.argsort(-gains, kind="stable")[:GAINING].tolist()}
-        chosen |= {*np.argsort(-np.array(telling), kind="stable")[:TELLING].tolist()}
+        chosen = {*np.argsort(-gains, kind="stable")[:BRANCH_GAINING].tolist()}
+        chosen |= {
+            *np.argsort(-np.array(telling), kind="stable")[:BRANCH_TELLING].tolist()
+        }
         found: list[tuple[Subset, list[Subset]]] = []
         for option in (options[k] for k in sorted(chosen)):
-            seconds = shop.purchases(option) if len(self.rows) >= AHEAD else []
+            seconds = (
+                shop.purchases(option) if len(self.rows) >= BRANCH_AHEAD_ROWS else []
+            )
             if seconds:
                 guesses = glance.look(option).guesses(seconds)
-                best = np.argsort(-guesses, kind="stable")[:AFTER]
+                best = np.argsort(-guesses, kind="stable")[:BRANCH_SECONDS]
                 seconds = [seconds[j] for j in best]
             found.append((option, seconds))
         return found
@@ -102,7 +104,7 @@ class Here:
         followed = [seconds]
         for k, more in enumerate(after):
             who = np.flatnonzero(first == k)
-            if self.weight[who].sum() >= MIN_ROWS:
+            if self.weight[who].sum() >= BRANCH_MIN_ROWS:
                 there = self.look(more)
                 thirds = self.brought(there, self.thirds(more, who))
                 followed.append(seconds[k : k + 1] + self.best(there, thirds))
@@ -114,9 +116,9 @@ class Here:
         if not options:
             return []
         rows = self.rows[who]
-        glance = Here(self.shop, rows[:: max(1, len(rows) // GLANCED)])
+        glance = Here(self.shop, rows[:: max(1, len(rows) // BRANCH_GLANCE_ROWS)])
         guesses = glance.look(known).guesses(options)
-        return [options[j] for j in np.argsort(-guesses, kind="stable")[:THIRD]]
+        return [options[j] for j in np.argsort(-guesses, kind="stable")[:BRANCH_THIRDS]]
 
     def brought(self, now: Look, extended: Sequence[Subset]) -> Array:
         """What purchases by themselves bring each row, (n_extended, n_rows)."""
@@ -204,7 +206,7 @@ class Look:
         moved -= (old.astype(kind) @ self.basis.T).reshape(moved.shape)
         left = (self.here.target - self.fitted).T - moved
         freedom = known.freedom + size - spared
-        leverage = np.minimum(freedom / len(screen.target), MOST)[:, None]
+        leverage = np.minimum(freedom / len(screen.target), MOST_LEVERAGE)[:, None]
         squares = np.einsum("kcn,kcn->kn", left, left)
         return np.asarray(self.here.stake * squares / (1 - leverage) ** 2)
 
@@ -234,7 +236,7 @@ class Look:
 
     def _losses(self, fitted: Array, freedom: float) -> Array:
         """That rows were learned from is undone by their mean leverage."""
-        leverage = min(freedom / len(self.here.screen.target), MOST)
+        leverage = min(freedom / len(self.here.screen.target), MOST_LEVERAGE)
         left = (self.here.target - fitted) / (1 - leverage)
         return np.asarray(self.here.stake * np.einsum("ij,ij->i", left, left))
 
@@ -245,9 +247,11 @@ def left_out(features: Array, targets: Array, weight: Array) -> Array:
     phi = np.hstack([(features - center) / scale, np.ones((len(features), 1))])
     weighted = phi * weight[:, None]
     system = weighted.T @ phi
-    system.flat[:: phi.shape[1] + 1] += RIDGE * weight.sum()
+    system.flat[:: phi.shape[1] + 1] += BRANCH_RIDGE * weight.sum()
     factor, _ = dpotrf(system, lower=True, clean=True)
     half, _ = dtrtrs(factor, phi.T, lower=True)
-    leverage = np.minimum(weight * np.einsum("ij,ij->j", half, half), MOST)[:, None]
+    leverage = np.minimum(weight * np.einsum("ij,ij->j", half, half), MOST_LEVERAGE)[
+        :, None
+    ]
     coef, _ = dpotrs(factor, weighted.T @ targets, lower=True)
     return np.asarray((phi @ coef - leverage * targets) / (1 - leverage))

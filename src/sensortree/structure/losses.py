@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import BRANCH_ROWS
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
@@ -23,9 +24,6 @@ from sensortree.structure.gram import GramScreen, ranks
 from sensortree.structure.masking import MaskedNumbers, MaskedScreen
 from sensortree.structure.screening import LeastSquaresScreen
 from sensortree.types import Array, Rows
-
-# Distinct rows that branching looks at, at most.
-GLANCED_ROWS = 6_000
 
 
 class SubsetLosses:
@@ -211,7 +209,7 @@ class SubsetLosses:
     def glanced(self) -> tuple[Rows, Array]:
         """Distinct rows that branching looks at, evenly spread, and their weights."""
         rows, weight = self.data.distinct()
-        n_rows = min(len(rows), GLANCED_ROWS)
+        n_rows = min(len(rows), BRANCH_ROWS)
         spread = np.linspace(0, len(rows) - 1, n_rows).astype(np.intp)
         return rows[spread], weight[spread]
 

@@ -21,6 +21,15 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from sensortree.constants import (
+    MASKED_COPIES,
+    MASKED_KEPT,
+    MASKED_L2,
+    MASKED_LEARNING_RATE,
+    MASKED_ROUNDS,
+    MASKED_ROWS,
+    MASKED_TREE_LEAVES,
+)
 from sensortree.leaves.coding import Coded, side_by_side
 from sensortree.leaves.sklearn_private import (
     boosted_baseline,
@@ -30,13 +39,6 @@ from sensortree.leaves.sklearn_private import (
 from sensortree.leaves.standardising import moments
 from sensortree.policy.classifiers import probabilities
 from sensortree.types import Array, Mask, Rows
-
-LEARNING_RATE, L2 = 0.2, 3.0
-N_ROUNDS, TREE_LEAVES = 60, 15
-# Copies of a row, each with other sensors blanked out, and rows with all copies at most.
-COPIES, MOST_ROWS = 4, 24_000
-# Answers of trees to keep, in numbers.
-KEPT = 2**26
 
 
 class Masked:
@@ -134,7 +136,7 @@ def _boosted(
     """Trees boosted on copies of rows, sensors blanked out; the target if it is one."""
     if (y == y[0]).all():
         return y[0]
-    n_copies = int(np.clip(MOST_ROWS // len(y), 1, COPIES))
+    n_copies = int(np.clip(MASKED_ROWS // len(y), 1, MASKED_COPIES))
     copies = np.tile(X.values, (n_copies, 1))
     known = _random_subsets(len(copies), int(owner.max()) + 1, rng)
     known[:, sorted(always)] = True
@@ -142,10 +144,10 @@ def _boosted(
     # Bins take much longer with weights.
     equal = bool((weight == weight[0]).all())
     return booster(
-        max_iter=N_ROUNDS,
-        learning_rate=LEARNING_RATE,
-        l2_regularization=L2,
-        max_leaf_nodes=TREE_LEAVES,
+        max_iter=MASKED_ROUNDS,
+        learning_rate=MASKED_LEARNING_RATE,
+        l2_regularization=MASKED_L2,
+        max_leaf_nodes=MASKED_TREE_LEAVES,
         categorical_features=X.coding.is_category if X.coding.levels else None,
         early_stopping=False,
         random_state=0,
@@ -180,7 +182,7 @@ class _Half:
         else:
             self.classes = np.array([fitted])
             self.baseline = np.array([fitted], np.float32)
-        self.room = KEPT // max(1, len(rows))
+        self.room = MASKED_KEPT // max(1, len(rows))
 
     def posterior(self, known: int) -> Array:
         """Probability of every class that was there to be learned."""

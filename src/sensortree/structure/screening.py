@@ -15,17 +15,14 @@ import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 
+from sensortree.constants import (
+    SCREEN_PRODUCTS,
+    SCREEN_RIDGE,
+    SCREEN_SCORES_AT_ONCE,
+    SCREEN_SINGLE_PRECISION,
+)
 from sensortree.leaves.standardising import moments
 from sensortree.types import Array, Rows
-
-# Columns up to which all products of two are in the basis; beyond it only squares are.
-PRODUCTS = 60
-# Ridge penalty, as a share of the number of rows; columns are standardised.
-RIDGE = 1e-3
-# Rows times terms squared from which single precision must do.
-MUCH = 2e9
-# Scores that are worked out at a time.
-ROOM = 2**23
 
 
 class LeastSquaresScreen:
@@ -53,7 +50,7 @@ class LeastSquaresScreen:
         # Column c of the basis is a product of readings first[c] and second[c]; -1 is 1.
         self.first = np.r_[-1, np.arange(columns.shape[1]), first]
         self.second = np.r_[-1, one, second]
-        much = len(target) * len(self.first) ** 2 > MUCH
+        much = len(target) * len(self.first) ** 2 > SCREEN_SINGLE_PRECISION
         columns = columns.astype(np.float32 if much else np.float64, copy=False)
         ones = np.ones((len(target), 1), columns.dtype)
         basis = np.hstack([ones, columns, columns[:, first] * columns[:, second]])
@@ -77,7 +74,7 @@ class LeastSquaresScreen:
             moment - m if f >= 0 else moment
             for f, m in zip(self.folds, moments, strict=True)
         ]
-        self.ridge = RIDGE * float(weight.sum())
+        self.ridge = SCREEN_RIDGE * float(weight.sum())
 
     def terms(self, subset: Iterable[int]) -> Rows:
         """Places of the terms of a subset in the basis."""
@@ -110,7 +107,7 @@ class LeastSquaresScreen:
         had[used] = True
         every = map(self.terms, extended)
         news = [terms[~had[terms]] for terms in every]
-        room = max(1, ROOM // self.target.size)
+        room = max(1, SCREEN_SCORES_AT_ONCE // self.target.size)
         for size in sorted({len(new) for new in news}):
             alike = [k for k, new in enumerate(news) if len(new) == size]
             if not size:
@@ -173,7 +170,7 @@ def standardised(columns: Array, weight: Array) -> Array:
 
 def products(n_columns: int) -> tuple[Rows, Rows]:
     """Columns whose products are in the basis: all pairs, or, of many, squares."""
-    if n_columns <= PRODUCTS:
+    if n_columns <= SCREEN_PRODUCTS:
         first, second = np.triu_indices(n_columns)
         return first, second
     squares = np.arange(n_columns)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import EPS, SEARCH_LEAVES, SEARCH_LEAVES_SLOW, SEARCH_ROWS
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.progress import TextProgress
@@ -28,15 +29,6 @@ from sensortree.structure.report import StructureReport
 from sensortree.structure.shop import WIDE, Breadth, Shop
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
-
-EPS = float(np.finfo(float).eps)
-
-# A search looks at this many rows at most; leaf classifiers are fitted on all.
-SEARCH_ROWS = 12_000
-# Leaves of each search at most, where the data say how many there are.
-MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96, "planned": 32}
-# The same where each leaf takes long to learn.
-MOST_SLOW = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +67,7 @@ class StructureSearch:
         """Leaves that a search may have; fewer where each takes long to learn."""
         most = most_leaves(name, self.n_leaves)
         quick = self.n_leaves != "auto" or is_linear(self.subsets.leaves.classifier)
-        return most if quick else min(most, MOST_SLOW)
+        return most if quick else min(most, SEARCH_LEAVES_SLOW)
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""
@@ -140,7 +132,7 @@ class StructureSearch:
 
 def most_leaves(name: str, n_leaves: int | str) -> int:
     """Leaves that a search may have: as many as asked for, or what suits it."""
-    return MOST_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
+    return SEARCH_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
 
 
 def open_search(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from sensortree.constants import SHARPNESS, TINY
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
@@ -27,10 +28,6 @@ from sensortree.sensors.market import Market
 from sensortree.structure.report import report_of_built
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
-
-# Range of the logarithm of the factor that turns scores into log-odds.
-SHARPNESS = (-3.0, 4.0)
-TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,12 +25,8 @@ from scipy.linalg import solve
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from sensortree.constants import CSTC_CLAMP, CSTC_CONJUGATE_STEPS, EPS
 from sensortree.types import Array
-
-# Coefficients below this are 0, and stay 0.
-CLAMP = 1e-4
-CONJUGATE_STEPS = 20
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +335,7 @@ def fit_inner(
         start,
         jac=True,
         method="CG",
-        options={"maxiter": CONJUGATE_STEPS, "gtol": 1e-7},
+        options={"maxiter": CSTC_CONJUGATE_STEPS, "gtol": 1e-7},
     )
     if not found.fun < value(start)[0]:
         return tree
@@ -350,7 +346,7 @@ def clamp(tree: SoftTree) -> SoftTree:
     """Set coefficients that are nearly 0 to 0."""
     coef = tree.coef.copy()
     kept = coef[:, :-1]
-    kept[np.abs(kept) < CLAMP] = 0.0
+    kept[np.abs(kept) < CSTC_CLAMP] = 0.0
     return replace(tree, coef=coef)
 
 
