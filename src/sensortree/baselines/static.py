@@ -9,7 +9,7 @@ import numpy as np
 
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.learned import Learned, Learner
+from sensortree.learning.joint import Learned, Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.program.routing import RoutingProblem

@@ -26,9 +26,8 @@ from sensortree.curves.shared_leaves import (
 from sensortree.curves.through_log import walk_through_log
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning, UnseenWarning
-from sensortree.learning.baselines import both_ends
 from sensortree.learning.choose import Chosen
-from sensortree.learning.fit import fit_policy
+from sensortree.learning.fit import both_ends, fit_policy
 from sensortree.learning.prepare import Prepared, Share, Winners, prepare
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import BoostedTrees

@@ -14,9 +14,8 @@ from sensortree.dask.fit_rows import FitRows
 from sensortree.dask.leaves import judge_leaves
 from sensortree.dask.readings import Ordered
 from sensortree.learning.choose import Chosen
-from sensortree.learning.fit import Fitted, finish, judged_subsets
-from sensortree.learning.joint import DecisionReport, refined
-from sensortree.learning.learned import Learned, Learner
+from sensortree.learning.fit import Fitted, Mark, finish, judged_subsets
+from sensortree.learning.joint import DecisionReport, Learned, Learner, refined
 from sensortree.learning.pose import (
     Posed,
     Shown,
@@ -31,7 +30,6 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.learning.timing import Mark
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.standardising import usable_scale
 from sensortree.policy.decisions import DecisionFeatures

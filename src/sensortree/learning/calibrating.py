@@ -14,8 +14,7 @@ visitors are left nearly as they are.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from sensortree.constants import (
     CLEARLY,
     COMPARED_ROWS,
 )
-from sensortree.learning.learned import Learned
+from sensortree.learning.joint import Learned
 from sensortree.learning.pose import Posed
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.observations import Observations
@@ -37,7 +36,7 @@ from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.scores import log_loss
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.types import Array, Mask, Rows
 
 AS_SAID, ONE, SLOPES, BOTH = (
@@ -82,7 +81,7 @@ class Visitors:
 
 
 @dataclass(frozen=True)
-class CalibrationReport:
+class CalibrationReport(PlainForm):
     """How leaves were calibrated, and why.
 
     All figures are of training examples at the leaves that they reach, by classifiers and
@@ -123,11 +122,6 @@ class CalibrationReport:
     error: dict[str, float]
     risk: dict[str, float]
     wrong: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
 
     def why_not(self, form: str) -> str:
         """What speaks against a form; "" if nothing does."""
@@ -195,7 +189,7 @@ def calibrate_leaves(
     has_probabilities = hasattr(leaves.classifier, "predict_proba")
     if len(np.unique(fold[fold >= 0])) < 2 or not has_probabilities:
         return Calibrated(None, judged, None)
-    leaf = tree.route(posed.problem.margins(learned.coef))
+    leaf = posed.problem.route(learned.coef)
     said = np.stack(judged)[leaf, np.arange(len(rows))]
     answered = np.array([not end.refers for end in tree.leaves])[leaf]
     visitors = Visitors(

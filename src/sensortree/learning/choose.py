@@ -36,8 +36,8 @@ from sensortree.learning.held_out import (
     rehearse,
     tells_more,
 )
+from sensortree.learning.joint import Learner
 from sensortree.learning.leaf_kinds import lead_of_kind
-from sensortree.learning.learned import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.recipes import (

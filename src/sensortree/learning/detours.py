@@ -1,4 +1,4 @@
-"""Learn detours: where examples are best sent that a missing sensor holds up.
+"""Learn detours: where to send examples that a missing sensor blocks.
 
 With a sensor s out of reach, an example follows the policy as far as that leads without
 s. From there it could take the best leaf that is left to it, or stop: knowing nothing, if
@@ -30,7 +30,7 @@ from sensortree.constants import (
     GLANCED_FOLDS,
 )
 from sensortree.learning.held_out import held_out_parts
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.pose import (
     Posed,
     answers,
@@ -61,13 +61,13 @@ from sensortree.types import Array, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Travellers:
+class RoutedRows:
     """Training rows on their way through a policy.
 
     Attributes
     ----------
     leaves : LeafClassifiers
-        Judges of the rows: those of the policy, or what stands in for them.
+        Judge the rows: those of the policy, or what stands in for them.
     policy : Policy
     leaf : ndarray of shape (n_rows,)
         Where each distinct row goes.
@@ -82,8 +82,8 @@ class Travellers:
         """The rows."""
         return self.leaves.data
 
-    def held_up(self, sensor: str) -> HeldUp:
-        """Who turns where without a sensor."""
+    def blocked(self, sensor: str) -> BlockedRows:
+        """The rows that cannot go on without a sensor, and where they turn."""
         tree, leaf = self.policy.tree, self.leaf
         turns = np.array([turning_node(tree, k, sensor) for k in range(tree.n_leaves)])
         rows = np.flatnonzero(turns[leaf] != NOWHERE)
@@ -93,16 +93,16 @@ class Travellers:
             passed[turns[k] + 1 :] = False
         common = np.flatnonzero(passed)
         last = int(common[-1]) if len(common) else START
-        return HeldUp(self, sensor, rows, turns[leaf[rows]], last)
+        return BlockedRows(self, sensor, rows, turns[leaf[rows]], last)
 
 
 @dataclass(frozen=True, eq=False)
-class HeldUp:
-    """Training rows that a missing sensor holds up.
+class BlockedRows:
+    """Training rows that a missing sensor blocks.
 
     Attributes
     ----------
-    travellers : Travellers
+    routed : RoutedRows
     sensor : str
     rows : ndarray of shape (n_rows,)
         Their places among the distinct rows.
@@ -112,35 +112,50 @@ class HeldUp:
         The last node that all who may turn have come by, or `START`.
     """
 
-    travellers: Travellers
+    routed: RoutedRows
     sensor: str
     rows: Rows
     node: Rows
     last: int
 
     @property
+    def policy(self) -> Policy:
+        """What they were following."""
+        return self.routed.policy
+
+    @property
+    def leaves(self) -> LeafClassifiers:
+        """What judges them."""
+        return self.routed.leaves
+
+    @property
+    def leaf(self) -> Rows:
+        """Where each would go with the sensor."""
+        return self.routed.leaf[self.rows]
+
+    @property
     def examples(self) -> Rows:
         """Where these rows stand in the training rows."""
-        return self.travellers.data.distinct()[0][self.rows]
+        return self.routed.data.distinct()[0][self.rows]
 
     @property
     def weight(self) -> Array:
         """How much each counts."""
-        return self.travellers.data.distinct()[1][self.rows]
+        return self.routed.data.distinct()[1][self.rows]
 
     def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[Any]:
         """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
-        self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
-        return answers(vertices, self.travellers.leaves)[self.examples]
+        self.leaves.judge(vertex.sensors for vertex in vertices)
+        return answers(vertices, self.leaves)[self.examples]
 
     def losses(self, vertices: Sequence[Leaf | Node]) -> Array:
         """What predictions there lose, out of fold, (n_rows, n_vertices)."""
-        self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
-        return losses(vertices, self.travellers.leaves)[self.examples]
+        self.leaves.judge(vertex.sensors for vertex in vertices)
+        return losses(vertices, self.leaves)[self.examples]
 
     def fares(self, paths: Iterable[Path]) -> tuple[Array, Array]:
         """What each pays for a path, (n_rows, n_paths), and has paid, (n_rows, 1)."""
-        policy, prices, paths = self.policy, self.travellers.data.prices, tuple(paths)
+        policy, prices, paths = self.policy, self.routed.data.prices, tuple(paths)
         more = np.empty((len(self.rows), len(paths)))
         spent = np.empty((len(self.rows), 1))
         for node in np.unique(self.node):
@@ -153,15 +168,10 @@ class HeldUp:
             spent[here, 0] = path_cost(way, policy.sensors, own)
         return more, spent
 
-    @property
-    def policy(self) -> Policy:
-        """What they were following."""
-        return self.travellers.policy
-
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A tree for rows that are held up, and its risk where it was not learned from.
+    """A tree for blocked rows, and its risk where it was not learned from.
 
     Attributes
     ----------
@@ -196,9 +206,7 @@ class Tried:
     def reached(self, learn: Learner) -> SensorTree:
         """What is left of the tree without leaves that rows go to by no decisions."""
         problem = self.posed.problem
-        coef = learn(problem, self.posed.observed).coef
-        leaf = problem.tree.route(problem.margins(coef))
-        visits = np.bincount(leaf, minlength=problem.tree.n_leaves)
+        visits = problem.visits(learn(problem, self.posed.observed).coef)
         visits[self.best_leaf] += 1
         return prune(problem.tree, visits)[0]
 
@@ -208,42 +216,35 @@ def learn_detours(
 ) -> tuple[Detours | None, OutageReport]:
     """Detours around the sensors of a policy that are better than to stop short.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    policy : Policy
-    leaf : ndarray of shape (n_rows,)
-        Where each distinct training row goes.
-    settings : Settings
-        With ``outages="auto"`` the work is bounded.
-    learn : Learner
+    `leaf` is where each distinct training row goes. With ``outages="auto"`` the work is
+    bounded.
     """
     leaves, sensors = prepared.leaves, policy.sensors
-    travellers = Travellers(leaves, policy, leaf)
-    held = {s: travellers.held_up(s) for s in sensors.in_order(policy.tree.sensors)}
-    held = {s: turned for s, turned in held.items() if len(turned.rows)}
-    outages = {s: outage_without(turned) for s, turned in held.items()}
+    routed = RoutedRows(leaves, policy, leaf)
+    blocked = {s: routed.blocked(s) for s in sensors.in_order(policy.tree.sensors)}
+    blocked = {s: rows for s, rows in blocked.items() if len(rows.rows)}
+    outages = {s: outage_without(rows) for s, rows in blocked.items()}
     missed = {s: o.share * (o.turning - o.usual) for s, o in outages.items()}
     bounded = settings.outages == "auto"
     missed = missed if (leaves.data.fold >= 0).any() else {}  # nothing tells otherwise
     left = work_allowed(policy, leaves) if bounded else np.inf
-    glanced = at_a_glance(travellers, prepared) if settings.learns_structure else None
+    glanced = at_a_glance(routed, prepared) if settings.learns_structure else None
     known = frozenset(policy.classifiers)
     around: dict[str, Detour] = {}
-    for sensor in sorted(missed, key=lambda s: -missed[s])[
-        : DETOUR_SENSORS if bounded else None
-    ]:
-        if prepared.progress.stopped or len(held[sensor].rows) < DETOUR_MIN_ROWS:
+    worst_first = sorted(missed, key=lambda s: -missed[s])
+    for sensor in worst_first[: DETOUR_SENSORS if bounded else None]:
+        here = blocked[sensor]
+        if prepared.progress.stopped or len(here.rows) < DETOUR_MIN_ROWS:
             continue
-        tree = tree_without(held[sensor], glanced, prepared, settings, learn)
+        tree = tree_without(here, glanced, prepared, settings, learn)
         tree = within_work(tree, left, known, leaves, settings)
         more = judged_for(tree, leaves, settings) - known
         left, known = left - work_on(more, leaves), known | more
-        tried = try_tree(tree, held[sensor], settings, learn)
+        tried = try_tree(tree, here, settings, learn)
         if tried is not None:
             outages[sensor] = replace(outages[sensor], detour=tried.risk)
             if outages[sensor].taken:
-                around[sensor] = settle(tried, held[sensor], learn)
+                around[sensor] = settle(tried, here, learn)
     report = OutageReport(outages)
     if not around:
         return None, report
@@ -258,14 +259,13 @@ def vertices(tree: SensorTree) -> list[Leaf | Node]:
     return [*tree.leaves, *tree.nodes]
 
 
-def outage_without(turned: HeldUp) -> Outage:
-    """What the rows that are held up risk with the sensor, and on what is left."""
+def outage_without(turned: BlockedRows) -> Outage:
+    """What blocked rows risk with the sensor, and on what is left."""
     policy, tree, weight = turned.policy, turned.policy.tree, turned.weight
     at_leaf, at_node = turned.losses(tree.leaves), turned.losses(tree.nodes)
     more, spent = turned.fares(policy.paths[: tree.n_leaves])
     each = np.arange(len(weight))
-    leaf = turned.travellers.leaf[turned.rows]
-    usual = at_leaf[each, leaf] + policy.cost_weight * more[each, leaf]
+    usual = at_leaf[each, turned.leaf] + policy.cost_weight * more[each, turned.leaf]
     reachable = np.array([turned.sensor not in end.sensors for end in tree.leaves])
     reachable = np.broadcast_to(reachable, more.shape)
     if policy.max_cost is not None:
@@ -278,7 +278,7 @@ def outage_without(turned: HeldUp) -> Outage:
         reached = at_leaf[here, best] + policy.cost_weight * more[here, best]
         risk[here] = np.where(best < 0, at_node[here, node], reached)
     return Outage(
-        float(weight.sum() / turned.travellers.data.weight.sum()),
+        float(weight.sum() / turned.routed.data.weight.sum()),
         float(np.average(usual, weights=weight)),
         float(np.average(risk, weights=weight)),
     )
@@ -340,13 +340,13 @@ def within_work(
 
 
 def tree_without(
-    turned: HeldUp,
-    glanced: Travellers | None,
+    turned: BlockedRows,
+    glanced: RoutedRows | None,
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
 ) -> SensorTree:
-    """The tree that promises most to rows that are held up.
+    """The tree that promises most to blocked rows.
 
     Where a screen stands in for the classifiers it says which, and which leaves nobody
     would go to; else what is left of the tree is tried first.
@@ -354,7 +354,7 @@ def tree_without(
     trees = list(trees_without(turned, prepared, settings))
     if glanced is None:
         return trees[0]
-    seen = glanced.held_up(turned.sensor)
+    seen = glanced.blocked(turned.sensor)
     n_parts = GLANCED_FOLDS if len(seen.rows) >= DETOUR_GLANCED_ROWS else None
     tried = [try_tree(tree, seen, settings, learn, n_parts) for tree in trees]
     risks = [np.inf if each is None else each.risk for each in tried]
@@ -362,27 +362,25 @@ def tree_without(
     return trees[0] if best is None else best.reached(learn)
 
 
-def at_a_glance(travellers: Travellers, prepared: Prepared) -> Travellers | None:
+def at_a_glance(routed: RoutedRows, prepared: Prepared) -> RoutedRows | None:
     """The same rows by what a screen says of new subsets; None if that is not fair.
 
-    Of what the policy knows its own classifiers say: it is by them that rows are held up.
+    Of what the policy knows its own classifiers say: it is by them that rows are blocked.
     """
     search = prepared.search
     if search.subsets.stand_ins is None:
         return None
-    own = travellers.leaves.posteriors
-    said = {
-        subset: own[subset][search.rows] for subset in travellers.policy.classifiers
-    }
+    own = routed.leaves.posteriors
+    said = {subset: own[subset][search.rows] for subset in routed.policy.classifiers}
     quick = replace(search.subsets.stand_ins, posteriors=said)
-    first, _ = travellers.data.distinct()
-    leaf = np.repeat(travellers.leaf, np.diff(np.r_[first, len(travellers.data.y)]))
+    first, _ = routed.data.distinct()
+    leaf = np.repeat(routed.leaf, np.diff(np.r_[first, len(routed.data.y)]))
     seen = leaf[search.rows][quick.data.distinct()[0]]
-    return Travellers(quick, travellers.policy, seen)
+    return RoutedRows(quick, routed.policy, seen)
 
 
 def trees_without(
-    turned: HeldUp, prepared: Prepared, settings: Settings
+    turned: BlockedRows, prepared: Prepared, settings: Settings
 ) -> Iterator[SensorTree]:
     """What is left of the tree without a sensor, and a chain of all other sensors."""
     tree, sensors = turned.policy.tree, turned.policy.sensors
@@ -421,22 +419,21 @@ def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
 
 def try_tree(
     tree: SensorTree,
-    turned: HeldUp,
+    turned: BlockedRows,
     settings: Settings,
     learn: Learner,
     n_parts: int | None = None,
 ) -> Tried | None:
     """Judge a tree by decisions that are learned without each fold; None without folds."""
-    posed, leaves = pose_detour(tree, turned, settings), turned.travellers.leaves
-    place = np.full(len(turned.travellers.leaf), -1)
+    posed = pose_detour(tree, turned, settings)
+    place = np.full(len(turned.routed.leaf), -1)
     place[turned.rows] = np.arange(len(turned.rows))
     risk = np.full((len(turned.rows), 2), np.nan)
-    for parts in islice(held_out_parts(leaves), n_parts):
+    for parts in islice(held_out_parts(turned.leaves), n_parts):
         train, test = (place[part][place[part] >= 0] for part in parts)
         if len(train) and len(test):
             (problem, seen), judged = posed.taken(train), posed.observed.take(test)
-            coef = learn(problem, seen).coef
-            leaf = tree.route(judged.margins(coef))
+            leaf = judged.route(learn(problem, seen).coef)
             single = int(np.argmin(seen.constant_risk()))
             risk[test, 0] = judged.leaf_risk[np.arange(len(leaf)), leaf]
             risk[test, 1] = judged.leaf_risk[:, single]
@@ -448,9 +445,9 @@ def try_tree(
     return Tried(posed, float(decided), float(alone))
 
 
-def pose_detour(tree: SensorTree, turned: HeldUp, settings: Settings) -> Posed:
-    """The routing problem of rows that are held up: they pay for what they lack."""
-    leaves, policy = turned.travellers.leaves, turned.policy
+def pose_detour(tree: SensorTree, turned: BlockedRows, settings: Settings) -> Posed:
+    """The routing problem of blocked rows: they pay for what they lack."""
+    leaves, policy = turned.leaves, turned.policy
     posed = pose(tree, leaves, replace(settings, max_cost=None))
     more, spent = turned.fares(vertex_paths(tree)[1])
     saved = costs_of_leaves(tree, leaves)[turned.rows] - more
@@ -465,16 +462,14 @@ def pose_detour(tree: SensorTree, turned: HeldUp, settings: Settings) -> Posed:
     return Posed(posed.features, *map(own, posed.taken(turned.rows)))
 
 
-def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
-    """Learn the decisions of a detour from all rows that are held up."""
-    problem, data = tried.posed.problem, turned.travellers.data
+def settle(tried: Tried, turned: BlockedRows, learn: Learner) -> Detour:
+    """Learn the decisions of a detour from all blocked rows."""
+    problem, data = tried.posed.problem, turned.routed.data
     coef = tried.learned(learn)
-    margins = problem.margins(coef)
-    visits = np.bincount(problem.tree.route(margins), minlength=problem.tree.n_leaves)
-    tree, nodes = prune(problem.tree, visits)
+    tree, nodes = prune(problem.tree, problem.visits(coef))
     flow = data.task.flow(
         tree,
-        margins[:, nodes],
+        problem.margins(coef)[:, nodes],
         (turned.answers(tree.leaves), turned.answers(tree.nodes)),
         (turned.losses(tree.leaves), turned.losses(tree.nodes)),
         data.y[turned.examples],
@@ -482,8 +477,7 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
         problem.weight,
     )
     usual = turned.losses(turned.policy.tree.leaves)
-    leaf = turned.travellers.leaf[turned.rows]
-    kept = usual[np.arange(len(leaf)), leaf]
+    kept = usual[np.arange(len(usual)), turned.leaf]
     return Detour(
         tree,
         tuple(DecisionFunction(tried.posed.features[j], coef[j]) for j in nodes),

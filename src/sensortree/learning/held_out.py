@@ -9,7 +9,7 @@ import numpy as np
 
 from sensortree.constants import COMPARED_ROWS
 from sensortree.learning.comparison import Outcome
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.pose import (
     Posed,
     answers,

@@ -1,14 +1,14 @@
-"""Learn all decisions jointly by one linear program, then refine them on the risk."""
+"""Decisions that were learned; and all at once, by one linear program, then refined."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sensortree.constants import COMPARED_GAP, START_GAP, START_ROWS
-from sensortree.learning.learned import Learned, ridge_of
+from sensortree.constants import COMPARED_GAP, DECISION_RIDGE, START_GAP, START_ROWS
 from sensortree.program import SOLVERS, approximate, solve
 from sensortree.program.refinement import (
     alternate,
@@ -17,9 +17,40 @@ from sensortree.program.refinement import (
     midway,
 )
 from sensortree.program.routing import RoutingProblem
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What learning the decisions of one routing problem gives.
+
+    Attributes
+    ----------
+    coef : list of n_nodes arrays of shape (D_j,)
+    evidence : mapping of str to object
+        What a fitted model shows of it, such as its certificate; a model's attribute has
+        the same name with an underscore behind it.
+    """
+
+    coef: list[Array]
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Learns decisions from a problem, and from the same problem with the errors that were made.
+Learner = Callable[[RoutingProblem, RoutingProblem], Learned]
+
+
+def automatic_ridge(problem: RoutingProblem) -> float:
+    """Ridge penalty in proportion to how much an example's leaves differ."""
+    spread = np.ptp(problem.leaf_risk, axis=1)
+    return float(DECISION_RIDGE * np.average(spread, weights=problem.weight))
+
+
+def ridge_of(l2: float | str, problem: RoutingProblem) -> float:
+    """Give the ridge penalty that `l2` stands for, in the unit of the risk."""
+    return automatic_ridge(problem) if l2 == "auto" else float(l2)
 
 
 def learn_jointly(
@@ -181,7 +212,7 @@ def certificate_speaks_of(
 
 
 @dataclass(frozen=True)
-class DecisionReport:
+class DecisionReport(PlainForm):
     """How the decisions of a fit came about, with true (not surrogate) training risks.
 
     Attributes
@@ -214,11 +245,6 @@ class DecisionReport:
     fallback_sensors: tuple[str, ...] | None
     l2: float
     learned_risk: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
 
     def __str__(self) -> str:
         stops = self.fallback_sensors or ()

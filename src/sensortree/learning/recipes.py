@@ -18,7 +18,7 @@ from sensortree.constants import (
 )
 from sensortree.exceptions import ParameterError
 from sensortree.learning.held_out import rehearse
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.sensors.market import Market

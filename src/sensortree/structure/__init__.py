@@ -1,4 +1,17 @@
-"""Which tree: given, exhaustive, or learned from data."""
+"""Which tree: given, exhaustive, or learned from data.
+
+::
+
+    built       trees that are built, or given by the user
+    pruning     what nobody needs is taken out of a tree; exits to a person
+    search      the searches by name, and the rows that they look at
+    algorithm1  greedy subsets and chains
+    branching   growth that looks one purchase ahead;  planning  up to three, on cells
+    cells       readings as a few values;  stopping  what stopping in a cell loses
+    losses      what any subset of sensors would lose and cost
+    screening   the same, quickly: by least squares;  masking  by one masked booster
+    report      how a tree was found
+"""
 
 from sensortree.structure.algorithm1 import (
     Growth,
@@ -11,12 +24,11 @@ from sensortree.structure.built import (
     cascade_tree,
     chain_tree,
     check_tree_fits,
+    cluster_subsets,
     exhaustive_leaves,
     exhaustive_tree,
 )
-from sensortree.structure.clustering import cluster_subsets
-from sensortree.structure.exits import with_exits
-from sensortree.structure.pruning import prune
+from sensortree.structure.pruning import prune, with_exits
 from sensortree.structure.screening import LeastSquaresScreen
 
 __all__ = [

@@ -18,24 +18,14 @@ from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.regressors import BoostedRegression
-from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.gram import GramScreen, ranks
 from sensortree.structure.masking import MaskedNumbers, MaskedScreen
-from sensortree.structure.screening import LeastSquaresScreen
+from sensortree.structure.screening import GramScreen, LeastSquaresScreen, ranks
 from sensortree.types import Array, Rows
 
 
 class SubsetLosses:
-    """Losses and prices of sensor subsets on the rows that a search looks at.
-
-    Parameters
-    ----------
-    leaves : LeafClassifiers
-        Classifiers of subsets on these rows.
-    max_cost : float or None
-        No example may spend more.
-    """
+    """Losses and prices of sensor subsets on the rows that a search looks at."""
 
     def __init__(self, leaves: LeafClassifiers, max_cost: float | None):
         self.leaves = leaves
@@ -83,10 +73,6 @@ class SubsetLosses:
             return subset | {sensor}
         extended = self.market.extension(self.named(subset), self.names[sensor])
         return None if extended is None else self.numbered(extended)
-
-    def allows(self, subset: Subset) -> bool:
-        """Whether a subset may be known."""
-        return self.market.allows(self.named(subset))
 
     @property
     def n_screened(self) -> int:
@@ -150,26 +136,20 @@ class SubsetLosses:
     def screened_each(self, subsets: Sequence[Subset]) -> Array:
         """Losses of the screen, (n_rows, n_subsets); of least squares, all at once."""
         screen, new = self._opened(), [s for s in subsets if s not in self._screened]
+        said: Iterable[tuple[int, Array]] = enumerate(map(self.scores, new))
         if len(new) > 1 and isinstance(screen, LeastSquaresScreen):
-            common = frozenset.intersection(*new)
-            for k, scores in screen.scores_with(common, new):
-                said = self.data.task.read(scores, self.data)
-                lost = self._losses(said, self.named(new[k]))
-                self._screened[new[k]] = lost.astype(np.float32)
-        return np.column_stack([self.screened(subset) for subset in subsets])
-
-    def screened(self, subset: Subset) -> Array:
-        """Losses of the screen, (n_rows,)."""
-        if subset not in self._screened:
-            said = self.data.task.read(self.scores(subset), self.data)
-            losses = self._losses(said, self.named(subset))
-            self._screened[subset] = losses.astype(np.float32)  # there may be very many
-        return self._screened[subset]
+            said = screen.scores_with(frozenset.intersection(*new), new)
+        for k, scores in said:
+            posterior = self.data.task.read(scores, self.data)
+            losses = self._losses(posterior, self.named(new[k]))
+            self._screened[new[k]] = losses.astype(np.float32)  # there may be many
+        return np.column_stack([self._screened[subset] for subset in subsets])
 
     def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
         """Risk of each row by the screen, (n_rows,)."""
         subset = self.numbered(known)
-        return np.asarray(self.screened(subset) + cost_weight * self.cost(subset))
+        lost = self.screened_each([subset])[:, 0]
+        return np.asarray(lost + cost_weight * self.cost(subset))
 
     def scores(self, subset: Subset) -> Array:
         """Scores of the screen, out of fold, (n_rows, n_classes); of numbers, one.
@@ -218,17 +198,6 @@ class SubsetLosses:
         if self._weighed[0] != cost_weight:
             self._weighed = cost_weight, {}
         return self._weighed[1]
-
-    def features(self, subset: Subset) -> Array:
-        """Class scores, how far the largest leads, and the readings; NaN is the mean."""
-        scores = self.scores(subset)
-        ordered = np.sort(scores, axis=1)
-        readings = [self.data.blocks[j] for j in sorted(subset)]
-        columns = np.hstack(
-            [scores, ordered[:, -1:], ordered[:, -1:] - ordered[:, -2:-1], *readings]
-        )
-        mean, _ = moments(columns, self.data.weight)
-        return np.where(np.isnan(columns), mean, columns)
 
     def _losses(self, posterior: Array, known: frozenset[str]) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""

@@ -11,7 +11,7 @@ all rows is kept for each part of its own sensors that is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,11 +72,8 @@ class Masked:
         rng = np.random.default_rng(0)
         half = np.where(fold >= 0, fold % 2, rng.integers(0, 2, len(y)))
         self.halves = []
-        for answered in (0, 1):
-            rows, train = (
-                np.flatnonzero(half == answered),
-                np.flatnonzero(half != answered),
-            )
+        for answered in (half == 0, half == 1):
+            rows, train = np.flatnonzero(answered), np.flatnonzero(~answered)
             if len(rows):
                 train = train if len(train) else rows
                 learned = X.take(train), y[train], weight[train]
@@ -91,7 +88,7 @@ class MaskedScreen(Masked):
 
     def scores(self, subset: Sequence[int]) -> Array:
         """Probability of every class, (n_samples, n_classes)."""
-        known = sum(1 << int(j) for j in subset)
+        known = bits(subset)
         n_classes = 1 + max(int(half.classes.max()) for half in self.halves)
         said = np.zeros((self.n_samples, n_classes))
         for half in self.halves:
@@ -105,23 +102,23 @@ class MaskedNumbers(Masked):
     booster = HistGradientBoostingRegressor
 
     def __init__(
-        self,
-        blocks: Sequence[Array | Coded],
-        y: NDArray[Any],
-        weight: Array,
-        fold: Rows,
-        always: frozenset[int] = frozenset(),
+        self, blocks: Sequence[Array | Coded], y: Array, weight: Array, *others: Any
     ):
         center, scale = moments(y[:, None], weight)
-        super().__init__(blocks, (y - center) / scale, weight, fold, always)
+        super().__init__(blocks, (y - center) / scale, weight, *others)
 
     def scores(self, subset: Sequence[int]) -> Array:
         """Numbers, (n_samples, 1)."""
-        known = sum(1 << int(j) for j in subset)
+        known = bits(subset)
         said = np.empty((self.n_samples, 1))
         for half in self.halves:
             said[half.rows] = half.sums(known).T
         return said
+
+
+def bits(subset: Sequence[int]) -> int:
+    """A subset of sensors as bits."""
+    return sum(1 << int(j) for j in subset)
 
 
 def _boosted(
@@ -203,38 +200,35 @@ class _Half:
                     self.room -= 1
                 scores[output] += value
         if self.room < 0:
-            self._forget()
-        return np.asarray(scores)
-
-    def _forget(self) -> None:
-        for trees in self.trees:
-            for tree in trees:
+            for tree in chain.from_iterable(self.trees):
                 self.room += len(tree.kept)
                 tree.kept.clear()
+        return np.asarray(scores)
 
 
-@dataclass(eq=False)
 class _Tree:
     """A tree, where the rows go at each of its nodes, and what it has said.
 
-    Attributes
+    Parameters
     ----------
+    nodes : structured array
     sides : dict of int to (codes, codes)
         Those that go left and right at a node that looks at a category.
+    X : ndarray of shape (n_rows, n_columns)
+    owner : ndarray of shape (n_columns,)
+
+    Attributes
+    ----------
     looks_at : int
         Its sensors, as bits.
     kept : dict of int to ndarray of shape (n_rows,) or number
         What it says when some of them are known.
     """
 
-    nodes: Any
-    sides: dict[int, tuple[Rows, Rows]]
-    X: Array
-    owner: Rows
-    kept: dict[int, Any] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        nodes, X = self.nodes, self.X
+    def __init__(
+        self, nodes: Any, sides: dict[int, tuple[Rows, Rows]], X: Array, owner: Rows
+    ):
+        self.kept: dict[int, Any] = {}
         self.looks_at = 0
         self.steps: list[tuple[int, int, int, int, Mask] | np.float32] = []
         for at, node in enumerate(nodes):
@@ -242,12 +236,12 @@ class _Tree:
                 self.steps.append(np.float32(node["value"]))
                 continue
             column = int(node["feature_idx"])
-            sensor = 1 << int(self.owner[column])
+            sensor = 1 << int(owner[column])
             self.looks_at |= sensor
             reading, missing_left = X[:, column], bool(node["missing_go_to_left"])
             blank = int(node["left"] if missing_left else node["right"])
-            if at in self.sides:
-                left, right = self.sides[at]
+            if at in sides:
+                left, right = sides[at]
                 goes_left = np.isin(reading, left)
                 if missing_left:
                     goes_left = ~np.isin(reading, right)
@@ -257,7 +251,6 @@ class _Tree:
                     goes_left |= np.isnan(reading)
             ways = int(node["left"]), int(node["right"])
             self.steps.append((sensor, *ways, blank, goes_left))
-        del self.nodes, self.sides, self.X, self.owner
 
     def value(self, known: int, at: int = 0) -> Any:
         """What is said from a node on: a number, or one for each row."""

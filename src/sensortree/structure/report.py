@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sensortree.sensors.sensor_set import SensorSet
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree
 
 
 @dataclass(frozen=True)
-class StructureReport:
+class StructureReport(PlainForm):
     """How the structure of a tree was found.
 
     Attributes
@@ -49,11 +49,6 @@ class StructureReport:
     pruned: int = 0
     never_pay: list[str] = field(default_factory=list)
     out_of_reach: list[list[str]] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
 
     def __str__(self) -> str:
         lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]

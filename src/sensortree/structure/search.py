@@ -7,10 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sensortree.constants import EPS, SEARCH_LEAVES, SEARCH_LEAVES_SLOW, SEARCH_ROWS
+from sensortree.constants import (
+    ELIMINATED_PART,
+    ELIMINATED_SINGLY,
+    EPS,
+    SEARCH_LEAVES,
+    SEARCH_LEAVES_SLOW,
+    SEARCH_ROWS,
+    TINY,
+)
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.coding import Coded, Coding, side_by_side
 from sensortree.leaves.fitting import is_linear
+from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.progress import TextProgress
 from sensortree.structure.algorithm1 import (
     Growth,
@@ -19,16 +30,16 @@ from sensortree.structure.algorithm1 import (
     forward_chain,
     greedy_subsets,
 )
-from sensortree.structure.branching import Vertex, grow_branches
-from sensortree.structure.built import chain_tree
-from sensortree.structure.clustering import cluster_subsets
-from sensortree.structure.elimination import elimination_order
+from sensortree.structure.branching import GrowthData, Vertex, grow_branches
+from sensortree.structure.built import chain_tree, cluster_subsets
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.planning import grow_plan, plan_for
 from sensortree.structure.report import StructureReport
-from sensortree.structure.shop import WIDE, Breadth, Shop
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
+
+# Boosted trees for a target and so many rows and columns, not fitted yet.
+Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +59,6 @@ class StructureSearch:
         screen's word is good enough.
     progress : TextProgress
         Is told of each step, and may say stop.
-    breadth : Breadth
-        What one more branch must add to the worth of a vertex.
     """
 
     subsets: SubsetLosses
@@ -57,7 +66,6 @@ class StructureSearch:
     n_leaves: int | str
     n_exact: int | None
     progress: TextProgress
-    breadth: Breadth = WIDE
 
     def without(self, gone: frozenset[str]) -> StructureSearch:
         """The same search where some sensors are not to be had."""
@@ -107,7 +115,7 @@ class StructureSearch:
             subsets.extend,
         )
 
-    def shop(self, cost_weight: float) -> Shop:
+    def growth_data(self, cost_weight: float) -> GrowthData:
         """What branching learns from, and what may be bought at what price."""
         subsets = self.subsets
         data = subsets.data
@@ -117,7 +125,7 @@ class StructureSearch:
             cost = np.asarray(subsets.cost(more, known))
             return cost_weight * (cost[rows] if cost.ndim else cost)
 
-        return Shop(
+        return GrowthData(
             subsets.gram,
             len(subsets.names),
             price,
@@ -125,7 +133,6 @@ class StructureSearch:
             weight,
             data.loss.at_stake(data.y[rows], len(data.classes)),
             self.out_of_time,
-            self.breadth,
             subsets.weighed(cost_weight),
         )
 
@@ -157,7 +164,7 @@ def find_root(search: StructureSearch, cost_weight: float) -> Subset:
     subsets, market = search.subsets, search.subsets.market
     free = subsets.numbered(market.free())
     comparison = search.comparison(0.0)
-    nothing = float(comparison.mean(comparison.exact([free]))[0])
+    nothing = comparison.loss(free)
 
     def rate(risk: Array, extended: Sequence[Subset]) -> Array:
         """Error saved per unit of cost, as a negative number; nobody is left out."""
@@ -218,12 +225,55 @@ def backward(
     return chain_tree([subsets.named(stage) for stage in stages]), steps
 
 
+def elimination_order(
+    blocks: Sequence[Array | Coded],
+    y: NDArray[Any],
+    weight: Array,
+    trees: Trees,
+    prices: Array,
+    out_of_time: Callable[[], bool],
+) -> list[int]:
+    """Positions of sensors, the one that was left out last first.
+
+    Trees are boosted on all sensors, those that lower the loss least for their price are
+    left out, and so on with the rest: sensors that tell something only together stay. What
+    is left when time is over is in declared order.
+    """
+    left, gone = list(range(len(blocks))), []
+    while len(left) > 1 and not out_of_time():
+        saved = loss_saved([blocks[j] for j in left], y, weight, trees)
+        rate = saved / np.maximum(prices[left], TINY)
+        n_gone = 1 if len(left) <= ELIMINATED_SINGLY else len(left) // ELIMINATED_PART
+        # Of equals the last goes first, so that the first is kept.
+        least = np.lexsort((-np.arange(len(left)), rate))[:n_gone].tolist()
+        gone += [left[k] for k in least]
+        left = [j for k, j in enumerate(left) if k not in least]
+    return left + gone[::-1]
+
+
+def loss_saved(
+    blocks: Sequence[Array | Coded], y: NDArray[Any], weight: Array, trees: Trees
+) -> Array:
+    """How much splits on each sensor lower the loss of boosted trees, (n_sensors,)."""
+    X, owner = side_by_side(blocks)
+    saved = np.zeros(len(blocks))
+    if (y == y[0]).all():
+        return saved
+    # Bins take much longer with weights.
+    own = None if (weight == weight[0]).all() else weight
+    boosted = trees(y, X.shape, X.coding).fit(X.values, y, own)
+    for nodes in (tree for each in boosted_rounds(boosted) for tree in each):
+        splits = nodes[nodes["is_leaf"] == 0]
+        np.add.at(saved, owner[splits["feature_idx"]], splits["gain"])
+    return saved
+
+
 def branched(
     search: StructureSearch, cost_weight: float, root: Subset
 ) -> tuple[SensorTree, list[Growth]]:
     """Growth that looks ahead, and branches as often as that pays."""
     vertex, steps = grow_branches(
-        search.shop(cost_weight), search.most_leaves("branched"), root
+        search.growth_data(cost_weight), search.most_leaves("branched"), root
     )
     return SensorTree(_built(vertex, search.subsets)), steps
 
