@@ -14,7 +14,7 @@ from sensortree.dask.fit_rows import FitRows
 from sensortree.dask.leaves import judge_leaves
 from sensortree.dask.readings import Ordered
 from sensortree.learning.choose import Chosen
-from sensortree.learning.fit import Fitted, Mark, finish, judged_subsets
+from sensortree.learning.fit import Fitted, Mark, finish
 from sensortree.learning.joint import DecisionReport, Learned, Learner, refined
 from sensortree.learning.pose import (
     Posed,
@@ -22,6 +22,7 @@ from sensortree.learning.pose import (
     believed_subsets,
     decision_parts,
     features_of,
+    judged_subsets,
     leaf_risks,
     pose_with,
     seen_at,

@@ -39,14 +39,13 @@ from sensortree.sensors.scores import log_loss
 from sensortree.text import PlainForm
 from sensortree.types import Array, Mask, Rows
 
-AS_SAID, ONE, SLOPES, BOTH = (
-    "as said",
+AS_SAID = "as said"
+# What may be put right, from the form that leaves least free to the one that frees most.
+FORMS = ONE, SLOPES, BOTH = (
     "one temperature",
     "temperatures",
     "temperatures and biases",
 )
-# What may be put right, each form together with what its leaves differ by.
-FORMS = (ONE, SLOPES, BOTH)
 
 Calibrations = tuple[LeafCalibration, ...]
 
@@ -170,7 +169,7 @@ class Calibrated:
         None if no example was held out, or classifiers give no probabilities.
     """
 
-    leaves: tuple[LeafCalibration, ...] | None
+    leaves: Calibrations | None
     judged: list[Array]
     report: CalibrationReport | None
 
@@ -241,12 +240,10 @@ def compare(
 
     losses, risks, wrong = {}, {}, {}
     for name in (AS_SAID, *FORMS):
-        likely = said
-        if name != AS_SAID:
-            likely = said.copy()
-            for out, forms in fitted.items():
-                here = np.flatnonzero(visitors.fold == out)
-                likely[here] = put_right(visitors.take(here), forms[name])
+        likely = said.copy()
+        for out, forms in fitted.items() if name != AS_SAID else ():
+            here = np.flatnonzero(visitors.fold == out)
+            likely[here] = put_right(visitors.take(here), forms[name])
         losses[name] = each(log_loss(visitors.y, likely))
         lost = visitors.answered * loss.judge(visitors.y, likely)
         risks[name] = float(each(lost).mean())
@@ -271,11 +268,7 @@ def fit_forms(
 ) -> dict[str, Calibrations]:
     """Calibrations of all leaves, in each form; those without visitors are as all are.
 
-    Parameters
-    ----------
-    visitors : Visitors
-    start : dict of form to calibrations, default=None
-        Where to set out from; by default from what was fitted before, with less freedom.
+    They set out from `start`, or else from the form before, which leaves less free.
     """
     n_classes, n_leaves = visitors.said.shape[1], visitors.n_leaves
     plain = LeafCalibration(1.0, np.zeros(n_classes))
@@ -297,15 +290,7 @@ def fit_leaf(
 ) -> LeafCalibration:
     """Minimise the penalised log-loss of some examples, by Newton's method.
 
-    Parameters
-    ----------
-    visitors : Visitors
-    around : float
-        a0: the slope that a slope is held close to.
-    start : LeafCalibration
-        Where to set out from.
-    biased : bool
-        Whether the biases are free.
+    `around` is a0, which the slope is held close to; `biased`, whether biases are free.
     """
     free = np.arange(1 + len(start.bias) * biased)
     theta = newton(visitors, np.r_[start.slope, start.bias], around, free)

@@ -37,9 +37,8 @@ from sensortree.learning.held_out import (
     tells_more,
 )
 from sensortree.learning.joint import Learner
-from sensortree.learning.leaf_kinds import lead_of_kind
 from sensortree.learning.pose import Posed, costs_of_leaves, pose
-from sensortree.learning.prepare import Prepared
+from sensortree.learning.prepare import Prepared, lead_of_kind
 from sensortree.learning.recipes import (
     Recipe,
     TreeFinder,
@@ -51,8 +50,7 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
-from sensortree.structure import with_exits
-from sensortree.structure.pruning import without_sensors
+from sensortree.structure import with_exits, without_sensors
 from sensortree.structure.report import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed

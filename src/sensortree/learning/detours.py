@@ -36,6 +36,7 @@ from sensortree.learning.pose import (
     answers,
     believed_subsets,
     costs_of_leaves,
+    judged_subsets,
     losses,
     pose,
     worst_risk,
@@ -45,7 +46,6 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.fitting import is_linear
-from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
 from sensortree.policy.outages import Outage, OutageReport
@@ -61,87 +61,42 @@ from sensortree.types import Array, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class RoutedRows:
-    """Training rows on their way through a policy.
+class BlockedRows:
+    """Training rows that a missing sensor blocks on their way through a policy.
 
     Attributes
     ----------
     leaves : LeafClassifiers
         Judge the rows: those of the policy, or what stands in for them.
     policy : Policy
-    leaf : ndarray of shape (n_rows,)
-        Where each distinct row goes.
-    """
-
-    leaves: LeafClassifiers
-    policy: Policy
-    leaf: Rows
-
-    @property
-    def data(self) -> TrainingRows:
-        """The rows."""
-        return self.leaves.data
-
-    def blocked(self, sensor: str) -> BlockedRows:
-        """The rows that cannot go on without a sensor, and where they turn."""
-        tree, leaf = self.policy.tree, self.leaf
-        turns = np.array([turning_node(tree, k, sensor) for k in range(tree.n_leaves)])
-        rows = np.flatnonzero(turns[leaf] != NOWHERE)
-        passed = np.ones(tree.n_nodes, dtype=bool)
-        for k in np.flatnonzero(turns != NOWHERE):
-            passed &= tree.path_signs[k] != 0
-            passed[turns[k] + 1 :] = False
-        common = np.flatnonzero(passed)
-        last = int(common[-1]) if len(common) else START
-        return BlockedRows(self, sensor, rows, turns[leaf[rows]], last)
-
-
-@dataclass(frozen=True, eq=False)
-class BlockedRows:
-    """Training rows that a missing sensor blocks.
-
-    Attributes
-    ----------
-    routed : RoutedRows
     sensor : str
     rows : ndarray of shape (n_rows,)
         Their places among the distinct rows.
+    leaf : ndarray of shape (n_rows,)
+        Where each would go with the sensor.
     node : ndarray of shape (n_rows,)
         The node where each turns, or `START`.
     last : int
         The last node that all who may turn have come by, or `START`.
     """
 
-    routed: RoutedRows
+    leaves: LeafClassifiers
+    policy: Policy
     sensor: str
     rows: Rows
+    leaf: Rows
     node: Rows
     last: int
 
     @property
-    def policy(self) -> Policy:
-        """What they were following."""
-        return self.routed.policy
-
-    @property
-    def leaves(self) -> LeafClassifiers:
-        """What judges them."""
-        return self.routed.leaves
-
-    @property
-    def leaf(self) -> Rows:
-        """Where each would go with the sensor."""
-        return self.routed.leaf[self.rows]
-
-    @property
     def examples(self) -> Rows:
         """Where these rows stand in the training rows."""
-        return self.routed.data.distinct()[0][self.rows]
+        return self.leaves.data.distinct()[0][self.rows]
 
     @property
     def weight(self) -> Array:
         """How much each counts."""
-        return self.routed.data.distinct()[1][self.rows]
+        return self.leaves.data.distinct()[1][self.rows]
 
     def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[Any]:
         """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
@@ -155,7 +110,7 @@ class BlockedRows:
 
     def fares(self, paths: Iterable[Path]) -> tuple[Array, Array]:
         """What each pays for a path, (n_rows, n_paths), and has paid, (n_rows, 1)."""
-        policy, prices, paths = self.policy, self.routed.data.prices, tuple(paths)
+        policy, prices, paths = self.policy, self.leaves.data.prices, tuple(paths)
         more = np.empty((len(self.rows), len(paths)))
         spent = np.empty((len(self.rows), 1))
         for node in np.unique(self.node):
@@ -211,6 +166,23 @@ class Tried:
         return prune(problem.tree, visits)[0]
 
 
+def blocked_by(
+    sensor: str, policy: Policy, leaves: LeafClassifiers, leaf: Rows
+) -> BlockedRows:
+    """The rows that a missing sensor blocks, of those that go to some leaves."""
+    tree = policy.tree
+    turns = np.array([turning_node(tree, k, sensor) for k in range(tree.n_leaves)])
+    rows = np.flatnonzero(turns[leaf] != NOWHERE)
+    passed = np.ones(tree.n_nodes, dtype=bool)
+    for k in np.flatnonzero(turns != NOWHERE):
+        passed &= tree.path_signs[k] != 0
+        passed[turns[k] + 1 :] = False
+    common = np.flatnonzero(passed)
+    last = int(common[-1]) if len(common) else START
+    there = leaf[rows]
+    return BlockedRows(leaves, policy, sensor, rows, there, turns[there], last)
+
+
 def learn_detours(
     prepared: Prepared, policy: Policy, leaf: Rows, settings: Settings, learn: Learner
 ) -> tuple[Detours | None, OutageReport]:
@@ -220,15 +192,15 @@ def learn_detours(
     bounded.
     """
     leaves, sensors = prepared.leaves, policy.sensors
-    routed = RoutedRows(leaves, policy, leaf)
-    blocked = {s: routed.blocked(s) for s in sensors.in_order(policy.tree.sensors)}
+    bought = sensors.in_order(policy.tree.sensors)
+    blocked = {s: blocked_by(s, policy, leaves, leaf) for s in bought}
     blocked = {s: rows for s, rows in blocked.items() if len(rows.rows)}
     outages = {s: outage_without(rows) for s, rows in blocked.items()}
     missed = {s: o.share * (o.turning - o.usual) for s, o in outages.items()}
     bounded = settings.outages == "auto"
     missed = missed if (leaves.data.fold >= 0).any() else {}  # nothing tells otherwise
     left = work_allowed(policy, leaves) if bounded else np.inf
-    glanced = at_a_glance(routed, prepared) if settings.learns_structure else None
+    glance = at_a_glance(prepared, policy, leaf) if settings.learns_structure else None
     known = frozenset(policy.classifiers)
     around: dict[str, Detour] = {}
     worst_first = sorted(missed, key=lambda s: -missed[s])
@@ -236,7 +208,7 @@ def learn_detours(
         here = blocked[sensor]
         if prepared.progress.stopped or len(here.rows) < DETOUR_MIN_ROWS:
             continue
-        tree = tree_without(here, glanced, prepared, settings, learn)
+        tree = tree_without(here, glance, prepared, settings, learn)
         tree = within_work(tree, left, known, leaves, settings)
         more = judged_for(tree, leaves, settings) - known
         left, known = left - work_on(more, leaves), known | more
@@ -249,14 +221,9 @@ def learn_detours(
     if not around:
         return None, report
     ways = {sensor: around[sensor] for sensor in sensors.in_order(around)}
-    needed = [vertex.sensors for way in ways.values() for vertex in vertices(way.tree)]
+    needed = [subset for way in ways.values() for subset in judged_subsets(way.tree)]
     fitted = leaves.fit([s for s in needed if s not in policy.classifiers])
     return Detours(ways, {s: compile_classifier(f) for s, f in fitted.items()}), report
-
-
-def vertices(tree: SensorTree) -> list[Leaf | Node]:
-    """Leaves and nodes of a tree."""
-    return [*tree.leaves, *tree.nodes]
 
 
 def outage_without(turned: BlockedRows) -> Outage:
@@ -278,7 +245,7 @@ def outage_without(turned: BlockedRows) -> Outage:
         reached = at_leaf[here, best] + policy.cost_weight * more[here, best]
         risk[here] = np.where(best < 0, at_node[here, node], reached)
     return Outage(
-        float(weight.sum() / turned.routed.data.weight.sum()),
+        float(weight.sum() / turned.leaves.data.weight.sum()),
         float(np.average(usual, weights=weight)),
         float(np.average(risk, weights=weight)),
     )
@@ -317,7 +284,7 @@ def judged_for(
 ) -> frozenset[frozenset[str]]:
     """Subsets that a tree needs a classifier of."""
     needed = believed_subsets(tree, settings, leaves.data.continued)
-    return frozenset(needed) | {vertex.sensors for vertex in vertices(tree)}
+    return frozenset([*needed, *judged_subsets(tree)])
 
 
 def within_work(
@@ -341,7 +308,7 @@ def within_work(
 
 def tree_without(
     turned: BlockedRows,
-    glanced: RoutedRows | None,
+    glance: tuple[LeafClassifiers, Rows] | None,
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
@@ -352,9 +319,9 @@ def tree_without(
     would go to; else what is left of the tree is tried first.
     """
     trees = list(trees_without(turned, prepared, settings))
-    if glanced is None:
+    if glance is None:
         return trees[0]
-    seen = glanced.blocked(turned.sensor)
+    seen = blocked_by(turned.sensor, turned.policy, *glance)
     n_parts = GLANCED_FOLDS if len(seen.rows) >= DETOUR_GLANCED_ROWS else None
     tried = [try_tree(tree, seen, settings, learn, n_parts) for tree in trees]
     risks = [np.inf if each is None else each.risk for each in tried]
@@ -362,21 +329,21 @@ def tree_without(
     return trees[0] if best is None else best.reached(learn)
 
 
-def at_a_glance(routed: RoutedRows, prepared: Prepared) -> RoutedRows | None:
-    """The same rows by what a screen says of new subsets; None if that is not fair.
+def at_a_glance(
+    prepared: Prepared, policy: Policy, leaf: Rows
+) -> tuple[LeafClassifiers, Rows] | None:
+    """What a screen says of new subsets, and where its rows go; None if it is not fair.
 
     Of what the policy knows its own classifiers say: it is by them that rows are blocked.
     """
-    search = prepared.search
+    search, own = prepared.search, prepared.leaves
     if search.subsets.stand_ins is None:
         return None
-    own = routed.leaves.posteriors
-    said = {subset: own[subset][search.rows] for subset in routed.policy.classifiers}
+    said = {s: own.posteriors[s][search.rows] for s in policy.classifiers}
     quick = replace(search.subsets.stand_ins, posteriors=said)
-    first, _ = routed.data.distinct()
-    leaf = np.repeat(routed.leaf, np.diff(np.r_[first, len(routed.data.y)]))
-    seen = leaf[search.rows][quick.data.distinct()[0]]
-    return RoutedRows(quick, routed.policy, seen)
+    first, _ = own.data.distinct()
+    every = np.repeat(leaf, np.diff(np.r_[first, len(own.data.y)]))
+    return quick, every[search.rows][quick.data.distinct()[0]]
 
 
 def trees_without(
@@ -426,7 +393,7 @@ def try_tree(
 ) -> Tried | None:
     """Judge a tree by decisions that are learned without each fold; None without folds."""
     posed = pose_detour(tree, turned, settings)
-    place = np.full(len(turned.routed.leaf), -1)
+    place = np.full(len(turned.leaves.data.distinct()[0]), -1)
     place[turned.rows] = np.arange(len(turned.rows))
     risk = np.full((len(turned.rows), 2), np.nan)
     for parts in islice(held_out_parts(turned.leaves), n_parts):
@@ -464,7 +431,7 @@ def pose_detour(tree: SensorTree, turned: BlockedRows, settings: Settings) -> Po
 
 def settle(tried: Tried, turned: BlockedRows, learn: Learner) -> Detour:
     """Learn the decisions of a detour from all blocked rows."""
-    problem, data = tried.posed.problem, turned.routed.data
+    problem, data = tried.posed.problem, turned.leaves.data
     coef = tried.learned(learn)
     tree, nodes = prune(problem.tree, problem.visits(coef))
     flow = data.task.flow(

@@ -13,8 +13,15 @@ from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.choose import Chosen, choose_recipe
 from sensortree.learning.detours import learn_detours
 from sensortree.learning.held_out import nothing_bought, outcome_of, rehearse
-from sensortree.learning.joint import Learned, Learner, certificate_speaks_of
-from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
+from sensortree.learning.joint import Learned, Learner, said_of_certificate
+from sensortree.learning.pose import (
+    Posed,
+    answers,
+    costs_of_leaves,
+    judged_subsets,
+    losses,
+    pose,
+)
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import never_pay, price_advice
@@ -32,7 +39,7 @@ from sensortree.sensors.market import Market
 from sensortree.structure import prune, with_exits
 from sensortree.structure.report import StructureReport
 from sensortree.text import PlainForm, aligned
-from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.tree.tree import SensorTree
 from sensortree.types import Rows
 
 Chooser = Callable[[Prepared, Settings, Learner], Chosen]
@@ -69,17 +76,8 @@ def fit_policy(
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-        Learns decisions on a tree.
-    choose : callable
-        Chooses the tree, and the kind of its leaves.
-    learn_less : Learner, default=None
-        Learns decisions that are only compared, on a part of the rows; by default as
-        those that are kept.
+    `choose` takes the tree, and the kind of its leaves. `learn` learns decisions on it;
+    `learn_less` those that are only compared, on a part of the rows, if that is enough.
     """
     progress = prepared.progress
     watch, mark = progress.watch, Mark.now(progress.watch)
@@ -172,19 +170,6 @@ def of_delivered(
         chosen=NOTHING if nothing else ONE_SET,
         held_out=outcome.score(compared.optimism),
     )
-
-
-def said_of_certificate(
-    learned: Learned, certified: SensorTree, kept: SensorTree
-) -> Learned:
-    """Let a certificate say which decisions it speaks of."""
-    certificate = learned.evidence.get("certificate")
-    report = learned.evidence.get("decision_report")
-    if certificate is None or report is None:
-        return learned
-    speaks = certificate_speaks_of(certified, kept, report)
-    spoken = replace(certificate, speaks_of=speaks)
-    return Learned(learned.coef, {**learned.evidence, "certificate": spoken})
 
 
 def at_stake(leaves: LeafClassifiers, settings: Settings) -> tuple[Market, Loss, int]:
@@ -303,13 +288,6 @@ def training_cost(leaves: LeafClassifiers, posed: Posed, learned: Learned) -> fl
     leaf = problem.route(learned.coef)
     paid = costs_of_leaves(problem.tree, leaves)[np.arange(len(leaf)), leaf]
     return float(np.average(paid, weights=problem.weight))
-
-
-def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:
-    """Subsets that need a classifier: of leaves, of nodes, and of nothing at all."""
-    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
-    known = [vertex.sensors for vertex in vertices]
-    return list(dict.fromkeys([*known, frozenset()]))
 
 
 # what a policy is compared with -----------------------------------------------------------

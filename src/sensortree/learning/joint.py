@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,10 @@ from sensortree.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What learning the decisions of one routing problem gives.
+    """Coefficients of all decision functions, and the evidence for them.
 
-    Attributes
-    ----------
-    coef : list of n_nodes arrays of shape (D_j,)
-    evidence : mapping of str to object
-        What a fitted model shows of it, such as its certificate; a model's attribute has
-        the same name with an underscore behind it.
+    A fitted model shows the evidence, such as its certificate, as attributes of the same
+    names with an underscore behind them.
     """
 
     coef: list[Array]
@@ -43,7 +39,7 @@ Learner = Callable[[RoutingProblem, RoutingProblem], Learned]
 
 
 def automatic_ridge(problem: RoutingProblem) -> float:
-    """Ridge penalty in proportion to how much an example's leaves differ."""
+    """Ridge penalty in proportion to how much an example's leaves differ (l2="auto")."""
     spread = np.ptp(problem.leaf_risk, axis=1)
     return float(DECISION_RIDGE * np.average(spread, weights=problem.weight))
 
@@ -182,19 +178,22 @@ def spread_rows(
     return part, float(part.weight.sum() / problem.weight.sum())
 
 
-def certificate_speaks_of(
-    certified: SensorTree, kept: SensorTree, report: DecisionReport
-) -> str:
-    """Which decisions a certificate is about, beside those that the model makes.
+def said_of_certificate(
+    learned: Learned, certified: SensorTree, kept: SensorTree
+) -> Learned:
+    """Let a certificate say which decisions it is about, beside those of the model.
 
-    Parameters
-    ----------
-    certified : SensorTree
-        The tree whose linear program was solved.
-    kept : SensorTree
-        The tree of the model.
-    report : DecisionReport
+    The linear program was solved on the `certified` tree; the model has the one `kept`.
     """
+    certificate = learned.evidence.get("certificate")
+    report = learned.evidence.get("decision_report")
+    if certificate is None or report is None:
+        return learned
+    said = replace(certificate, speaks_of=_speaks_of(certified, kept, report))
+    return Learned(learned.coef, {**learned.evidence, "certificate": said})
+
+
+def _speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) -> str:
     leaves = f"{certified.n_leaves} leaves" if certified.n_leaves > 1 else "one leaf"
     said = f"the linear program's own decisions on a tree of {leaves}"
     if not certified.n_nodes:
@@ -253,8 +252,5 @@ class DecisionReport(PlainForm):
             "refined": "decisions of the linear program, refined",
         }.get(self.kept, f"every example stops with {', '.join(stops) or 'nothing'}")
         risks = ", ".join(f"{name} {risk:.4f}" for name, risk in self.risk.items())
-        lines = [
-            f"{said}: training risk {self.risk[self.kept]:.4f}",
-            f"{risks} (l2 = {self.l2:.3g})",
-        ]
-        return "\n".join(lines)
+        own = f"{said}: training risk {self.risk[self.kept]:.4f}"
+        return f"{own}\n{risks} (l2 = {self.l2:.3g})"

@@ -140,6 +140,13 @@ def believed_subsets(
     return list(dict.fromkeys(subsets))
 
 
+def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:
+    """Subsets that need a classifier: of leaves, of nodes, and of nothing at all."""
+    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
+    known = [vertex.sensors for vertex in vertices]
+    return list(dict.fromkeys([*known, frozenset()]))
+
+
 def believed(
     tree: SensorTree, leaves: LeafClassifiers, settings: Settings
 ) -> Array | None:
@@ -183,17 +190,6 @@ def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
     prices = None if data.prices is None else data.prices[rows]
     costs = leaf_costs(tree, data.sensors, prices)
     return np.asarray(np.broadcast_to(costs, (len(rows), tree.n_leaves)))
-
-
-def costs_of_persons(tree: SensorTree, leaves: LeafClassifiers) -> Array:
-    """What handing over costs at each leaf, of distinct rows; 0 where one is answered."""
-    data = leaves.data
-    rows, _ = data.distinct()
-    costs = np.zeros((len(rows), tree.n_leaves))
-    for k, leaf in enumerate(tree.leaves):
-        if leaf.refers:
-            costs[:, k] = data.handed_over()[rows]
-    return costs
 
 
 def worst_risk(data: TrainingRows, settings: Settings) -> float:

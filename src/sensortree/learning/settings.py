@@ -98,15 +98,7 @@ class Settings:
         return self
 
     def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
-        """What predictions cost, of some classes.
-
-        Parameters
-        ----------
-        classes : ndarray of shape (n_classes,)
-        y : ndarray of shape (n_samples,)
-            Positions in `classes`.
-        weight : ndarray of shape (n_samples,)
-        """
+        """What predictions cost; y holds positions in `classes`."""
         if self.loss is not None:
             return resolve_loss(self.loss, classes)
         by_class = resolve_class_weight(self.class_weight, classes, y, weight)
@@ -134,12 +126,8 @@ class Settings:
 class NumberSettings(Settings):
     """What a fit is asked for where numbers are learned.
 
-    Attributes
-    ----------
-    quantile : float
-        Which value is answered, with ``risk="pinball"``.
-    cost_weight : float or "auto"
-        "auto" is settled by `priced_for`.
+    `quantile` is answered with ``risk="pinball"``; cost_weight="auto" is settled by
+    `priced_for`.
     """
 
     risk: Any = "squared"

@@ -2,8 +2,7 @@
 
 ::
 
-    built       trees that are built, or given by the user
-    pruning     what nobody needs is taken out of a tree; exits to a person
+    trees       trees that are built or given; pruned, without some sensors, with exits
     search      the searches by name, and the rows that they look at
     algorithm1  greedy subsets and chains
     branching   growth that looks one purchase ahead;  planning  up to three, on cells
@@ -14,29 +13,27 @@
 """
 
 from sensortree.structure.algorithm1 import (
-    Growth,
     Search,
     forward_chain,
     forward_steps,
     greedy_subsets,
 )
-from sensortree.structure.built import (
+from sensortree.structure.screening import LeastSquaresScreen
+from sensortree.structure.trees import (
     cascade_tree,
-    chain_tree,
     check_tree_fits,
     cluster_subsets,
     exhaustive_leaves,
     exhaustive_tree,
+    prune,
+    with_exits,
+    without_sensors,
 )
-from sensortree.structure.pruning import prune, with_exits
-from sensortree.structure.screening import LeastSquaresScreen
 
 __all__ = [
-    "Growth",
     "LeastSquaresScreen",
     "Search",
     "cascade_tree",
-    "chain_tree",
     "check_tree_fits",
     "cluster_subsets",
     "exhaustive_leaves",
@@ -46,4 +43,5 @@ __all__ = [
     "greedy_subsets",
     "prune",
     "with_exits",
+    "without_sensors",
 ]

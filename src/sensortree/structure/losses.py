@@ -19,7 +19,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.regressors import BoostedRegression
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.masking import MaskedNumbers, MaskedScreen
+from sensortree.structure.masking import MaskedScreen
 from sensortree.structure.screening import GramScreen, LeastSquaresScreen, ranks
 from sensortree.types import Array, Rows
 
@@ -33,7 +33,7 @@ class SubsetLosses:
         self.names = self.data.sensors.names
         self.market = self.data.market(max_cost)
         self._gone: frozenset[str] = frozenset()
-        self._screen: LeastSquaresScreen | MaskedScreen | MaskedNumbers | None = None
+        self._screen: LeastSquaresScreen | MaskedScreen | None = None
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
@@ -158,15 +158,15 @@ class SubsetLosses:
         """
         return self._opened().scores(sorted(subset))
 
-    def _opened(self) -> LeastSquaresScreen | MaskedScreen | MaskedNumbers:
+    def _opened(self) -> LeastSquaresScreen | MaskedScreen:
         """The screen, made when it is first asked for."""
         if self._screen is None:
             data = self.data
             rows = data.weight, data.fold
             if self.masked:
                 free = self.numbered(self.market.free())
-                screen = MaskedNumbers if data.loss.numbers else MaskedScreen
-                self._screen = screen(data.coded_blocks, data.y, *rows, free)
+                given = data.coded_blocks, data.y, *rows, free, data.loss.numbers
+                self._screen = MaskedScreen(*given)
             else:
                 targets = data.task.targets(data.y, data.weight)
                 self._screen = LeastSquaresScreen(data.blocks, targets, *rows)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,23 +41,20 @@ from sensortree.policy.classifiers import probabilities
 from sensortree.types import Array, Mask, Rows
 
 
-class Masked:
+class MaskedScreen:
     """Scores for any subset of sensors, by trees that have not seen the row.
 
     Parameters
     ----------
     blocks : list of n_sensors arrays of shape (n_samples, width), or of Coded
         Readings of each sensor; NaN stays NaN.
-    y : ndarray of shape (n_samples,)
-        Classes as integers, or numbers.
-    weight : ndarray of shape (n_samples,)
-    fold : ndarray of shape (n_samples,)
-        Rows of one fold are in one half.
+    y, weight, fold : ndarray of shape (n_samples,)
+        Classes as integers, or numbers; rows of one fold are in one half.
     always : frozenset of int
         Sensors that are never blanked out, since they are known in any case.
+    numbers : bool, default=False
+        Whether y are numbers, which are standardised.
     """
-
-    booster: ClassVar[Any]
 
     def __init__(
         self,
@@ -66,9 +63,15 @@ class Masked:
         weight: Array,
         fold: Rows,
         always: frozenset[int] = frozenset(),
+        numbers: bool = False,
     ):
+        booster: Any = HistGradientBoostingClassifier
+        if numbers:
+            booster = HistGradientBoostingRegressor
+            center, scale = moments(y[:, None], weight)
+            y = (y - center) / scale
+        self.numbers = numbers
         X, owner = side_by_side(blocks)
-        self.n_samples = len(y)
         rng = np.random.default_rng(0)
         half = np.where(fold >= 0, fold % 2, rng.integers(0, 2, len(y)))
         self.halves = []
@@ -77,48 +80,21 @@ class Masked:
             if len(rows):
                 train = train if len(train) else rows
                 learned = X.take(train), y[train], weight[train]
-                fitted = _boosted(self.booster, *learned, owner, always, rng)
+                fitted = _boosted(booster, *learned, owner, always, rng)
                 self.halves.append(_Half(rows, fitted, X.values[rows], owner))
-
-
-class MaskedScreen(Masked):
-    """Class probabilities for any subset of sensors."""
-
-    booster = HistGradientBoostingClassifier
-
-    def scores(self, subset: Sequence[int]) -> Array:
-        """Probability of every class, (n_samples, n_classes)."""
-        known = bits(subset)
         n_classes = 1 + max(int(half.classes.max()) for half in self.halves)
-        said = np.zeros((self.n_samples, n_classes))
-        for half in self.halves:
-            said[half.rows[:, None], half.classes] = half.posterior(known)
-        return said
-
-
-class MaskedNumbers(Masked):
-    """Standardised numbers for any subset of sensors."""
-
-    booster = HistGradientBoostingRegressor
-
-    def __init__(
-        self, blocks: Sequence[Array | Coded], y: Array, weight: Array, *others: Any
-    ):
-        center, scale = moments(y[:, None], weight)
-        super().__init__(blocks, (y - center) / scale, weight, *others)
+        self.shape = len(y), 1 if numbers else n_classes
 
     def scores(self, subset: Sequence[int]) -> Array:
-        """Numbers, (n_samples, 1)."""
-        known = bits(subset)
-        said = np.empty((self.n_samples, 1))
+        """Probability of every class, (n_samples, n_classes); or numbers, one column."""
+        known = sum(1 << int(j) for j in subset)
+        said = np.zeros(self.shape)
         for half in self.halves:
-            said[half.rows] = half.sums(known).T
+            if self.numbers:
+                said[half.rows] = half.sums(known).T
+            else:
+                said[half.rows[:, None], half.classes] = half.posterior(known)
         return said
-
-
-def bits(subset: Sequence[int]) -> int:
-    """A subset of sensors as bits."""
-    return sum(1 << int(j) for j in subset)
 
 
 def _boosted(

@@ -67,6 +67,15 @@ class Basis:
         known[-1] = True  # the reading -1 is the constant
         return np.flatnonzero(known[self.first] & known[self.second])
 
+    def new_terms(
+        self, subset: Iterable[int], extended: Iterable[Iterable[int]]
+    ) -> list[Rows]:
+        """Terms that each of some larger subsets has besides those of a subset."""
+        had = np.zeros(len(self.first), dtype=bool)
+        had[self.terms(subset)] = True
+        every = map(self.terms, extended)
+        return [terms[~had[terms]] for terms in every]
+
     def system(self, gram: Array, terms: Rows) -> Array:
         """The matrix of the regression on some terms, with its ridge."""
         system = gram[terms[:, None], terms]
@@ -86,27 +95,25 @@ class LeastSquaresScreen(Basis):
     ):
         super().__init__(blocks, target, weight)
         folds = np.unique(fold)
-        self.rows = [np.flatnonzero(fold == held_out) for held_out in folds]
+        every = [np.flatnonzero(fold == held_out) for held_out in folds]
         # Of each fold: its rows of the basis, by column, since subsets take columns.
-        self.bases = [np.asfortranarray(self.basis[rows]) for rows in self.rows]
+        bases = [np.asfortranarray(self.basis[rows]) for rows in every]
         del self.basis
         grams, moments = [], []
-        for rows, held_out in zip(self.rows, self.bases, strict=True):
+        for rows, held_out in zip(every, bases, strict=True):
             root = np.sqrt(weight[rows, None]).astype(held_out.dtype)
             weighted = held_out * root
             grams.append(gram_of(weighted))
             moments.append(weighted.T @ (root * self.target[rows]))
-        # What a row's coefficients are fitted on: all folds but its own.
-        self.grams = without_each(grams, folds)
-        self.moments = without_each(moments, folds)
+        # Rows, basis, and what coefficients are fitted on: all folds but their own.
+        others = without_each(grams, folds), without_each(moments, folds)
+        self.folds = list(zip(every, bases, *others, strict=True))
 
     def scores(self, subset: Iterable[int]) -> Array:
         """Regressed targets, (n_samples, n_targets)."""
         used = self.terms(subset)
         scores = np.empty(self.target.shape, np.float32)
-        for rows, basis, gram, moment in zip(
-            self.rows, self.bases, self.grams, self.moments, strict=True
-        ):
+        for rows, basis, gram, moment in self.folds:
             system = self.system(gram, used)
             # The ridge makes the system positive definite: nothing is left to check.
             _, coef, _ = dposv(system, moment[used], overwrite_a=True, overwrite_b=True)
@@ -117,11 +124,7 @@ class LeastSquaresScreen(Basis):
         self, subset: Iterable[int], extended: Sequence[Iterable[int]]
     ) -> Iterator[tuple[int, Array]]:
         """Number and scores of larger subsets, in no order, by updates of a regression."""
-        used = self.terms(subset)
-        had = np.zeros(len(self.first), dtype=bool)
-        had[used] = True
-        every = map(self.terms, extended)
-        news = [terms[~had[terms]] for terms in every]
+        used, news = self.terms(subset), self.new_terms(subset, extended)
         room = max(1, SCREEN_SCORES_AT_ONCE // self.target.size)
         for size in sorted({len(new) for new in news}):
             alike = [k for k, new in enumerate(news) if len(new) == size]
@@ -144,12 +147,9 @@ class LeastSquaresScreen(Basis):
         n_classes = self.target.shape[1]
         scores = np.empty((n_sets, n_classes, len(self.target)), np.float32)
         within = new[:, :, None], new[:, None, :]
-        for rows, basis, gram, moment in zip(
-            self.rows, self.bases, self.grams, self.moments, strict=True
-        ):
-            factor, _ = dpotrf(
-                self.system(gram, used), lower=True, clean=True, overwrite_a=True
-            )
+        for rows, basis, gram, moment in self.folds:
+            system = self.system(gram, used)
+            factor, _ = dpotrf(system, lower=True, clean=True, overwrite_a=True)
             half, _ = dtrtrs(factor, gram[used[:, None], new.ravel()], lower=True)
             own, _ = dtrtrs(factor, moment[used], lower=True)
             # (n_sets, n_used, size), one set after another
@@ -201,40 +201,12 @@ class GramScreen(Basis):
         self.gram = gram_of(weighted, lower=True)
         self.moment = np.asarray(weighted.T @ (root * self.target), np.float64)
         self.total = float(weight.sum())
-        # Terms that have a reading of each sensor, and the sensor of the other reading;
-        # the last of all sensors is none.
-        owner = np.r_[self.owner, len(blocks)]
-        pairs = owner[self.first], owner[self.second]
-        self.having = [
-            np.flatnonzero((pairs[0] == j) | (pairs[1] == j))
-            for j in range(len(blocks))
-        ]
-        self.beside = [
-            np.where(pairs[0][terms] == j, pairs[1][terms], pairs[0][terms])
-            for j, terms in enumerate(self.having)
-        ]
         self._regressed: dict[Subset, Regressed] = {}
 
     def linear_terms(self, subset: Subset) -> Rows:
         """Places of the readings of a subset in the basis."""
         columns = [self.columns[sensor] for sensor in sorted(subset)]
         return 1 + np.concatenate([np.empty(0, np.intp), *columns])
-
-    def new_terms(self, subset: Subset, extended: Sequence[Subset]) -> list[Rows]:
-        """Terms that each of some larger subsets has besides those of a subset."""
-        known = np.zeros(len(self.columns) + 1, dtype=bool)
-        known[[*subset, -1]] = True
-        found = []
-        for more in extended:
-            added = sorted(more - subset)
-            known[added] = True
-            # A term of two new readings is counted with the later of them.
-            new = []
-            for sensor in reversed(added):
-                new.append(self.having[sensor][known[self.beside[sensor]]])
-                known[sensor] = False
-            found.append(new[0] if len(new) == 1 else np.sort(np.concatenate(new)))
-        return found
 
     def synergies(self) -> Array:
         """What two sensors explain together beyond what each does, as a matrix.

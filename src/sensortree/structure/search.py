@@ -31,13 +31,15 @@ from sensortree.structure.algorithm1 import (
     greedy_subsets,
 )
 from sensortree.structure.branching import GrowthData, Vertex, grow_branches
-from sensortree.structure.built import chain_tree, cluster_subsets
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.planning import grow_plan, plan_for
 from sensortree.structure.report import StructureReport
+from sensortree.structure.trees import chain_tree, cluster_subsets
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
 
+# A tree, and the steps of the search that found it.
+Grown = tuple[SensorTree, list[Growth]]
 # Boosted trees for a target and so many rows and columns, not fitted yet.
 Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
 
@@ -85,12 +87,7 @@ class StructureSearch:
                 f"{self.subsets.n_screened} subsets screened, "
                 f"{len(self.subsets.leaves.posteriors)} with their classifier",
             )
-        return self.stopped is not None
-
-    @property
-    def stopped(self) -> str | None:
-        """Why a search must end with what it has; None if it need not."""
-        return self.progress.stopped
+        return self.progress.stopped is not None
 
     def comparison(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
@@ -178,18 +175,14 @@ def find_root(search: StructureSearch, cost_weight: float) -> Subset:
     return found[1] if found and worth_it else free
 
 
-def greedy(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def greedy(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Algorithm 1, then clustering by common sensors."""
     comparison = search.comparison(cost_weight)
     found, steps = greedy_subsets(comparison, search.most_leaves("greedy"), root)
     return cluster_subsets(search.subsets.named(s) for s in found), steps
 
 
-def chain(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def chain(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Forward selection per unit of cost, with an exit after each sensor."""
     price, n_stages = search.subsets.mean_cost, search.most_leaves("chain") - 1
     steps = forward_chain(search.comparison(0.0), price, n_stages, root)
@@ -197,9 +190,7 @@ def chain(
     return chain_tree([search.subsets.named(stage) for stage in stages]), steps
 
 
-def backward(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def backward(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """The chain that is left when boosted trees drop what they need least."""
     subsets, data = search.subsets, search.subsets.data
     others = [j for j in range(len(subsets.names)) if j not in root]
@@ -268,9 +259,7 @@ def loss_saved(
     return saved
 
 
-def branched(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def branched(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Growth that looks ahead, and branches as often as that pays."""
     vertex, steps = grow_branches(
         search.growth_data(cost_weight), search.most_leaves("branched"), root
@@ -278,9 +267,7 @@ def branched(
     return SensorTree(_built(vertex, search.subsets)), steps
 
 
-def planned(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def planned(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Growth by plans of up to three purchases on cells of readings."""
     planner = plan_for(search.subsets, cost_weight, root)
     if not planner.sensors:
@@ -308,11 +295,8 @@ def _built(vertex: Vertex, subsets: SubsetLosses) -> Leaf | Node:
     )
     *others, onward = [ways[k][0] for k in order]
     for way in reversed(others):
-        onward = (
-            Node(known, way, onward)
-            if isinstance(way, Leaf)
-            else Node(known, onward, way)
-        )
+        sides = (way, onward) if isinstance(way, Leaf) else (onward, way)
+        onward = Node(known, *sides)
     return onward
 
 
@@ -330,9 +314,7 @@ def _parted(groups: Sequence[Rows], blocks: Sequence[Array]) -> list[int]:
     return as_they_are
 
 
-SEARCHES: dict[
-    str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
-] = {
+SEARCHES: dict[str, Callable[[StructureSearch, float, Subset], Grown]] = {
     "chain": chain,
     "backward": backward,
     "greedy": greedy,
@@ -368,8 +350,8 @@ def run_search(
         begins = bool(free) or name in FROM_NOTHING
         start = free if begins else find_root(search, cost_weight)
     tree, steps = SEARCHES[name](search, cost_weight, start)
-    if search.stopped is not None:
-        stopped = search.stopped
+    if search.progress.stopped is not None:
+        stopped = search.progress.stopped
     elif tree.n_leaves >= (most := search.most_leaves(name)):
         stopped = f"{most} leaves were reached"
     else:
