@@ -25,7 +25,7 @@ from sensortree.policy.decisions import DecisionFeatures, DecisionFunction, Raw
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.sensors.market import Market
-from sensortree.structure.report import report_of_built
+from sensortree.structure.search import report_of_built
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
 

@@ -17,7 +17,7 @@ from sensortree.sensors.market import within
 from sensortree.structure import Search, forward_steps
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.report import StructureReport
+from sensortree.structure.search import StructureReport
 from sensortree.tree.tree import Leaf, SensorTree
 
 

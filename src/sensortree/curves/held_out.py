@@ -44,7 +44,7 @@ from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
 from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
-from sensortree.structure.report import report_of_built
+from sensortree.structure.search import report_of_built
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 

@@ -41,11 +41,8 @@ from sensortree.types import Array, Mask, Rows
 
 AS_SAID = "as said"
 # What may be put right, from the form that leaves least free to the one that frees most.
-FORMS = ONE, SLOPES, BOTH = (
-    "one temperature",
-    "temperatures",
-    "temperatures and biases",
-)
+ONE, SLOPES, BOTH = "one temperature", "temperatures", "temperatures and biases"
+FORMS = (ONE, SLOPES, BOTH)
 
 Calibrations = tuple[LeafCalibration, ...]
 
@@ -58,8 +55,7 @@ class Visitors:
     ----------
     said : ndarray of shape (n_rows, n_classes)
         Logarithms of what the leaf's classifier says, out of fold.
-    leaf, y, fold : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
+    leaf, y, fold, weight : ndarray of shape (n_rows,)
     answered : ndarray of bool of shape (n_rows,)
         Whether the leaf's answer counts, and no person's.
     n_leaves : int

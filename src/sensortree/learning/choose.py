@@ -51,7 +51,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
 from sensortree.structure import with_exits, without_sensors
-from sensortree.structure.report import StructureReport, report_of_built
+from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree

@@ -128,14 +128,9 @@ class BlockedRows:
 class Tried:
     """A tree for blocked rows, and its risk where it was not learned from.
 
-    Attributes
-    ----------
-    posed : Posed
-        Of these rows only, with what they know for nothing.
-    decided : float
-        Risk of decisions.
-    single : float
-        Risk of one leaf for all: few rows say which, but not who should go where.
+    The problem is `posed` for these rows only, with what they know for nothing. Risk is
+    that of decisions (`decided`), or of one leaf for all (`single`): few rows say which,
+    but not who should go where.
     """
 
     posed: Posed
@@ -209,8 +204,7 @@ def learn_detours(
         if prepared.progress.stopped or len(here.rows) < DETOUR_MIN_ROWS:
             continue
         tree = tree_without(here, glance, prepared, settings, learn)
-        tree = within_work(tree, left, known, leaves, settings)
-        more = judged_for(tree, leaves, settings) - known
+        tree, more = within_work(tree, left, known, leaves, settings)
         left, known = left - work_on(more, leaves), known | more
         tried = try_tree(tree, here, settings, learn)
         if tried is not None:
@@ -257,34 +251,19 @@ def work_allowed(policy: Policy, leaves: LeafClassifiers) -> float:
     It depends on the policy alone, not on what else was judged on the way to it.
     """
     own = work_on(policy.classifiers, leaves)
-    time = max(
-        DETOUR_WORK_SHARE * own,
-        DETOUR_WORK_QUICK if is_linear(leaves.classifier) else 0.0,
-    )
-    return min(
-        time, max(DETOUR_SIZE * own, float(DETOUR_SIZE_SMALL * len(leaves.data.y)))
-    )
+    quick = DETOUR_WORK_QUICK if is_linear(leaves.classifier) else 0.0
+    size = max(DETOUR_SIZE * own, float(DETOUR_SIZE_SMALL * len(leaves.data.y)))
+    return min(max(DETOUR_WORK_SHARE * own, quick), size)
 
 
 def work_on(subsets: Iterable[frozenset[str]], leaves: LeafClassifiers) -> float:
     """Numbers that classifiers of subsets read: rows times terms times outputs."""
     data, total = leaves.data, 0
-    width = dict(
-        zip(data.sensors.names, (b.shape[1] for b in data.blocks), strict=True)
-    )
     for subset in subsets:
-        columns = sum(map(width.__getitem__, subset))
+        columns = sum(data.blocks[data.sensors.index(s)].shape[1] for s in subset)
         total += columns * (columns + 3) // 2
     n_outputs = data.task.n_trees(len(data.classes))
     return float(total * n_outputs * len(data.y))
-
-
-def judged_for(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
-) -> frozenset[frozenset[str]]:
-    """Subsets that a tree needs a classifier of."""
-    needed = believed_subsets(tree, settings, leaves.data.continued)
-    return frozenset([*needed, *judged_subsets(tree)])
 
 
 def within_work(
@@ -293,17 +272,20 @@ def within_work(
     known: frozenset[frozenset[str]],
     leaves: LeafClassifiers,
     settings: Settings,
-) -> SensorTree:
-    """What is left of a tree if leaves that take most work are cut until it is little."""
-    while tree.n_leaves > 1:
-        new = judged_for(tree, leaves, settings) - known
-        if work_on(new, leaves) <= most:
-            break
+) -> tuple[SensorTree, frozenset[frozenset[str]]]:
+    """What is left of a tree if leaves that take most work are cut until it is little.
+
+    And the subsets that it needs a new classifier of.
+    """
+    while True:
+        needed = believed_subsets(tree, settings, leaves.data.continued)
+        new = frozenset([*needed, *judged_subsets(tree)]) - known
+        if tree.n_leaves == 1 or work_on(new, leaves) <= most:
+            return tree, new
         own = [work_on({leaf.sensors} - known, leaves) for leaf in tree.leaves]
         kept = np.ones(tree.n_leaves, dtype=np.intp)
         kept[int(np.argmax(own))] = 0
         tree, _ = prune(tree, kept)
-    return tree
 
 
 def tree_without(
@@ -377,7 +359,7 @@ def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
     if sides[0] == sides[1]:
         return sides[0]
     for one, other in (sides, sides[::-1]):
-        if not isinstance(other, Node) or other.sensors != known:
+        if isinstance(other, Leaf) or other.sensors != known:
             continue
         if one in (other.negative, other.positive):
             return other

@@ -37,7 +37,7 @@ from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.structure import prune, with_exits
-from sensortree.structure.report import StructureReport
+from sensortree.structure.search import StructureReport
 from sensortree.text import PlainForm, aligned
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Rows

@@ -74,9 +74,10 @@ class Posed:
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
     """Say what each node sees, on distinct rows, and what each leaf would cost."""
-    leaves.judge(believed_subsets(tree, settings, leaves.data.continued))
     data = leaves.data
     rows, weight = data.distinct()
+    known = believed_subsets(tree, settings, data.continued)
+    leaves.judge(known)
     features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
         readings, likely, prices = seen_at(subset, leaves)
@@ -85,7 +86,10 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
-    risks = leaf_risks(tree, leaves, settings, believed(tree, leaves, settings))
+    belief = None
+    if settings.errors == "smoothed" and (data.fold >= 0).any():
+        belief = data.task.trusted({s: leaves.posteriors[s] for s in known}, data)
+    risks = leaf_risks(tree, leaves, settings, belief)
     return pose_with(tree, leaves, settings, features, risks)
 
 
@@ -145,18 +149,6 @@ def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:
     vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
     known = [vertex.sensors for vertex in vertices]
     return list(dict.fromkeys([*known, frozenset()]))
-
-
-def believed(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
-) -> Array | None:
-    """What the leaves that know best say, if errors are to be smoothed by that."""
-    data = leaves.data
-    if settings.errors != "smoothed" or not (data.fold >= 0).any():
-        return None
-    subsets = believed_subsets(tree, settings, data.continued)
-    said = {s: leaves.posteriors[s] for s in subsets}
-    return data.task.trusted(said, data)
 
 
 def leaf_risks(

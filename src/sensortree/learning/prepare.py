@@ -82,7 +82,7 @@ class Prepared:
     Attributes
     ----------
     leaves : LeafClassifiers
-        Classifiers of subsets; what one fit asked for is there for the next.
+        What one fit asked for is there for the next.
     settings : Settings
         How structures are searched for.
     progress : TextProgress
@@ -96,7 +96,6 @@ class Prepared:
     not_compared : dict of str to str
         Kinds that are not, and why.
     of_kind : dict of str to LeafClassifiers
-        Leaves of each kind that was asked for.
     share : callable
         Gives leaves that share their classifiers with other fits.
     """

@@ -30,8 +30,12 @@ from sensortree.structure import (
     exhaustive_tree,
 )
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.report import StructureReport, report_of_built
-from sensortree.structure.search import find_root, run_search
+from sensortree.structure.search import (
+    StructureReport,
+    find_root,
+    report_of_built,
+    run_search,
+)
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import SensorTree
 

@@ -33,25 +33,7 @@ LEARNED = ("auto", *SEARCHES)
 class Settings:
     """Parameters that methods have in common; a method may fix some of them.
 
-    Attributes
-    ----------
-    sensors, costs, risk, loss, mistake_cost, class_weight, refer_cost, classifier, \
-            calibration, cv, random_state
-        What is learned from; see `SensorTreeClassifier`.
-    cost_weight, max_cost
-        What a unit of cost is worth, and the most that an example may spend.
-    structure, order, n_leaves, n_exact, max_time, root_sensors
-        Which tree.
-    errors, decision_features
-        What decisions are learned from, and what they see.
-    calibrate_leaves
-        Whether leaves are calibrated on the examples that reach them.
-    outages
-        Whether detours are learned around sensors that cannot be had.
-    n_jobs, verbose
-        How.
-    unit
-        What prices are counted in.
+    `SensorTreeClassifier` says what they mean, and `CascadeClassifier` what an order is.
     """
 
     sensors: Any = None

@@ -3,13 +3,12 @@
 ::
 
     trees       trees that are built or given; pruned, without some sensors, with exits
-    search      the searches by name, and the rows that they look at
+    search      the searches by name, their rows, and their report
     algorithm1  greedy subsets and chains
     branching   growth that looks one purchase ahead;  planning  up to three, on cells
     cells       readings as a few values;  stopping  what stopping in a cell loses
     losses      what any subset of sensors would lose and cost
     screening   the same, quickly: by least squares;  masking  by one masked booster
-    report      how a tree was found
 """
 
 from sensortree.structure.algorithm1 import (

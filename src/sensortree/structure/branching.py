@@ -49,12 +49,7 @@ from sensortree.types import Array, Mask, Rows
 class Weighed:
     """Purchases that were examined at a vertex, and what they bring its rows.
 
-    Attributes
-    ----------
-    options : list of n_options frozensets
-    gains : ndarray of shape (n_rows, n_options)
-    worth : ndarray of shape (n_rows, n_options)
-        The gains as can be known in advance.
+    `worth` are the gains as can be known in advance; both are (n_rows, n_options).
     """
 
     options: list[Subset]
@@ -68,17 +63,14 @@ class GrowthData:
 
     Attributes
     ----------
-    screen : GramScreen
-    n_sensors : int
     price : callable
         Price of an extended subset when a subset is known, in the unit of the loss: a
         number, or one for each example.
     extend : callable
         What is known after buying one more sensor, with what it needs; None if it may not
         be bought.
-    weight : ndarray of shape (n_samples,)
-    stake : ndarray of shape (n_samples,)
-        What it costs to mistake an example.
+    weight, stake : ndarray of shape (n_samples,)
+        What an example counts, and what it costs to mistake it.
     out_of_time : callable
         Whether growth must end with what it has.
     weighed : dict
@@ -126,11 +118,6 @@ class Purchases:
     worth: float
     stops: bool
 
-    @property
-    def n_leaves(self) -> int:
-        """Leaves that they add to the tree."""
-        return len(self.options) - (not self.stops)
-
 
 def grow_branches(
     data: GrowthData, n_leaves: int, start: Subset
@@ -165,9 +152,10 @@ def grow_branches(
         if data.out_of_time():
             break
         _, _, vertex, purchase = heapq.heappop(queue)
-        if leaves + purchase.n_leaves > n_leaves:
+        more = len(purchase.options) - (not purchase.stops)  # leaves that these add
+        if leaves + more > n_leaves:
             continue
-        leaves += purchase.n_leaves
+        leaves += more
         vertex.stops = purchase.stops
         loss -= purchase.worth / total
         for option, rows in zip(purchase.options, purchase.rows, strict=True):
@@ -225,13 +213,7 @@ def cover(
 ) -> tuple[list[int], list[Mask], float]:
     """Purchases that clearly pay beside each other, who makes each, and their worth.
 
-    Parameters
-    ----------
-    worth : ndarray of shape (n_rows, n_options)
-        What each purchase is worth to a row, as can be known in advance.
-    gains : ndarray of shape (n_rows, n_options)
-        What it brings.
-    weight : ndarray of shape (n_rows,)
+    See `Weighed` for worth and gains; weight is (n_rows,).
     """
     each = np.arange(len(worth))
 
@@ -383,9 +365,8 @@ class SubsetView:
         self.here, self.subset = here, subset
         self.known = here.screen.regress(subset)
         self.basis = here.basis[:, self.known.terms]
-        self.fitted = (self.basis @ self.known.coef.astype(self.basis.dtype)).astype(
-            float
-        )
+        coef = self.known.coef.astype(self.basis.dtype)
+        self.fitted = (self.basis @ coef).astype(float)
 
     @cached_property
     def losses(self) -> Array:

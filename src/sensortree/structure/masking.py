@@ -185,20 +185,8 @@ class _Half:
 class _Tree:
     """A tree, where the rows go at each of its nodes, and what it has said.
 
-    Parameters
-    ----------
-    nodes : structured array
-    sides : dict of int to (codes, codes)
-        Those that go left and right at a node that looks at a category.
-    X : ndarray of shape (n_rows, n_columns)
-    owner : ndarray of shape (n_columns,)
-
-    Attributes
-    ----------
-    looks_at : int
-        Its sensors, as bits.
-    kept : dict of int to ndarray of shape (n_rows,) or number
-        What it says when some of them are known.
+    `sides` are the codes that go left and right at nodes that look at a category.
+    `looks_at` are its sensors, as bits; `kept` is what it says when some of them are known.
     """
 
     def __init__(

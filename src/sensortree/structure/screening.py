@@ -174,15 +174,8 @@ class LeastSquaresScreen(Basis):
 class Regressed:
     """The targets regressed on the terms of a subset.
 
-    Attributes
-    ----------
-    terms : ndarray of shape (n_terms,)
-        Their places in the basis.
-    factor : ndarray of shape (n_terms, n_terms)
-        Lower Cholesky factor of the system.
-    coef : ndarray of shape (n_terms, n_targets)
-    freedom : float
-        Degrees of freedom.
+    The places of its terms in the basis, the lower Cholesky factor of the system, the
+    coefficients, (n_terms, n_targets), and the degrees of freedom.
     """
 
     terms: Rows

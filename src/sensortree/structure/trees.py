@@ -126,6 +126,10 @@ def cluster_subsets(subsets: Iterable[Iterable[str]]) -> SensorTree:
     have in common; then again, until one is left. Ties go to the earliest pair; of a pair
     the earlier is the negative child. A subset given twice is one leaf.
 
+    Parameters
+    ----------
+    subsets : iterable of iterables of str
+
     Examples
     --------
     Nested subsets give back their cascade:
@@ -225,9 +229,8 @@ def without_sensors(
             return negative
         # who goes on to what another way has too stops there instead
         stops = isinstance(negative, Leaf) and not negative.refers
-        if not stops or isinstance(positive, Leaf) or positive.sensors != known:
-            return Node(known, negative, positive)
-        if positive.negative == negative:
+        same = stops and positive.sensors == known
+        if same and isinstance(positive, Node) and positive.negative == negative:
             return positive
         return Node(known, negative, positive)
 
