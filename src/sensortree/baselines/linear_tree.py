@@ -147,11 +147,8 @@ def least_squares(
 ) -> tuple[Array, Array]:
     """Weighted least squares on some columns and a constant.
 
-    Returns
-    -------
-    coef : ndarray of shape (n_columns, n_outputs)
-        0 for the other columns; of least norm where rows do not determine it.
-    intercept : ndarray of shape (n_outputs,)
+    Coefficients, (n_columns, n_outputs), are 0 for the other columns, and of least norm
+    where rows do not determine them; the intercept is (n_outputs,).
     """
     root = np.sqrt(weight)[:, None]
     basis = np.hstack([data.X[np.ix_(rows, columns)], np.ones((len(rows), 1))])

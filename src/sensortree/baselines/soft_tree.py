@@ -142,22 +142,10 @@ def fit_last_level(
     """Best coefficients of a node as if it were of the last level: a closed form.
 
     Minimises  sum_i share_i |t_i - x_i β|² + ½ sum (ρ/γ + λ p c/η) β²  with γ, η where
-    they are best for the present coefficients.
+    they are best for the present coefficients; of these, 0 stays 0.
 
-    Parameters
-    ----------
-    problem : SoftTreeProblem
-    tree : SoftTree
-    k : int
-    share : ndarray of shape (n_samples,)
-        Weight times probability of coming there.
-    norms : ndarray of shape (n_sensors,)
-        η of the path to the node.
-
-    Returns
-    -------
-    coef : ndarray of shape (n_columns, n_outputs)
-        0 stays 0.
+    The share, (n_samples,), is weight times probability of coming there; the norms,
+    (n_sensors,), are η of the path to the node.
     """
     X, now = problem.X, tree.coef[k]
     gram = X.T @ (share[:, None] * X)
@@ -261,14 +249,7 @@ def inner_node(
 ) -> InnerNode:
     """Hold everything but node k, and every z at its best.
 
-    Parameters
-    ----------
-    problem : SoftTreeProblem
-    tree : SoftTree
-    k : int
-    share : ndarray of shape (n_samples,)
-    norms : ndarray of shape (n_nodes, n_sensors)
-        η of the path to each node.
+    The norms, (n_nodes, n_sensors), are η of the path to each node.
     """
     squares = problem.squares(tree.coef[k])
 

@@ -59,8 +59,7 @@ def choose_static_subset(
     start = subsets.numbered(subsets.market.free())
     steps = forward_steps(search, subsets.mean_cost, n_sensors, start)
     way = [start, *(step.subset for step in steps)]
-    errors = [float(search.mean(search.exact([start]))[0])]
-    errors += [step.loss for step in steps]
+    errors = [search.loss(start), *(step.loss for step in steps)]
     risk = [
         error + settings.cost_weight * subsets.mean_cost(subset)
         for subset, error in zip(way, errors, strict=True)
