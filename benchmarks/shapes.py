@@ -31,11 +31,9 @@ from experiments.data import Dataset, by_column, load
 from sensortree import Leaf, Node, SensorTree, SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.fit import judged_subsets
 from sensortree.learning.held_out import held_out_parts
-from sensortree.learning.joint import measure_jointly, rehearse_jointly
-from sensortree.learning.learned import automatic_ridge
-from sensortree.learning.pose import Posed, leaf_risks, pose
+from sensortree.learning.joint import automatic_ridge, measure_jointly, rehearse_jointly
+from sensortree.learning.pose import Posed, judged_subsets, leaf_risks, pose
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers

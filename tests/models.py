@@ -286,9 +286,7 @@ KINDS = {
     "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
     "pandas": _frame,
     "text and gaps": _plain_frame,
-    "low prices": lambda: _frame(
-        cost_weight=0.0002, classifier="linear", refine=False
-    ),
+    "low prices": lambda: _frame(cost_weight=0.0002, classifier="linear", refine=False),
     "polars": lambda: _frame(pl),
     "money": _money,
     "price column": _price_column,

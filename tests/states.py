@@ -1,12 +1,12 @@
-"""A problem of states: a sensor that tells which others matter, and a shop for it."""
+"""A problem of states: a sensor that tells which others matter, and what growth learns."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sensortree import Sensor
-from sensortree.structure.gram import GramScreen
-from sensortree.structure.shop import Shop
+from sensortree.structure.branching import GrowthData
+from sensortree.structure.screening import GramScreen
 
 
 def where_to_look(n: int, n_states: int = 3, seed: int = 0):
@@ -23,11 +23,11 @@ def where_to_look(n: int, n_states: int = 3, seed: int = 0):
     return np.hstack([told, shown]), y, sensors
 
 
-def shop_of(X, y, price: float = 0.01, weight=None) -> Shop:
+def growth_data(X, y, price: float = 0.01, weight=None) -> GrowthData:
     weight = np.ones(len(y)) if weight is None else weight
     blocks = [X[:, j : j + 1] for j in range(X.shape[1])]
     screen = GramScreen(blocks, np.eye(int(y.max()) + 1)[y], weight)
-    return Shop(
+    return GrowthData(
         screen,
         X.shape[1],
         lambda more, known: price * len(more - known),

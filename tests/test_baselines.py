@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sensortree import ModelFileError, Sensor, SensorTreeClassifier, load, save
-from sensortree.learning.baselines import best_fixed_set
+from sensortree.learning.fit import best_fixed_set
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.rows import TrainingRows

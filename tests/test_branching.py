@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from states import shop_of, where_to_look
+from states import growth_data, where_to_look
 
 from sensortree import Sensor, SensorTreeClassifier
-from sensortree.structure.branching import cover, grow_branches
-from sensortree.structure.gram import ranks
-from sensortree.structure.looking import Here, left_out
-from sensortree.structure.shop import Breadth
+from sensortree.structure.branching import (
+    VertexRows,
+    cover,
+    grow_branches,
+    left_out,
+)
+from sensortree.structure.screening import ranks
 
 
 def test_a_sensor_that_tells_where_to_look_is_bought_first():
@@ -47,7 +50,7 @@ def test_noise_grows_nothing_that_is_kept():
 @pytest.mark.parametrize("n_leaves", [2, 5, 12])
 def test_branching_ends_with_the_leaves_it_may_have(n_leaves):
     X, y, _ = where_to_look(600)
-    root, steps = grow_branches(shop_of(X, y), n_leaves, frozenset())
+    root, steps = grow_branches(growth_data(X, y), n_leaves, frozenset())
 
     def leaves(vertex) -> int:
         if not vertex.children:
@@ -60,38 +63,37 @@ def test_branching_ends_with_the_leaves_it_may_have(n_leaves):
 
 def test_losses_of_a_larger_subset_by_an_update_are_its_own():
     X, y, _ = where_to_look(300)
-    here = Here(shop_of(X, y), np.arange(0, 300, 2))
+    here = VertexRows(growth_data(X, y), np.arange(0, 300, 2))
     small = frozenset({0, 3})
     larger = [small | {4}, small | {4, 5}, small | {1}]
-    updated = here.look(small).losses_with(larger)
+    updated = here.view(small).losses_with(larger)
     # but for degrees of freedom, which add up only nearly
     for subset, losses in zip(larger, updated, strict=True):
-        np.testing.assert_allclose(losses, here.look(subset).losses, rtol=1e-3)
+        np.testing.assert_allclose(losses, here.view(subset).losses, rtol=1e-3)
 
 
-def test_a_narrow_search_finds_what_a_wide_one_has_weighed():
+def test_growth_to_more_leaves_finds_what_was_weighed():
     X, y, _ = where_to_look(300)
-    wide = shop_of(X, y)
-    grow_branches(wide, 8, frozenset())
-    again = replace(wide, breadth=Breadth(4.0, share=0.5))
-    afresh = replace(again, weighed={})
+    data = growth_data(X, y)
+    grow_branches(data, 4, frozenset())
+    before = len(data.weighed)
+    afresh = replace(data, weighed={})
     _, steps = grow_branches(afresh, 8, frozenset())
-    before = len(wide.weighed)
     assert steps
-    assert grow_branches(again, 8, frozenset())[1] == steps
-    assert len(wide.weighed) - before < len(afresh.weighed)
+    assert grow_branches(data, 8, frozenset())[1] == steps
+    assert len(data.weighed) - before < len(afresh.weighed)
 
 
 @pytest.mark.parametrize(("further", "bought"), [(0, [{0}]), (10_000, [])])
 def test_what_pays_only_two_purchases_later_is_bought(further, bought, monkeypatch):
-    monkeypatch.setattr("sensortree.structure.branching.FURTHER", further)
+    monkeypatch.setattr("sensortree.structure.branching.BRANCH_BEAM_ROWS", further)
     # Four classes, two bits, of which each of two states has sensors of its own. The
     # first sensor tells the state; least squares then makes .25 of a Brier score of
     # each bit: .25 does not pay for two purchases at .145, .5 pays for three.
     rng = np.random.default_rng(0)
     X = rng.choice([-1.0, 1.0], (2_000, 5))
     own = np.where(X[:, :1] > 0, X[:, 1:3], X[:, 3:5]) > 0
-    root, _ = grow_branches(shop_of(X, own @ [1, 2], price=0.145), 8, frozenset())
+    root, _ = grow_branches(growth_data(X, own @ [1, 2], price=0.145), 8, frozenset())
     assert [child.subset for child in root.children] == bought
     assert all(child.children for child in root.children)
 
@@ -119,17 +121,15 @@ def test_purchases_beside_each_other_must_clearly_pay():
     assert len(picked) == 1
 
 
-def test_a_wider_tree_takes_what_adds_less_clearly():
+def test_what_adds_less_clearly_is_not_bought(monkeypatch):
     worth = np.array([[1.0, 0.9], [1.0, 1.1]]).repeat(50, axis=0)
     gains = worth.copy()
     gains[:, 1] += np.tile([0.2, -0.2], 50)
     # To each of 50 rows the second adds .3 or -.1: 5 in all, with an error of
     # sqrt(25 * .3^2 + 25 * .1^2) = 1.58.
-    found = {
-        errors: len(cover(worth, gains, np.ones(100), Breadth(errors))[0])
-        for errors in (2.0, 4.0)
-    }
-    assert found == {2.0: 2, 4.0: 1}
+    assert len(cover(worth, gains, np.ones(100))[0]) == 1
+    monkeypatch.setattr("sensortree.structure.branching.BRANCH_ERRORS", 2.0)
+    assert len(cover(worth, gains, np.ones(100))[0]) == 2
 
 
 def test_weight_two_is_a_row_twice():

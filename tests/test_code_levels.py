@@ -75,7 +75,7 @@ def test_a_code_sends_people_where_a_word_does(seed):
 
 
 def test_without_levels_a_code_loses_its_way(monkeypatch):
-    monkeypatch.setattr(pose, "LEVELS", 0)
+    monkeypatch.setattr(pose, "CELL_LEVELS", 0)
     X, y = codes(300)
     model = SensorTreeClassifier(CODED, **GIVEN).fit(X, y)
     assert risk(model, everyone(), everyone()) > 0.25
@@ -240,7 +240,7 @@ def test_what_is_published_or_compared_or_asked_for_is_as_without(name, monkeypa
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = OTHERS[name](**given).fit(X, y).policy_.digest
-        monkeypatch.setattr(pose, "LEVELS", 0)
+        monkeypatch.setattr(pose, "CELL_LEVELS", 0)
         assert OTHERS[name](**given).fit(X, y).policy_.digest == made
 
 
@@ -248,7 +248,7 @@ def test_readings_of_many_values_are_looked_at_as_without(monkeypatch):
     X, y = models.numbers()
     digests = []
     for most in (8, 0):
-        monkeypatch.setattr(pose, "LEVELS", most)
+        monkeypatch.setattr(pose, "CELL_LEVELS", most)
         model = SensorTreeClassifier(models.SENSORS, structure=models.GIVEN)
         digests.append(model.fit(X, y).policy_.digest)
     assert digests[0] == digests[1]

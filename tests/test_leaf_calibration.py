@@ -13,11 +13,13 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from sensortree import MaskedPolicy, ModelFileError, SensorTreeClassifier, load, save
+from sensortree.constants import (
+    CALIBRATION_FLATTEST,
+    CALIBRATION_ON_BIAS,
+    CALIBRATION_ON_SLOPE,
+)
 from sensortree.learning.calibrating import (
     AS_SAID,
-    FLATTEST,
-    ON_BIAS,
-    ON_SLOPE,
     ONE,
     CalibrationReport,
     Visitors,
@@ -109,8 +111,8 @@ def test_slope_and_biases_minimise_the_penalised_log_loss():
         lost = -weight @ np.log(p[np.arange(60), y])
         return (
             lost
-            + ON_SLOPE / 2 * (theta[0] - 1.2) ** 2
-            + ON_BIAS / 2 * theta[1:] @ theta[1:]
+            + CALIBRATION_ON_SLOPE / 2 * (theta[0] - 1.2) ** 2
+            + CALIBRATION_ON_BIAS / 2 * theta[1:] @ theta[1:]
         )
 
     start = LeafCalibration(1.0, np.zeros(3))
@@ -122,7 +124,7 @@ def test_slope_and_biases_minimise_the_penalised_log_loss():
 def test_a_classifier_that_is_worse_than_nothing_is_flattened_and_not_turned_round():
     likely = np.tile([[0.9, 0.1], [0.1, 0.9]], (500, 1))
     found = fitted(visitors(likely, np.tile([1, 0], 500)))
-    assert found.slope == FLATTEST
+    assert found.slope == CALIBRATION_FLATTEST
 
 
 def test_a_visitor_of_weight_two_counts_as_two():

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from benchmarks.fit import clinical, thyroid
 from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
 from sensortree.exceptions import UnseenWarning
-from sensortree.learning import leaf_kinds
+from sensortree.learning import prepare
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 3))
@@ -132,7 +132,7 @@ def test_a_gap_that_training_did_not_have_is_filled_by_the_median_and_told():
 
 
 def test_many_classes_on_many_rows_are_not_boosted(monkeypatch):
-    monkeypatch.setattr(leaf_kinds, "BOOSTED_WORK", 1e6)
+    monkeypatch.setattr(prepare, "BOOSTED_WORK", 1e6)
     found = compared(np.floor(2 * X[:, 0]) % 2 == 0)
     assert "readings" in found.not_compared["boosted"]
     assert found.leaf != "boosted"
@@ -142,7 +142,7 @@ def test_very_many_columns_have_no_products(monkeypatch):
     wide = np.random.default_rng(0).normal(size=(80, 70))
     found = compared(wide[:, 0] > 0, wide)
     assert kinds(found) >= {"linear"}
-    monkeypatch.setattr(leaf_kinds, "QUADRATIC_WORK", 1e3)
+    monkeypatch.setattr(prepare, "QUADRATIC_WORK", 1e3)
     less = compared(X[:, 0] > 0)
     assert "logistic2" not in kinds(less)
     assert "9 terms for 3 columns" in less.not_compared["logistic2"]
@@ -216,14 +216,14 @@ def test_boosted_trees_are_as_large_as_there_is_to_tell(
 ):
     """Fields of a board, each of a class of its own, some rows of the other."""
     monkeypatch.setattr("sensortree.leaves.boosting.MANY_ROWS", 1_000)
-    monkeypatch.setattr(leaf_kinds, "HUGE_ROWS", 1_000)
-    found, sized = [], leaf_kinds.sized_trees
+    monkeypatch.setattr(prepare, "HUGE_ROWS", 1_000)
+    found, sized = [], prepare.sized_trees
 
     def spy(*what):
         found.append(sized(*what))
         return found[-1]
 
-    monkeypatch.setattr(leaf_kinds, "sized_trees", spy)
+    monkeypatch.setattr(prepare, "sized_trees", spy)
     rng = np.random.default_rng(0)
     places = rng.random((5_000, 2))
     board = rng.random((n_fields, n_fields)) < 0.5

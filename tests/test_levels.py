@@ -18,8 +18,8 @@ from sensortree.leaves.compiling import compile_classifier, compile_transformer
 from sensortree.leaves.task import CLASSES
 from sensortree.sensors.by_type import fit_by_type
 from sensortree.sensors.levels import levels_of
-from sensortree.structure.elimination import loss_saved
 from sensortree.structure.masking import MaskedScreen
+from sensortree.structure.search import loss_saved
 
 RNG = np.random.default_rng(0)
 N = 600

@@ -11,18 +11,18 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LinearRegression
 
 from sensortree import ASTCClassifier, CSTCClassifier, Sensor, SensorError
-from sensortree.estimators import astc, cstc
-from sensortree.estimators.astc import IncrementalRegression, add_sensors
-from sensortree.estimators.cstc import HardTree, prune_nodes, split_rows, start
-from sensortree.estimators.validation import read_rows
-from sensortree.learning.linear_tree import LinearData, linear_data
-from sensortree.learning.soft_tree import (
+from sensortree.baselines.linear_tree import LinearData, linear_data
+from sensortree.baselines.soft_tree import (
     SoftTree,
     SoftTreeProblem,
     descend,
     fit_last_level,
     inner_node,
 )
+from sensortree.estimators import astc, cstc
+from sensortree.estimators.astc import IncrementalRegression, add_sensors
+from sensortree.estimators.cstc import HardTree, prune_nodes, split_rows, start
+from sensortree.estimators.validation import read_rows
 
 # ASTC -------------------------------------------------------------------------------------
 

@@ -425,5 +425,5 @@ def test_of_very_many_sensors_the_promising_are_planned_with(monkeypatch):
     }
     # all pairs once, two classes each; third purchases within their limits
     assert len(entries) < 1_000
-    assert sum(entries) < 2 * 2_000**2 + 4 * planning.WORK
-    assert max(entries) <= 1.1 * planning.AT_ONCE
+    assert sum(entries) < 2 * 2_000**2 + 4 * planning.PLAN_WORK
+    assert max(entries) <= 1.1 * planning.PLAN_AT_ONCE

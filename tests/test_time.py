@@ -15,7 +15,7 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
-from sensortree.learning.timing import STAGES
+from sensortree.learning.fit import STAGES
 from sensortree.progress import Stopwatch, TextProgress
 
 FOLDS = 4

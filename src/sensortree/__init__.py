@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         WideBasisWarning,
     )
     from sensortree.learning.calibrating import CalibrationReport
-    from sensortree.learning.timing import FitReport
+    from sensortree.learning.fit import FitReport
     from sensortree.leaves.logistic import QuadraticLogisticRegression
     from sensortree.logs import (
         LogComparison,
@@ -195,7 +195,7 @@ _HOME = {
     "Decision": "policy.steps",
     "DecisionReport": "estimators",
     "Explanation": "policy.explanation",
-    "FitReport": "learning.timing",
+    "FitReport": "learning.fit",
     "HeldOut": "policy.about",
     "Leaf": "tree.tree",
     "LogComparison": "logs",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from numbers import Real
 from typing import Any
 
@@ -47,6 +48,16 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     return str(value)  # a date, say
+
+
+class PlainForm:
+    """A dataclass that can be given as plain values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain values for JSON."""
+        fields: Any = self
+        form: dict[str, Any] = plain(asdict(fields))
+        return form
 
 
 def value_words(value: Any) -> str:

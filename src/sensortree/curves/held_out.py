@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from sensortree.baselines.static import decide_nothing
 from sensortree.curves.shared_leaves import (
     FittedForFolds,
     LogisticFold,
@@ -25,12 +26,10 @@ from sensortree.curves.shared_leaves import (
 from sensortree.curves.through_log import walk_through_log
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning, UnseenWarning
-from sensortree.learning.baselines import both_ends
 from sensortree.learning.choose import Chosen
-from sensortree.learning.fit import fit_policy
+from sensortree.learning.fit import both_ends, fit_policy
 from sensortree.learning.prepare import Prepared, Share, Winners, prepare
 from sensortree.learning.settings import Settings
-from sensortree.learning.static import decide_nothing
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import (
@@ -45,7 +44,7 @@ from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
 from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
-from sensortree.structure.report import report_of_built
+from sensortree.structure.search import report_of_built
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 

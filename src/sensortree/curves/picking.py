@@ -29,7 +29,7 @@ from sensortree.estimators.jointly import LearnsJointly
 from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
 from sensortree.exceptions import BudgetWarning
-from sensortree.learning.timing import FitReport
+from sensortree.learning.fit import FitReport
 from sensortree.logs.purchases import Log, Order, Unbought, log_of
 from sensortree.policy.choice import Choice, check_targets, choice_at, choose
 from sensortree.policy.tradeoff import TradeoffCurve

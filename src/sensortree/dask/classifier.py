@@ -36,11 +36,10 @@ from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.fit import counted, said_of_prices
-from sensortree.learning.learned import Learner
+from sensortree.learning.fit import Mark, counted, said_of_prices
+from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
-from sensortree.learning.timing import Mark
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.about import About, now
 from sensortree.program.chunks import Chunks, InMemory

@@ -207,7 +207,7 @@ class FitRows:
         posed = self.posed
         found = np.empty((len(coefs), 2))
         for k, coef in enumerate(coefs):
-            leaf = posed.problem.tree.route(posed.problem.margins(coef))
+            leaf = posed.problem.route(coef)
             for c, problem in enumerate((posed.observed, posed.problem)):
                 reached = problem.leaf_risk[np.arange(len(leaf)), leaf]
                 found[k, c] = problem.weight @ reached
@@ -221,7 +221,7 @@ class FitRows:
     def visits(self, coef: Coef) -> tuple[Rows, float]:
         """Distinct rows that reach each leaf, and what all rows pay."""
         problem = self.posed.problem
-        leaf = problem.tree.route(problem.margins(coef))
+        leaf = problem.route(coef)
         paid = costs_of_leaves(problem.tree, self.leaves)[np.arange(len(leaf)), leaf]
         visits = np.bincount(leaf, minlength=problem.tree.n_leaves)
         return visits, float(problem.weight @ paid)

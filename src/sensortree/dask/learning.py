@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import DECISION_RIDGE
 from sensortree.dask.fit_rows import FitRows
 from sensortree.dask.leaves import judge_leaves
 from sensortree.dask.readings import Ordered
 from sensortree.learning.choose import Chosen
-from sensortree.learning.fit import Fitted, finish, judged_subsets
-from sensortree.learning.joint import DecisionReport, refined
-from sensortree.learning.learned import RIDGE, Learned, Learner
+from sensortree.learning.fit import Fitted, Mark, finish
+from sensortree.learning.joint import DecisionReport, Learned, Learner, refined
 from sensortree.learning.pose import (
     Posed,
     Shown,
     believed_subsets,
     decision_parts,
     features_of,
+    judged_subsets,
     leaf_risks,
     pose_with,
     seen_at,
@@ -30,7 +31,6 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.learning.timing import Mark
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.standardising import usable_scale
 from sensortree.policy.decisions import DecisionFeatures
@@ -111,7 +111,7 @@ def fit_in_chunks(
         rows.note(FitRows.pose, tree, settings, features, best)
         weight, spread = total(rows.ask(FitRows.spreads)).tolist()
         l2 = ways["l2"]
-        ridge = RIDGE * spread / weight if l2 == "auto" else float(l2)
+        ridge = DECISION_RIDGE * spread / weight if l2 == "auto" else float(l2)
         rows.note(FitRows.open_program, ways["savings"])
         program = Within(rows, "program")
         solved = solve_rows(program, ways["tol"], ridge, ways["l1"])

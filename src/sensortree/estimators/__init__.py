@@ -10,7 +10,7 @@ from sensortree.estimators.sensor_tree_regressor import SensorTreeRegressor
 from sensortree.estimators.static import StaticSubsetClassifier
 from sensortree.estimators.static_regressor import StaticSubsetRegressor
 from sensortree.learning.joint import DecisionReport
-from sensortree.structure.report import StructureReport
+from sensortree.structure.search import StructureReport
 
 __all__ = [
     "ASTCClassifier",

@@ -14,7 +14,7 @@ from sensortree.estimators.base import (
     Interval,
 )
 from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.learned import Learned, ridge_of
+from sensortree.learning.joint import Learned, ridge_of
 from sensortree.learning.prepare import Prepared
 from sensortree.program.refinement import alternate, best_direction
 from sensortree.program.routing import RoutingProblem

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.learning.fit import Fitted
-from sensortree.learning.linear_tree import (
+from sensortree.baselines.linear_tree import (
     LinearData,
     LinearVertex,
     fit_linear_tree,
@@ -22,13 +20,15 @@ from sensortree.learning.linear_tree import (
     least_squares,
     main_direction,
 )
+from sensortree.constants import EPS
+from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
+from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
 from sensortree.sensors.market import Market, within
 from sensortree.types import Array, Rows
 
 Subset = frozenset[str]
 
-EPS = float(np.finfo(float).eps)
 # What is left of a column's square, as a share, when others explain it to rounding; and a
 # gain, as a share of the variance, that is rounding.
 EXPLAINED = 1e-9

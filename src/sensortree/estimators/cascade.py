@@ -13,7 +13,7 @@ from sensortree.estimators.base import (
     StrOptions,
 )
 from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.learned import Learned, ridge_of
+from sensortree.learning.joint import Learned, ridge_of
 from sensortree.learning.prepare import Prepared
 from sensortree.program import SOLVERS, solve
 from sensortree.program.routing import RoutingProblem

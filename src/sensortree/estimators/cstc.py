@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
-from sensortree.exceptions import FewRowsWarning, SensorError
-from sensortree.learning.fit import Fitted
-from sensortree.learning.linear_tree import (
+from sensortree.baselines.linear_tree import (
     LinearData,
     LinearVertex,
     answers,
@@ -21,13 +18,16 @@ from sensortree.learning.linear_tree import (
     least_squares,
     main_direction,
 )
-from sensortree.learning.prepare import Prepared
-from sensortree.learning.soft_tree import (
+from sensortree.baselines.soft_tree import (
     SoftTree,
     SoftTreeProblem,
     descend,
     fit_last_level,
 )
+from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
+from sensortree.exceptions import FewRowsWarning, SensorError
+from sensortree.learning.fit import Fitted
+from sensortree.learning.prepare import Prepared
 from sensortree.leaves.folds import Dealt, assign_folds, run_numbers
 from sensortree.types import Array, Rows
 

@@ -8,16 +8,15 @@ from typing import Any
 
 from sensortree.estimators.base import BaseSensorTree, Interval, StrOptions
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.fit import Fitted, fit_policy
+from sensortree.learning.fit import FitReport, Fitted, fit_policy
 from sensortree.learning.joint import (
     DecisionReport,
+    Learner,
     learn_jointly,
     measure_jointly,
     rehearse_jointly,
 )
-from sensortree.learning.learned import Learner
 from sensortree.learning.prepare import Prepared
-from sensortree.learning.timing import FitReport
 from sensortree.policy.comparison import Comparison
 from sensortree.policy.outages import OutageReport
 from sensortree.program import SOLVERS, Certificate

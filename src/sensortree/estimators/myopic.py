@@ -15,7 +15,7 @@ from sensortree.estimators.base import (
     StrOptions,
 )
 from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.learned import Learned
+from sensortree.learning.joint import Learned
 from sensortree.learning.prepare import Prepared
 from sensortree.program.routing import RoutingProblem
 from sensortree.types import Array

@@ -5,10 +5,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+from sensortree.baselines.static import fit_static_subset
 from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
-from sensortree.learning.static import fit_static_subset
 
 
 class StaticSubsetClassifier(BaseSensorTreeClassifier):

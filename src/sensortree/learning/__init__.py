@@ -3,21 +3,15 @@
 ::
 
     settings     what a fit is asked for
-    leaf_kinds   which kinds of leaves are compared, and how they are made
-    prepare      training rows with all that several fits on them share
+    prepare      training rows with all that several fits on them share; kinds of leaves
     recipes      which structures are compared with which leaves, and their trees
     choose       one comparison of all of them on held-out rows, and what is taken
     comparison   the risks of all candidates on the same rows
     pose         a tree and rows → the routing problem
-    learned      coefficients of the decisions, with the evidence for them
-    joint        learn them all at once, by the linear program, then refine
+    joint        decisions that were learned; all at once, by the linear program
     held_out     judge them on rows they were not learned from
     calibrating  leaves put right on the examples that reach them
-    detours      trees for examples that a missing sensor holds up
-    static       the same sensors for every example, chosen greedily
-    baselines    what the policy is compared with: everything, nothing, a fixed set
-    fit          choose, pose, learn, assemble: rows → policy
+    detours      trees for examples that a missing sensor blocks
+    fit          choose, pose, learn, assemble: rows → policy, and where the time went
     worth        what a sensor can be worth at most, and which cost more
-    timing       where the time of a fit went
-    linear_tree  trees of regressions, learned as a whole;  soft_tree  CSTC's objective
 """

@@ -14,12 +14,20 @@ visitors are left nearly as they are.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sensortree.learning.learned import Learned
+from sensortree.constants import (
+    CALIBRATION_FLATTEST,
+    CALIBRATION_NEAR,
+    CALIBRATION_ON_BIAS,
+    CALIBRATION_ON_SLOPE,
+    CALIBRATION_STEPS,
+    CLEARLY,
+    COMPARED_ROWS,
+)
+from sensortree.learning.joint import Learned
 from sensortree.learning.pose import Posed
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.observations import Observations
@@ -28,28 +36,13 @@ from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.scores import log_loss
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.types import Array, Mask, Rows
 
-AS_SAID, ONE, SLOPES, BOTH = (
-    "as said",
-    "one temperature",
-    "temperatures",
-    "temperatures and biases",
-)
-# What may be put right, each form together with what its leaves differ by.
+AS_SAID = "as said"
+# What may be put right, from the form that leaves least free to the one that frees most.
+ONE, SLOPES, BOTH = "one temperature", "temperatures", "temperatures and biases"
 FORMS = (ONE, SLOPES, BOTH)
-# A and B of the sum above.
-ON_SLOPE, ON_BIAS = 10.0, 4.0
-# The least slope; a classifier that is worse than nothing would ask for one below 0.
-FLATTEST = 0.05
-# Standard errors by which held-out log-loss must fall.
-CLEARLY = 1.0
-# Examples that calibrations are fitted to at most, where they are only compared.
-COMPARED_ROWS = 4_000
-# Newton's method ends with a step that changes so little of the sum: the next would change
-# the square of that.
-NEAR, STEPS = 1e-6, 50
 
 Calibrations = tuple[LeafCalibration, ...]
 
@@ -62,8 +55,7 @@ class Visitors:
     ----------
     said : ndarray of shape (n_rows, n_classes)
         Logarithms of what the leaf's classifier says, out of fold.
-    leaf, y, fold : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
+    leaf, y, fold, weight : ndarray of shape (n_rows,)
     answered : ndarray of bool of shape (n_rows,)
         Whether the leaf's answer counts, and no person's.
     n_leaves : int
@@ -84,7 +76,7 @@ class Visitors:
 
 
 @dataclass(frozen=True)
-class CalibrationReport:
+class CalibrationReport(PlainForm):
     """How leaves were calibrated, and why.
 
     All figures are of training examples at the leaves that they reach, by classifiers and
@@ -125,11 +117,6 @@ class CalibrationReport:
     error: dict[str, float]
     risk: dict[str, float]
     wrong: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
 
     def why_not(self, form: str) -> str:
         """What speaks against a form; "" if nothing does."""
@@ -178,7 +165,7 @@ class Calibrated:
         None if no example was held out, or classifiers give no probabilities.
     """
 
-    leaves: tuple[LeafCalibration, ...] | None
+    leaves: Calibrations | None
     judged: list[Array]
     report: CalibrationReport | None
 
@@ -197,7 +184,7 @@ def calibrate_leaves(
     has_probabilities = hasattr(leaves.classifier, "predict_proba")
     if len(np.unique(fold[fold >= 0])) < 2 or not has_probabilities:
         return Calibrated(None, judged, None)
-    leaf = tree.route(posed.problem.margins(learned.coef))
+    leaf = posed.problem.route(learned.coef)
     said = np.stack(judged)[leaf, np.arange(len(rows))]
     answered = np.array([not end.refers for end in tree.leaves])[leaf]
     visitors = Visitors(
@@ -249,12 +236,10 @@ def compare(
 
     losses, risks, wrong = {}, {}, {}
     for name in (AS_SAID, *FORMS):
-        likely = said
-        if name != AS_SAID:
-            likely = said.copy()
-            for out, forms in fitted.items():
-                here = np.flatnonzero(visitors.fold == out)
-                likely[here] = put_right(visitors.take(here), forms[name])
+        likely = said.copy()
+        for out, forms in fitted.items() if name != AS_SAID else ():
+            here = np.flatnonzero(visitors.fold == out)
+            likely[here] = put_right(visitors.take(here), forms[name])
         losses[name] = each(log_loss(visitors.y, likely))
         lost = visitors.answered * loss.judge(visitors.y, likely)
         risks[name] = float(each(lost).mean())
@@ -279,11 +264,7 @@ def fit_forms(
 ) -> dict[str, Calibrations]:
     """Calibrations of all leaves, in each form; those without visitors are as all are.
 
-    Parameters
-    ----------
-    visitors : Visitors
-    start : dict of form to calibrations, default=None
-        Where to set out from; by default from what was fitted before, with less freedom.
+    They set out from `start`, or else from the form before, which leaves less free.
     """
     n_classes, n_leaves = visitors.said.shape[1], visitors.n_leaves
     plain = LeafCalibration(1.0, np.zeros(n_classes))
@@ -305,20 +286,16 @@ def fit_leaf(
 ) -> LeafCalibration:
     """Minimise the penalised log-loss of some examples, by Newton's method.
 
-    Parameters
-    ----------
-    visitors : Visitors
-    around : float
-        a0: the slope that a slope is held close to.
-    start : LeafCalibration
-        Where to set out from.
-    biased : bool
-        Whether the biases are free.
+    `around` is a0, which the slope is held close to; `biased`, whether biases are free.
     """
     free = np.arange(1 + len(start.bias) * biased)
     theta = newton(visitors, np.r_[start.slope, start.bias], around, free)
-    if theta[0] < FLATTEST:  # the sum is convex: its minimum is at the bound
-        theta = newton(visitors, np.r_[FLATTEST, theta[1:]], around, free[1:])
+    if (
+        theta[0] < CALIBRATION_FLATTEST
+    ):  # the sum is convex: its minimum is at the bound
+        theta = newton(
+            visitors, np.r_[CALIBRATION_FLATTEST, theta[1:]], around, free[1:]
+        )
     return LeafCalibration(float(theta[0]), theta[1:])
 
 
@@ -327,7 +304,7 @@ def newton(visitors: Visitors, theta: Array, around: float, free: Rows) -> Array
     z, y, w = visitors.said, visitors.y, visitors.weight
     rows, n_classes = np.arange(len(y)), z.shape[1]
     centre = np.r_[around, np.zeros(n_classes)]
-    penalty = np.r_[ON_SLOPE, np.full(n_classes, ON_BIAS)]
+    penalty = np.r_[CALIBRATION_ON_SLOPE, np.full(n_classes, CALIBRATION_ON_BIAS)]
 
     def judge(at: Array) -> tuple[float, Array]:
         """The sum, and the probabilities."""
@@ -343,7 +320,7 @@ def newton(visitors: Visitors, theta: Array, around: float, free: Rows) -> Array
     if not len(free):
         return theta
     value, p = judge(theta)
-    for _ in range(STEPS):
+    for _ in range(CALIBRATION_STEPS):
         # With e the class as 0 and 1: the gradient of a row's loss is (z (p - e), p - e),
         # its Hessian that of a log-sum-exp, diag(p) - p p^T, seen through (z, I).
         off = penalty * (theta - centre)
@@ -362,12 +339,12 @@ def newton(visitors: Visitors, theta: Array, around: float, free: Rows) -> Array
             tried = theta.copy()
             tried[free] -= length * step
             value, p = judge(tried)
-            if value <= before or length < NEAR:
+            if value <= before or length < CALIBRATION_NEAR:
                 break
             length /= 2
         if value > before:
             break
         theta = tried
-        if before - value <= NEAR * max(1.0, abs(before)):
+        if before - value <= CALIBRATION_NEAR * max(1.0, abs(before)):
             break
     return theta

@@ -13,8 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from sensortree.learning.comparison import (
+from sensortree.constants import (
     CLEARLY,
+    GLANCED_FOLDS,
+    OWN_TREES_COLUMNS,
+    OWN_TREES_ROWS,
+)
+from sensortree.learning.comparison import (
     Outcome,
     Outcomes,
     comparison_of,
@@ -30,12 +35,10 @@ from sensortree.learning.held_out import (
     rehearse,
     tells_more,
 )
-from sensortree.learning.leaf_kinds import lead_of_kind
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.pose import Posed, costs_of_leaves
-from sensortree.learning.prepare import Prepared
+from sensortree.learning.prepare import Prepared, lead_of_kind
 from sensortree.learning.recipes import (
-    GLANCES,
     Recipe,
     TreeFinder,
     build_structure,
@@ -46,17 +49,12 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
-from sensortree.structure import with_exits
-from sensortree.structure.pruning import without_sensors
-from sensortree.structure.report import StructureReport, report_of_built
+from sensortree.structure import with_exits, without_sensors
+from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Rows
-
-# Rows, and columns, up to which trees are found again without each fold that they are
-# judged on: with more rows a tree hardly knows which; with more columns screens take long.
-OWN_TREES, OWN_COLUMNS = 1_000, 100
 
 Known = frozenset[str]
 
@@ -157,7 +155,7 @@ class Race:
         if not self.settings.learns_structure or self.prepared.winners is not None:
             return None
         width = sum(block.shape[1] for block in data.blocks)
-        if len(data.y) > OWN_TREES or width > OWN_COLUMNS:
+        if len(data.y) > OWN_TREES_ROWS or width > OWN_TREES_COLUMNS:
             return None
         first, _ = data.distinct()
         fold = [int(data.fold[first][test[0]]) for _, test in self.folds]
@@ -271,7 +269,9 @@ class Race:
                 break
             tree = self._posable(self.finder.find(name)[0])
             if name not in ("backward", "planned"):
-                rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCES)
+                rehearsed = rehearse(
+                    tree, quick, self.settings, self.learn, GLANCED_FOLDS
+                )
                 seen.of[name] = outcome_of(rehearsed, quick, self.settings)
         if not seen.of:
             return structures

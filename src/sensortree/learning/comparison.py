@@ -14,18 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from sensortree.constants import OPTIMISM_SAMPLES, OPTIMISM_SUMS, SURELY
 from sensortree.policy.about import HeldOut
 from sensortree.policy.comparison import NOTHING, Comparison
 from sensortree.types import Array
-
-# Paired standard errors that are a clear lead: of what is not tried any more over what is,
-# of a tree over the one with a sensor more.
-CLEARLY = 1.0
-# The same of a purchase over buying nothing: chance goes so far one time in twenty.
-SURELY = 1.645
-# Resampled matrices, and sums of rows that they are drawn from: enough for an optimism
-# to within a few hundredths of a standard error.
-SAMPLES, SUMS = 400, 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,16 +104,16 @@ def optimism_of(columns: Sequence[Array]) -> float:
     risks = np.column_stack(columns)
     if risks.shape[1] < 2:
         return 0.0
-    n_sums = min(SUMS, len(risks))
+    n_sums = min(OPTIMISM_SUMS, len(risks))
     rng = np.random.default_rng(0)
     place = rng.permutation(len(risks)) % n_sums
     sums = np.stack([np.bincount(place, column, n_sums) for column in risks.T])
-    drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=SAMPLES)
+    drawn = rng.multinomial(n_sums, np.full(n_sums, 1 / n_sums), size=OPTIMISM_SAMPLES)
     means = drawn @ sums.T / len(risks)
     # equal but for rounding is equal, whatever risks are counted in
     best = np.round(means / (np.abs(risks).mean() or 1.0), 9).argmin(axis=1)
     on_all = risks.mean(axis=0)[best]
-    return float(max(0.0, np.mean(on_all - means[np.arange(SAMPLES), best])))
+    return float(max(0.0, np.mean(on_all - means[np.arange(OPTIMISM_SAMPLES), best])))
 
 
 def comparison_of(

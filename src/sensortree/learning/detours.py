@@ -1,4 +1,4 @@
-"""Learn detours: where examples are best sent that a missing sensor holds up.
+"""Learn detours: where to send examples that a missing sensor blocks.
 
 With a sensor s out of reach, an example follows the policy as far as that leads without
 s. From there it could take the best leaf that is left to it, or stop: knowing nothing, if
@@ -17,13 +17,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.constants import (
+    DETOUR_GLANCED_ROWS,
+    DETOUR_LEAVES,
+    DETOUR_MIN_ROWS,
+    DETOUR_REST_LEAVES,
+    DETOUR_SENSORS,
+    DETOUR_SIZE,
+    DETOUR_SIZE_SMALL,
+    DETOUR_WORK_QUICK,
+    DETOUR_WORK_SHARE,
+    GLANCED_FOLDS,
+)
 from sensortree.learning.held_out import held_out_parts
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.pose import (
     Posed,
     answers,
     believed_subsets,
     costs_of_leaves,
+    judged_subsets,
     losses,
     pose,
     worst_risk,
@@ -33,7 +46,6 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.fitting import is_linear
-from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
 from sensortree.policy.outages import Outage, OutageReport
@@ -47,100 +59,58 @@ from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
 
-# Examples that must be held up before a detour is learned for them.
-MIN_ROWS = 25
-# Leaves of a detour that is searched for, and of a tree of which the rest is tried.
-CHAIN, REST = 8, 16
-# Folds that are held out where a screen says which tree to try, if so many rows are.
-GLANCES, MANY_ROWS = 2, 250
-# With outages="auto": sensors that detours are learned for; the work on new classifiers,
-# as a share of that on the policy's own, or this much where it is quickly done; and their
-# coefficients, as a multiple of the policy's own, or this many.
-SENSORS, SHARE, QUICK = 5, 0.35, 5e6
-SIZE, SMALL = 4, 20_000
-
 
 @dataclass(frozen=True, eq=False)
-class Travellers:
-    """Training rows on their way through a policy.
+class BlockedRows:
+    """Training rows that a missing sensor blocks on their way through a policy.
 
     Attributes
     ----------
     leaves : LeafClassifiers
-        Judges of the rows: those of the policy, or what stands in for them.
+        Judge the rows: those of the policy, or what stands in for them.
     policy : Policy
-    leaf : ndarray of shape (n_rows,)
-        Where each distinct row goes.
-    """
-
-    leaves: LeafClassifiers
-    policy: Policy
-    leaf: Rows
-
-    @property
-    def data(self) -> TrainingRows:
-        """The rows."""
-        return self.leaves.data
-
-    def held_up(self, sensor: str) -> HeldUp:
-        """Who turns where without a sensor."""
-        tree, leaf = self.policy.tree, self.leaf
-        turns = np.array([turning_node(tree, k, sensor) for k in range(tree.n_leaves)])
-        rows = np.flatnonzero(turns[leaf] != NOWHERE)
-        passed = np.ones(tree.n_nodes, dtype=bool)
-        for k in np.flatnonzero(turns != NOWHERE):
-            passed &= tree.path_signs[k] != 0
-            passed[turns[k] + 1 :] = False
-        common = np.flatnonzero(passed)
-        last = int(common[-1]) if len(common) else START
-        return HeldUp(self, sensor, rows, turns[leaf[rows]], last)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldUp:
-    """Training rows that a missing sensor holds up.
-
-    Attributes
-    ----------
-    travellers : Travellers
     sensor : str
     rows : ndarray of shape (n_rows,)
         Their places among the distinct rows.
+    leaf : ndarray of shape (n_rows,)
+        Where each would go with the sensor.
     node : ndarray of shape (n_rows,)
         The node where each turns, or `START`.
     last : int
         The last node that all who may turn have come by, or `START`.
     """
 
-    travellers: Travellers
+    leaves: LeafClassifiers
+    policy: Policy
     sensor: str
     rows: Rows
+    leaf: Rows
     node: Rows
     last: int
 
     @property
     def examples(self) -> Rows:
         """Where these rows stand in the training rows."""
-        return self.travellers.data.distinct()[0][self.rows]
+        return self.leaves.data.distinct()[0][self.rows]
 
     @property
     def weight(self) -> Array:
         """How much each counts."""
-        return self.travellers.data.distinct()[1][self.rows]
+        return self.leaves.data.distinct()[1][self.rows]
 
     def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[Any]:
         """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
-        self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
-        return answers(vertices, self.travellers.leaves)[self.examples]
+        self.leaves.judge(vertex.sensors for vertex in vertices)
+        return answers(vertices, self.leaves)[self.examples]
 
     def losses(self, vertices: Sequence[Leaf | Node]) -> Array:
         """What predictions there lose, out of fold, (n_rows, n_vertices)."""
-        self.travellers.leaves.judge(vertex.sensors for vertex in vertices)
-        return losses(vertices, self.travellers.leaves)[self.examples]
+        self.leaves.judge(vertex.sensors for vertex in vertices)
+        return losses(vertices, self.leaves)[self.examples]
 
     def fares(self, paths: Iterable[Path]) -> tuple[Array, Array]:
         """What each pays for a path, (n_rows, n_paths), and has paid, (n_rows, 1)."""
-        policy, prices, paths = self.policy, self.travellers.data.prices, tuple(paths)
+        policy, prices, paths = self.policy, self.leaves.data.prices, tuple(paths)
         more = np.empty((len(self.rows), len(paths)))
         spent = np.empty((len(self.rows), 1))
         for node in np.unique(self.node):
@@ -153,24 +123,14 @@ class HeldUp:
             spent[here, 0] = path_cost(way, policy.sensors, own)
         return more, spent
 
-    @property
-    def policy(self) -> Policy:
-        """What they were following."""
-        return self.travellers.policy
-
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A tree for rows that are held up, and its risk where it was not learned from.
+    """A tree for blocked rows, and its risk where it was not learned from.
 
-    Attributes
-    ----------
-    posed : Posed
-        Of these rows only, with what they know for nothing.
-    decided : float
-        Risk of decisions.
-    single : float
-        Risk of one leaf for all: few rows say which, but not who should go where.
+    The problem is `posed` for these rows only, with what they know for nothing. Risk is
+    that of decisions (`decided`), or of one leaf for all (`single`): few rows say which,
+    but not who should go where.
     """
 
     posed: Posed
@@ -196,11 +156,26 @@ class Tried:
     def reached(self, learn: Learner) -> SensorTree:
         """What is left of the tree without leaves that rows go to by no decisions."""
         problem = self.posed.problem
-        coef = learn(problem, self.posed.observed).coef
-        leaf = problem.tree.route(problem.margins(coef))
-        visits = np.bincount(leaf, minlength=problem.tree.n_leaves)
+        visits = problem.visits(learn(problem, self.posed.observed).coef)
         visits[self.best_leaf] += 1
         return prune(problem.tree, visits)[0]
+
+
+def blocked_by(
+    sensor: str, policy: Policy, leaves: LeafClassifiers, leaf: Rows
+) -> BlockedRows:
+    """The rows that a missing sensor blocks, of those that go to some leaves."""
+    tree = policy.tree
+    turns = np.array([turning_node(tree, k, sensor) for k in range(tree.n_leaves)])
+    rows = np.flatnonzero(turns[leaf] != NOWHERE)
+    passed = np.ones(tree.n_nodes, dtype=bool)
+    for k in np.flatnonzero(turns != NOWHERE):
+        passed &= tree.path_signs[k] != 0
+        passed[turns[k] + 1 :] = False
+    common = np.flatnonzero(passed)
+    last = int(common[-1]) if len(common) else START
+    there = leaf[rows]
+    return BlockedRows(leaves, policy, sensor, rows, there, turns[there], last)
 
 
 def learn_detours(
@@ -208,64 +183,50 @@ def learn_detours(
 ) -> tuple[Detours | None, OutageReport]:
     """Detours around the sensors of a policy that are better than to stop short.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    policy : Policy
-    leaf : ndarray of shape (n_rows,)
-        Where each distinct training row goes.
-    settings : Settings
-        With ``outages="auto"`` the work is bounded.
-    learn : Learner
+    `leaf` is where each distinct training row goes. With ``outages="auto"`` the work is
+    bounded.
     """
     leaves, sensors = prepared.leaves, policy.sensors
-    travellers = Travellers(leaves, policy, leaf)
-    held = {s: travellers.held_up(s) for s in sensors.in_order(policy.tree.sensors)}
-    held = {s: turned for s, turned in held.items() if len(turned.rows)}
-    outages = {s: outage_without(turned) for s, turned in held.items()}
+    bought = sensors.in_order(policy.tree.sensors)
+    blocked = {s: blocked_by(s, policy, leaves, leaf) for s in bought}
+    blocked = {s: rows for s, rows in blocked.items() if len(rows.rows)}
+    outages = {s: outage_without(rows) for s, rows in blocked.items()}
     missed = {s: o.share * (o.turning - o.usual) for s, o in outages.items()}
     bounded = settings.outages == "auto"
     missed = missed if (leaves.data.fold >= 0).any() else {}  # nothing tells otherwise
     left = work_allowed(policy, leaves) if bounded else np.inf
-    glanced = at_a_glance(travellers, prepared) if settings.learns_structure else None
+    glance = at_a_glance(prepared, policy, leaf) if settings.learns_structure else None
     known = frozenset(policy.classifiers)
     around: dict[str, Detour] = {}
-    for sensor in sorted(missed, key=lambda s: -missed[s])[
-        : SENSORS if bounded else None
-    ]:
-        if prepared.progress.stopped or len(held[sensor].rows) < MIN_ROWS:
+    worst_first = sorted(missed, key=lambda s: -missed[s])
+    for sensor in worst_first[: DETOUR_SENSORS if bounded else None]:
+        here = blocked[sensor]
+        if prepared.progress.stopped or len(here.rows) < DETOUR_MIN_ROWS:
             continue
-        tree = tree_without(held[sensor], glanced, prepared, settings, learn)
-        tree = within_work(tree, left, known, leaves, settings)
-        more = judged_for(tree, leaves, settings) - known
+        tree = tree_without(here, glance, prepared, settings, learn)
+        tree, more = within_work(tree, left, known, leaves, settings)
         left, known = left - work_on(more, leaves), known | more
-        tried = try_tree(tree, held[sensor], settings, learn)
+        tried = try_tree(tree, here, settings, learn)
         if tried is not None:
             outages[sensor] = replace(outages[sensor], detour=tried.risk)
             if outages[sensor].taken:
-                around[sensor] = settle(tried, held[sensor], learn)
+                around[sensor] = settle(tried, here, learn)
     report = OutageReport(outages)
     if not around:
         return None, report
     ways = {sensor: around[sensor] for sensor in sensors.in_order(around)}
-    needed = [vertex.sensors for way in ways.values() for vertex in vertices(way.tree)]
+    needed = [subset for way in ways.values() for subset in judged_subsets(way.tree)]
     fitted = leaves.fit([s for s in needed if s not in policy.classifiers])
     return Detours(ways, {s: compile_classifier(f) for s, f in fitted.items()}), report
 
 
-def vertices(tree: SensorTree) -> list[Leaf | Node]:
-    """Leaves and nodes of a tree."""
-    return [*tree.leaves, *tree.nodes]
-
-
-def outage_without(turned: HeldUp) -> Outage:
-    """What the rows that are held up risk with the sensor, and on what is left."""
+def outage_without(turned: BlockedRows) -> Outage:
+    """What blocked rows risk with the sensor, and on what is left."""
     policy, tree, weight = turned.policy, turned.policy.tree, turned.weight
     at_leaf, at_node = turned.losses(tree.leaves), turned.losses(tree.nodes)
     more, spent = turned.fares(policy.paths[: tree.n_leaves])
     each = np.arange(len(weight))
-    leaf = turned.travellers.leaf[turned.rows]
-    usual = at_leaf[each, leaf] + policy.cost_weight * more[each, leaf]
+    usual = at_leaf[each, turned.leaf] + policy.cost_weight * more[each, turned.leaf]
     reachable = np.array([turned.sensor not in end.sensors for end in tree.leaves])
     reachable = np.broadcast_to(reachable, more.shape)
     if policy.max_cost is not None:
@@ -278,7 +239,7 @@ def outage_without(turned: HeldUp) -> Outage:
         reached = at_leaf[here, best] + policy.cost_weight * more[here, best]
         risk[here] = np.where(best < 0, at_node[here, node], reached)
     return Outage(
-        float(weight.sum() / turned.travellers.data.weight.sum()),
+        float(weight.sum() / turned.leaves.data.weight.sum()),
         float(np.average(usual, weights=weight)),
         float(np.average(risk, weights=weight)),
     )
@@ -290,29 +251,19 @@ def work_allowed(policy: Policy, leaves: LeafClassifiers) -> float:
     It depends on the policy alone, not on what else was judged on the way to it.
     """
     own = work_on(policy.classifiers, leaves)
-    time = max(SHARE * own, QUICK if is_linear(leaves.classifier) else 0.0)
-    return min(time, max(SIZE * own, float(SMALL * len(leaves.data.y))))
+    quick = DETOUR_WORK_QUICK if is_linear(leaves.classifier) else 0.0
+    size = max(DETOUR_SIZE * own, float(DETOUR_SIZE_SMALL * len(leaves.data.y)))
+    return min(max(DETOUR_WORK_SHARE * own, quick), size)
 
 
 def work_on(subsets: Iterable[frozenset[str]], leaves: LeafClassifiers) -> float:
     """Numbers that classifiers of subsets read: rows times terms times outputs."""
     data, total = leaves.data, 0
-    width = dict(
-        zip(data.sensors.names, (b.shape[1] for b in data.blocks), strict=True)
-    )
     for subset in subsets:
-        columns = sum(map(width.__getitem__, subset))
+        columns = sum(data.blocks[data.sensors.index(s)].shape[1] for s in subset)
         total += columns * (columns + 3) // 2
     n_outputs = data.task.n_trees(len(data.classes))
     return float(total * n_outputs * len(data.y))
-
-
-def judged_for(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
-) -> frozenset[frozenset[str]]:
-    """Subsets that a tree needs a classifier of."""
-    needed = believed_subsets(tree, settings, leaves.data.continued)
-    return frozenset(needed) | {vertex.sensors for vertex in vertices(tree)}
 
 
 def within_work(
@@ -321,75 +272,76 @@ def within_work(
     known: frozenset[frozenset[str]],
     leaves: LeafClassifiers,
     settings: Settings,
-) -> SensorTree:
-    """What is left of a tree if leaves that take most work are cut until it is little."""
-    while tree.n_leaves > 1:
-        new = judged_for(tree, leaves, settings) - known
-        if work_on(new, leaves) <= most:
-            break
+) -> tuple[SensorTree, frozenset[frozenset[str]]]:
+    """What is left of a tree if leaves that take most work are cut until it is little.
+
+    And the subsets that it needs a new classifier of.
+    """
+    while True:
+        needed = believed_subsets(tree, settings, leaves.data.continued)
+        new = frozenset([*needed, *judged_subsets(tree)]) - known
+        if tree.n_leaves == 1 or work_on(new, leaves) <= most:
+            return tree, new
         own = [work_on({leaf.sensors} - known, leaves) for leaf in tree.leaves]
         kept = np.ones(tree.n_leaves, dtype=np.intp)
         kept[int(np.argmax(own))] = 0
         tree, _ = prune(tree, kept)
-    return tree
 
 
 def tree_without(
-    turned: HeldUp,
-    glanced: Travellers | None,
+    turned: BlockedRows,
+    glance: tuple[LeafClassifiers, Rows] | None,
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
 ) -> SensorTree:
-    """The tree that promises most to rows that are held up.
+    """The tree that promises most to blocked rows.
 
     Where a screen stands in for the classifiers it says which, and which leaves nobody
     would go to; else what is left of the tree is tried first.
     """
     trees = list(trees_without(turned, prepared, settings))
-    if glanced is None:
+    if glance is None:
         return trees[0]
-    seen = glanced.held_up(turned.sensor)
-    n_parts = GLANCES if len(seen.rows) >= MANY_ROWS else None
+    seen = blocked_by(turned.sensor, turned.policy, *glance)
+    n_parts = GLANCED_FOLDS if len(seen.rows) >= DETOUR_GLANCED_ROWS else None
     tried = [try_tree(tree, seen, settings, learn, n_parts) for tree in trees]
     risks = [np.inf if each is None else each.risk for each in tried]
     best = tried[int(np.argmin(risks))]
     return trees[0] if best is None else best.reached(learn)
 
 
-def at_a_glance(travellers: Travellers, prepared: Prepared) -> Travellers | None:
-    """The same rows by what a screen says of new subsets; None if that is not fair.
+def at_a_glance(
+    prepared: Prepared, policy: Policy, leaf: Rows
+) -> tuple[LeafClassifiers, Rows] | None:
+    """What a screen says of new subsets, and where its rows go; None if it is not fair.
 
-    Of what the policy knows its own classifiers say: it is by them that rows are held up.
+    Of what the policy knows its own classifiers say: it is by them that rows are blocked.
     """
-    search = prepared.search
+    search, own = prepared.search, prepared.leaves
     if search.subsets.stand_ins is None:
         return None
-    own = travellers.leaves.posteriors
-    said = {
-        subset: own[subset][search.rows] for subset in travellers.policy.classifiers
-    }
+    said = {s: own.posteriors[s][search.rows] for s in policy.classifiers}
     quick = replace(search.subsets.stand_ins, posteriors=said)
-    first, _ = travellers.data.distinct()
-    leaf = np.repeat(travellers.leaf, np.diff(np.r_[first, len(travellers.data.y)]))
-    seen = leaf[search.rows][quick.data.distinct()[0]]
-    return Travellers(quick, travellers.policy, seen)
+    first, _ = own.data.distinct()
+    every = np.repeat(leaf, np.diff(np.r_[first, len(own.data.y)]))
+    return quick, every[search.rows][quick.data.distinct()[0]]
 
 
 def trees_without(
-    turned: HeldUp, prepared: Prepared, settings: Settings
+    turned: BlockedRows, prepared: Prepared, settings: Settings
 ) -> Iterator[SensorTree]:
     """What is left of the tree without a sensor, and a chain of all other sensors."""
     tree, sensors = turned.policy.tree, turned.policy.sensors
     gone = frozenset(n for n in sensors.names if turned.sensor in sensors.closure(n))
     top = tree.root if turned.last == START else tree.nodes[turned.last]
     left = SensorTree(reduced(top, gone))
-    if left.n_leaves <= REST or not settings.learns_structure:
+    if left.n_leaves <= DETOUR_REST_LEAVES or not settings.learns_structure:
         yield left
     if settings.learns_structure:
         search = replace(
             prepared.search.without(gone),
-            n_leaves=CHAIN,
+            n_leaves=DETOUR_LEAVES,
             n_exact=0,
             progress=prepared.progress.part(),
         )
@@ -407,7 +359,7 @@ def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
     if sides[0] == sides[1]:
         return sides[0]
     for one, other in (sides, sides[::-1]):
-        if not isinstance(other, Node) or other.sensors != known:
+        if isinstance(other, Leaf) or other.sensors != known:
             continue
         if one in (other.negative, other.positive):
             return other
@@ -416,22 +368,21 @@ def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
 
 def try_tree(
     tree: SensorTree,
-    turned: HeldUp,
+    turned: BlockedRows,
     settings: Settings,
     learn: Learner,
     n_parts: int | None = None,
 ) -> Tried | None:
     """Judge a tree by decisions that are learned without each fold; None without folds."""
-    posed, leaves = pose_detour(tree, turned, settings), turned.travellers.leaves
-    place = np.full(len(turned.travellers.leaf), -1)
+    posed = pose_detour(tree, turned, settings)
+    place = np.full(len(turned.leaves.data.distinct()[0]), -1)
     place[turned.rows] = np.arange(len(turned.rows))
     risk = np.full((len(turned.rows), 2), np.nan)
-    for parts in islice(held_out_parts(leaves), n_parts):
+    for parts in islice(held_out_parts(turned.leaves), n_parts):
         train, test = (place[part][place[part] >= 0] for part in parts)
         if len(train) and len(test):
             (problem, seen), judged = posed.taken(train), posed.observed.take(test)
-            coef = learn(problem, seen).coef
-            leaf = tree.route(judged.margins(coef))
+            leaf = judged.route(learn(problem, seen).coef)
             single = int(np.argmin(seen.constant_risk()))
             risk[test, 0] = judged.leaf_risk[np.arange(len(leaf)), leaf]
             risk[test, 1] = judged.leaf_risk[:, single]
@@ -443,9 +394,9 @@ def try_tree(
     return Tried(posed, float(decided), float(alone))
 
 
-def pose_detour(tree: SensorTree, turned: HeldUp, settings: Settings) -> Posed:
-    """The routing problem of rows that are held up: they pay for what they lack."""
-    leaves, policy = turned.travellers.leaves, turned.policy
+def pose_detour(tree: SensorTree, turned: BlockedRows, settings: Settings) -> Posed:
+    """The routing problem of blocked rows: they pay for what they lack."""
+    leaves, policy = turned.leaves, turned.policy
     posed = pose(tree, leaves, replace(settings, max_cost=None))
     more, spent = turned.fares(vertex_paths(tree)[1])
     saved = costs_of_leaves(tree, leaves)[turned.rows] - more
@@ -460,16 +411,14 @@ def pose_detour(tree: SensorTree, turned: HeldUp, settings: Settings) -> Posed:
     return Posed(posed.features, *map(own, posed.taken(turned.rows)))
 
 
-def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
-    """Learn the decisions of a detour from all rows that are held up."""
-    problem, data = tried.posed.problem, turned.travellers.data
+def settle(tried: Tried, turned: BlockedRows, learn: Learner) -> Detour:
+    """Learn the decisions of a detour from all blocked rows."""
+    problem, data = tried.posed.problem, turned.leaves.data
     coef = tried.learned(learn)
-    margins = problem.margins(coef)
-    visits = np.bincount(problem.tree.route(margins), minlength=problem.tree.n_leaves)
-    tree, nodes = prune(problem.tree, visits)
+    tree, nodes = prune(problem.tree, problem.visits(coef))
     flow = data.task.flow(
         tree,
-        margins[:, nodes],
+        problem.margins(coef)[:, nodes],
         (turned.answers(tree.leaves), turned.answers(tree.nodes)),
         (turned.losses(tree.leaves), turned.losses(tree.nodes)),
         data.y[turned.examples],
@@ -477,8 +426,7 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
         problem.weight,
     )
     usual = turned.losses(turned.policy.tree.leaves)
-    leaf = turned.travellers.leaf[turned.rows]
-    kept = usual[np.arange(len(leaf)), leaf]
+    kept = usual[np.arange(len(usual)), turned.leaf]
     return Detour(
         tree,
         tuple(DecisionFunction(tried.posed.features[j], coef[j]) for j in nodes),

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sensortree.learning.baselines import fit_baselines
 from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.choose import Chosen, choose_recipe
 from sensortree.learning.detours import learn_detours
 from sensortree.learning.held_out import nothing_bought, outcome_of, rehearse
-from sensortree.learning.joint import certificate_speaks_of
-from sensortree.learning.learned import Learned, Learner
-from sensortree.learning.pose import Posed, answers, costs_of_leaves, losses, pose
+from sensortree.learning.joint import Learned, Learner, said_of_certificate
+from sensortree.learning.pose import (
+    Posed,
+    answers,
+    costs_of_leaves,
+    judged_subsets,
+    losses,
+    pose,
+)
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.learning.timing import Mark
 from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
-from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
+from sensortree.leaves.engine import Solution
+from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
+from sensortree.policy.comparison import ONE_SET, Comparison
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
@@ -30,24 +37,30 @@ from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.structure import prune, with_exits
-from sensortree.structure.report import StructureReport
-from sensortree.tree.tree import Leaf, Node, SensorTree
+from sensortree.structure.search import StructureReport
+from sensortree.text import PlainForm, aligned
+from sensortree.tree.tree import SensorTree
 from sensortree.types import Rows
 
 Chooser = Callable[[Prepared, Settings, Learner], Chosen]
 
+STAGES = (
+    "reading",
+    "leaf choice",
+    "leaf classifiers",
+    "search",
+    "comparing candidates",
+    "decisions",
+    "finishing",
+    "detours",
+)
+# Stages before a fit begins.
+PREPARING = ("reading", "leaf choice")
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fit gives.
-
-    Attributes
-    ----------
-    policy : Policy
-    structure_report : StructureReport
-    evidence : mapping of str to object
-        What else the method shows of it, by the name of the attribute.
-    """
+    """What a fit gives; `evidence` becomes attributes of the model, by their names."""
 
     policy: Policy
     structure_report: StructureReport
@@ -63,17 +76,8 @@ def fit_policy(
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-        Learns decisions on a tree.
-    choose : callable
-        Chooses the tree, and the kind of its leaves.
-    learn_less : Learner, default=None
-        Learns decisions that are only compared, on a part of the rows; by default as
-        those that are kept.
+    `choose` takes the tree, and the kind of its leaves. `learn` learns decisions on it;
+    `learn_less` those that are only compared, on a part of the rows, if that is enough.
     """
     progress = prepared.progress
     watch, mark = progress.watch, Mark.now(progress.watch)
@@ -102,20 +106,7 @@ def finish(
 ) -> Fitted:
     """Prune what no row reaches, calibrate, learn detours, and put the policy together.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    settings : Settings
-    chosen : Chosen
-    posed : Posed
-        The tree with its problem.
-    learned : Learned
-    learn_less : Learner
-        Learns decisions that are only compared.
-    mark : Mark
-        When the fit began.
-    visits : ndarray of shape (n_leaves,), default=None
-        How many rows reach each leaf, where these are more than the problem has.
+    `visits` says how many rows reach each leaf, where these are more than the problem has.
     """
     leaves, watch = chosen.leaves or prepared.leaves, prepared.progress.watch
     tree = posed.problem.tree
@@ -127,14 +118,14 @@ def finish(
         calibrated = None
         if settings.calibrate_leaves:
             calibrated = calibrate_leaves(leaves, posed, learned)
-            said = calibrated.report
-            if compared is not None and compared.held_out is not None and said:
-                score = said.carried_over(compared.held_out)
+            report = calibrated.report
+            if compared is not None and compared.held_out is not None and report:
+                score = report.carried_over(compared.held_out)
                 compared = replace(compared, held_out=score)
         policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         beyond = [] if leaves.data.continued is None else leaves.data.continued.beyond()
-        report = replace(
+        structure_report = replace(
             chosen.report,
             pruned=tree.n_leaves - left.n_leaves if settings.learns_structure else 0,
             never_pay=list(too_dear),
@@ -144,7 +135,7 @@ def finish(
     if settings.outages and prepared.winners is None:
         with watch.stage("detours"):
             here = prepared.with_leaves(leaves)
-            leaf = left.route(posed.problem.margins(learned.coef))
+            leaf = posed.problem.route(learned.coef)
             detours, outages = learn_detours(here, policy, leaf, settings, learn_less)
             policy = replace(policy, detours=detours)
     evidence = {
@@ -155,7 +146,7 @@ def finish(
         "calibration_report": calibrated.report if calibrated else None,
         "fit_report": mark.report(watch, len(policy.classifiers)),
     }
-    return Fitted(policy, report, evidence)
+    return Fitted(policy, structure_report, evidence)
 
 
 def of_delivered(
@@ -172,31 +163,14 @@ def of_delivered(
     compared = chosen.comparison
     if compared is None or left.n_nodes or not chosen.tree.n_nodes:
         return compared
-    known = left.root.sensors
     seen = rehearse(left, leaves, settings, learn)
     outcome = outcome_of(seen, leaves, settings)
-    nothing = known == nothing_bought(leaves, settings)
+    nothing = left.root.sensors == nothing_bought(leaves, settings)
     return replace(
         compared,
         chosen=NOTHING if nothing else ONE_SET,
         held_out=outcome.score(compared.optimism),
     )
-
-
-def said_of_certificate(
-    learned: Learned, certified: SensorTree, kept: SensorTree
-) -> Learned:
-    """Let a certificate say which decisions it speaks of."""
-    certificate = learned.evidence.get("certificate")
-    report = learned.evidence.get("decision_report")
-    if certificate is None or report is None:
-        return learned
-    speaks = certificate_speaks_of(certified, kept, report)
-    evidence = {
-        **learned.evidence,
-        "certificate": replace(certificate, speaks_of=speaks),
-    }
-    return Learned(learned.coef, evidence)
 
 
 def at_stake(leaves: LeafClassifiers, settings: Settings) -> tuple[Market, Loss, int]:
@@ -244,32 +218,19 @@ def without_unreached(
     A tree of the user's own keeps its leaves, less the exits to a person that nobody
     takes.
     """
-    reached = visits_of(posed, learned) if visits is None else visits
+    problem = posed.problem
+    reached = problem.visits(learned.coef) if visits is None else visits
     if not settings.learns_structure:
-        own = [not leaf.refers for leaf in posed.problem.tree.leaves]
-        reached = reached + own
-    return with_leaves(posed, learned, reached)
-
-
-def visits_of(posed: Posed, learned: Learned) -> Rows:
-    """How many distinct training examples reach each leaf, (n_leaves,)."""
-    problem = posed.problem
-    leaf = problem.tree.route(problem.margins(learned.coef))
-    return np.bincount(leaf, minlength=problem.tree.n_leaves)
-
-
-def with_leaves(posed: Posed, learned: Learned, visits: Rows) -> tuple[Posed, Learned]:
-    """Keep the leaves that are visited, and the nodes that are left between them."""
-    problem = posed.problem
-    pruned, nodes = prune(problem.tree, visits)
+        reached = reached + [not leaf.refers for leaf in problem.tree.leaves]
+    pruned, nodes = prune(problem.tree, reached)
     evidence = dict(learned.evidence)
     if evidence.get("fallback_leaf") is not None and not len(nodes):
         evidence["fallback_leaf"] = 0  # the only leaf that is left
     return (
         Posed(
             [posed.features[j] for j in nodes],
-            problem.on_subtree(pruned, nodes, visits > 0),
-            posed.observed.on_subtree(pruned, nodes, visits > 0),
+            problem.on_subtree(pruned, nodes, reached > 0),
+            posed.observed.on_subtree(pruned, nodes, reached > 0),
         ),
         Learned([learned.coef[j] for j in nodes], evidence),
     )
@@ -325,13 +286,141 @@ def assemble(
 def training_cost(leaves: LeafClassifiers, posed: Posed, learned: Learned) -> float:
     """Mean price of the ways that training rows take, judged out of fold."""
     problem = posed.problem
-    leaf = problem.tree.route(problem.margins(learned.coef))
+    leaf = problem.route(learned.coef)
     paid = costs_of_leaves(problem.tree, leaves)[np.arange(len(leaf)), leaf]
     return float(np.average(paid, weights=problem.weight))
 
 
-def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:
-    """Subsets that need a classifier: of leaves, of nodes, and of nothing at all."""
-    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
-    known = [vertex.sensors for vertex in vertices]
-    return list(dict.fromkeys([*known, frozenset()]))
+# what a policy is compared with -----------------------------------------------------------
+
+
+def fit_baselines(
+    leaves: LeafClassifiers,
+    settings: Settings,
+    classifiers: Mapping[frozenset[str], Any],
+) -> tuple[Baseline, ...]:
+    """Everything bought, the best fixed set, and nothing; fitted on all training rows.
+
+    `classifiers` are those of the policy itself.
+    """
+    subsets = both_ends(leaves.data.market(None))
+    nothing = subsets.pop(NOTHING)
+    subsets |= {FIXED: best_fixed_set(leaves, settings), NOTHING: nothing}
+    return tuple(
+        Baseline(name, subset, classifiers.get(subset) or _near(leaves, subset))
+        for name, subset in subsets.items()
+    )
+
+
+def _near(leaves: LeafClassifiers, subset: frozenset[str]) -> Any:
+    """A subset's classifier as judging left it, if it did; that is enough to compare.
+
+    What a classifier of the user's own has to complain of is no news: nobody asked for it.
+    """
+    start = leaves.starts.get(subset)
+    if isinstance(start, Solution):
+        return start.scorer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile_classifier(leaves.fit([subset])[subset])
+
+
+def both_ends(market: Market) -> dict[str, frozenset[str]]:
+    """What "everything" and "nothing" know, wherever a policy is compared with them.
+
+    "Everything" is all sensors, if they may be bought together; "nothing" what is free.
+    """
+    everything = frozenset(market.sensors.names)
+    subsets = {EVERYTHING: everything} if market.allows(everything) else {}
+    return {**subsets, NOTHING: market.free()}
+
+
+def best_fixed_set(leaves: LeafClassifiers, settings: Settings) -> frozenset[str]:
+    """Of the subsets that the fit has judged, the one of the least risk out of fold.
+
+    Nothing is judged for it: a fit takes no longer. Of equals, the cheapest; then the
+    first to be judged.
+    """
+    data, market = leaves.data, leaves.data.market(settings.max_cost)
+    weight = data.weight / data.weight.sum()
+
+    def risk(subset: frozenset[str]) -> tuple[float, float]:
+        cost = market.mean_cost(subset)
+        loss = float(weight @ leaves.lost(subset))
+        return float(np.round(loss + settings.cost_weight * cost, 12)), cost
+
+    return min(filter(market.allows, leaves.posteriors), key=risk)
+
+
+# where the time went ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FitReport(PlainForm):
+    """Where the time of a fit went, by the clock on the wall.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        By stage: "reading" the rows; "leaf choice", with ``classifier="auto"``; "leaf
+        classifiers", fitted and judged whenever one is first asked for; "search" for a
+        tree; "comparing candidates", on held-out rows; "decisions"; "finishing", the policy
+        with its flow of examples; and "detours" for outages. For a model fitted at a
+        budget, "curve" too: all that was measured on held-out folds.
+    n_judged : int
+        Subsets of sensors whose classifier was judged out of fold.
+    n_kept : int
+        Classifiers that the fitted model holds.
+    n_learned : int
+        How often the decisions of a tree were learned, by one linear program each where
+        the method has one; most of them only to be compared.
+
+    Examples
+    --------
+    >>> from sensortree import FitReport
+    >>> print(FitReport({"reading": 0.25, "search": 1.5}, 12, 3, 8))
+    stage    seconds
+    reading     0.25
+    search      1.50
+    all         1.75
+    12 classifiers judged, 3 kept; decisions learned 8 times
+    """
+
+    seconds: Mapping[str, float]
+    n_judged: int
+    n_kept: int
+    n_learned: int
+
+    def __str__(self) -> str:
+        total = sum(self.seconds.values())
+        lines = [
+            [name, f"{s:.2f}"] for name, s in {**self.seconds, "all": total}.items()
+        ]
+        return (
+            f"{aligned(('stage', 'seconds'), lines)}\n"
+            f"{self.n_judged} classifiers judged, {self.n_kept} kept; "
+            f"decisions learned {self.n_learned} times"
+        )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a stopwatch showed when a fit began: others may have used it before."""
+
+    seconds: Mapping[str, float]
+    counts: Mapping[str, int]
+
+    @classmethod
+    def now(cls, watch: Stopwatch) -> Mark:
+        """Note what it shows; what prepares the rows was for this fit."""
+        seconds = {s: t for s, t in watch.seconds.items() if s not in PREPARING}
+        return cls(seconds, dict(watch.counts))
+
+    def report(self, watch: Stopwatch, n_kept: int) -> FitReport:
+        """What was done since."""
+        return FitReport(
+            {s: float(watch.seconds[s] - self.seconds.get(s, 0.0)) for s in STAGES},
+            watch.counts["judged"] - self.counts.get("judged", 0),
+            n_kept,
+            watch.counts["learned"] - self.counts.get("learned", 0),
+        )

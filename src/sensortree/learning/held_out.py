@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sensortree.constants import COMPARED_ROWS
 from sensortree.learning.comparison import Outcome
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.pose import (
     answers,
     costs_of_leaves,
@@ -21,9 +22,6 @@ from sensortree.sensors.market import Market
 from sensortree.structure import with_exits
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
-
-# Rows that decisions are learned from at most, where they are only compared.
-LEARNED_ROWS = 4_000
 
 Folds = list[tuple[Rows, Rows]]
 
@@ -56,9 +54,9 @@ def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
         train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         if not (len(train) and len(test)):
             continue
-        if len(train) > LEARNED_ROWS:
+        if len(train) > COMPARED_ROWS:
             order = np.random.default_rng(0).permutation(len(train))
-            train = np.sort(train[order[:LEARNED_ROWS]])
+            train = np.sort(train[order[:COMPARED_ROWS]])
         yield train, test
 
 

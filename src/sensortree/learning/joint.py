@@ -1,13 +1,14 @@
-"""Learn all decisions jointly by one linear program, then refine them on the risk."""
+"""Decisions that were learned; and all at once, by one linear program, then refined."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from sensortree.learning.learned import Learned, ridge_of
+from sensortree.constants import COMPARED_GAP, DECISION_RIDGE, START_GAP, START_ROWS
 from sensortree.program import SOLVERS, approximate, solve
 from sensortree.program.refinement import (
     alternate,
@@ -16,14 +17,36 @@ from sensortree.program.refinement import (
     midway,
 )
 from sensortree.program.routing import RoutingProblem
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
-# Relative gap to which decisions are learned that are only compared, and to which the
-# start of a refinement is; rows of the program of such a start at most.
-REHEARSED, NEAR = 1e-4, 1e-2
-PROGRAM_ROWS = 4_000
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Coefficients of all decision functions, and the evidence for them.
+
+    A fitted model shows the evidence, such as its certificate, as attributes of the same
+    names with an underscore behind them.
+    """
+
+    coef: list[Array]
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Learns decisions from a problem, and from the same problem with the errors that were made.
+Learner = Callable[[RoutingProblem, RoutingProblem], Learned]
+
+
+def automatic_ridge(problem: RoutingProblem) -> float:
+    """Ridge penalty in proportion to how much an example's leaves differ (l2="auto")."""
+    spread = np.ptp(problem.leaf_risk, axis=1)
+    return float(DECISION_RIDGE * np.average(spread, weights=problem.weight))
+
+
+def ridge_of(l2: float | str, problem: RoutingProblem) -> float:
+    """Give the ridge penalty that `l2` stands for, in the unit of the risk."""
+    return automatic_ridge(problem) if l2 == "auto" else float(l2)
 
 
 def learn_jointly(
@@ -72,10 +95,10 @@ def measure_jointly(
     close to its optimum, and on many rows, some of them must do.
     """
     ridge = ridge_of(l2, problem)
-    posed, share = spread_rows(problem, PROGRAM_ROWS if refine else None)
+    posed, share = spread_rows(problem, START_ROWS if refine else None)
     near = approximate(
         posed.surrogate(posed.worst(savings)),
-        NEAR if refine else max(tol, REHEARSED),
+        START_GAP if refine else max(tol, COMPARED_GAP),
         share * ridge,
         share * l1,
         n_jobs=n_jobs,
@@ -155,19 +178,22 @@ def spread_rows(
     return part, float(part.weight.sum() / problem.weight.sum())
 
 
-def certificate_speaks_of(
-    certified: SensorTree, kept: SensorTree, report: DecisionReport
-) -> str:
-    """Which decisions a certificate is about, beside those that the model makes.
+def said_of_certificate(
+    learned: Learned, certified: SensorTree, kept: SensorTree
+) -> Learned:
+    """Let a certificate say which decisions it is about, beside those of the model.
 
-    Parameters
-    ----------
-    certified : SensorTree
-        The tree whose linear program was solved.
-    kept : SensorTree
-        The tree of the model.
-    report : DecisionReport
+    The linear program was solved on the `certified` tree; the model has the one `kept`.
     """
+    certificate = learned.evidence.get("certificate")
+    report = learned.evidence.get("decision_report")
+    if certificate is None or report is None:
+        return learned
+    said = replace(certificate, speaks_of=_speaks_of(certified, kept, report))
+    return Learned(learned.coef, {**learned.evidence, "certificate": said})
+
+
+def _speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) -> str:
     leaves = f"{certified.n_leaves} leaves" if certified.n_leaves > 1 else "one leaf"
     said = f"the linear program's own decisions on a tree of {leaves}"
     if not certified.n_nodes:
@@ -185,7 +211,7 @@ def certificate_speaks_of(
 
 
 @dataclass(frozen=True)
-class DecisionReport:
+class DecisionReport(PlainForm):
     """How the decisions of a fit came about, with true (not surrogate) training risks.
 
     Attributes
@@ -219,11 +245,6 @@ class DecisionReport:
     l2: float
     learned_risk: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def __str__(self) -> str:
         stops = self.fallback_sensors or ()
         said = {
@@ -231,8 +252,5 @@ class DecisionReport:
             "refined": "decisions of the linear program, refined",
         }.get(self.kept, f"every example stops with {', '.join(stops) or 'nothing'}")
         risks = ", ".join(f"{name} {risk:.4f}" for name, risk in self.risk.items())
-        lines = [
-            f"{said}: training risk {self.risk[self.kept]:.4f}",
-            f"{risks} (l2 = {self.l2:.3g})",
-        ]
-        return "\n".join(lines)
+        own = f"{said}: training risk {self.risk[self.kept]:.4f}"
+        return f"{own}\n{risks} (l2 = {self.l2:.3g})"

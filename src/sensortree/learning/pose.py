@@ -11,6 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sensortree.constants import (
+    CELL_LEVELS,
+    DECISION_GLANCE_ROWS,
+    DECISION_LEVEL_SHARE,
+    DECISION_LEVELS,
+    DECISION_READINGS,
+    DECISION_SPREAD,
+)
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
@@ -29,28 +37,15 @@ from sensortree.policy.decisions import (
 from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
 from sensortree.sensors.encoders import Levels
-from sensortree.structure.cells import LEVELS
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows
 
-# Readings of a node up to which decisions that see the posterior see them too.
-READINGS = 150
 # Decision features that see the levels of a reading: the defaults.
 BY_LEVEL = ("posterior+raw", "prediction+raw")
-# Levels from which decisions see them one by one, up to as many as are cells of a plan: of
-# two the reading itself says all, and more are a scale rather than a code.
-FEWEST_LEVELS = 3
-# Share of the rows that show a level from which it has a term of its own: at unit spread
-# that of a rarer one would lift the few rows that show it more than four.
-COMMON = 0.05
-# Rows that tell whether a reading has many levels, before all are looked at.
-GLANCE = 256
 
 # Levels of readings, with the weight of the rows that show them; None of many levels.
 Shown = list[dict[float, float] | None]
-# Standard deviation of what a posterior says of even odds below which it hardly varies.
-HARDLY = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +74,10 @@ class Posed:
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
     """Say what each node sees, on distinct rows, and what each leaf would cost."""
-    leaves.judge(believed_subsets(tree, settings, leaves.data.continued))
     data = leaves.data
     rows, weight = data.distinct()
+    known = believed_subsets(tree, settings, data.continued)
+    leaves.judge(known)
     features = {}
     for subset in dict.fromkeys(node.sensors for node in tree.nodes):
         readings, likely, prices = seen_at(subset, leaves)
@@ -90,7 +86,10 @@ def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed
         features[subset] = fit_decision_features(
             parts, readings, likely, prices, weight
         )
-    risks = leaf_risks(tree, leaves, settings, believed(tree, leaves, settings))
+    belief = None
+    if settings.errors == "smoothed" and (data.fold >= 0).any():
+        belief = data.task.trusted({s: leaves.posteriors[s] for s in known}, data)
+    risks = leaf_risks(tree, leaves, settings, belief)
     return pose_with(tree, leaves, settings, features, risks)
 
 
@@ -145,16 +144,11 @@ def believed_subsets(
     return list(dict.fromkeys(subsets))
 
 
-def believed(
-    tree: SensorTree, leaves: LeafClassifiers, settings: Settings
-) -> Array | None:
-    """What the leaves that know best say, if errors are to be smoothed by that."""
-    data = leaves.data
-    if settings.errors != "smoothed" or not (data.fold >= 0).any():
-        return None
-    subsets = believed_subsets(tree, settings, data.continued)
-    said = {s: leaves.posteriors[s] for s in subsets}
-    return data.task.trusted(said, data)
+def judged_subsets(tree: SensorTree) -> list[frozenset[str]]:
+    """Subsets that need a classifier: of leaves, of nodes, and of nothing at all."""
+    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
+    known = [vertex.sensors for vertex in vertices]
+    return list(dict.fromkeys([*known, frozenset()]))
 
 
 def leaf_risks(
@@ -188,17 +182,6 @@ def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
     prices = None if data.prices is None else data.prices[rows]
     costs = leaf_costs(tree, data.sensors, prices)
     return np.asarray(np.broadcast_to(costs, (len(rows), tree.n_leaves)))
-
-
-def costs_of_persons(tree: SensorTree, leaves: LeafClassifiers) -> Array:
-    """What handing over costs at each leaf, of distinct rows; 0 where one is answered."""
-    data = leaves.data
-    rows, _ = data.distinct()
-    costs = np.zeros((len(rows), tree.n_leaves))
-    for k, leaf in enumerate(tree.leaves):
-        if leaf.refers:
-            costs[:, k] = data.handed_over()[rows]
-    return costs
 
 
 def worst_risk(data: TrainingRows, settings: Settings) -> float:
@@ -259,7 +242,7 @@ def decision_parts(
         return (Raw(),)
     if isinstance(settings.decision_features, str):
         parts = settings.task.parts[settings.decision_features]
-        if readings.shape[1] > READINGS and settings.decides_by_posterior:
+        if readings.shape[1] > DECISION_READINGS and settings.decides_by_posterior:
             return tuple(part for part in parts if not isinstance(part, Raw))
         if settings.decision_features in BY_LEVEL:
             return (*parts, *level_parts(shown()))
@@ -274,10 +257,10 @@ def shown_levels(readings: Array, weight: Array) -> Shown:
 
 
 def _levels(values: Array, weight: Array) -> dict[float, float] | None:
-    for n_rows in (GLANCE, len(values)):
+    for n_rows in (DECISION_GLANCE_ROWS, len(values)):
         known = ~np.isnan(values[:n_rows])
         levels, at = np.unique(values[:n_rows][known], return_inverse=True)
-        if len(levels) > LEVELS:
+        if len(levels) > CELL_LEVELS:
             return None
     shares = np.bincount(at, weight[known], len(levels))
     return dict(zip(levels.tolist(), shares.tolist(), strict=True))
@@ -289,7 +272,7 @@ def shown_by_all(parts: Iterable[Shown]) -> Shown:
     shown = next(found)
     for part in found:
         for at, (ours, theirs) in enumerate(zip(shown, part, strict=True)):
-            if ours is None or theirs is None or len({**ours, **theirs}) > LEVELS:
+            if ours is None or theirs is None or len({**ours, **theirs}) > CELL_LEVELS:
                 shown[at] = None
                 continue
             for level, weight in theirs.items():
@@ -305,11 +288,11 @@ def level_parts(shown: Shown) -> tuple[Part, ...]:
     found = [
         (at, level)
         for at, weights in enumerate(shown)
-        if weights is not None and len(weights) >= FEWEST_LEVELS
+        if weights is not None and len(weights) >= DECISION_LEVELS
         for level in sorted(weights)
-        if weights[level] >= COMMON * sum(weights.values())
+        if weights[level] >= DECISION_LEVEL_SHARE * sum(weights.values())
     ]
-    if not found or len(shown) + len(found) > READINGS:
+    if not found or len(shown) + len(found) > DECISION_READINGS:
         return ()
     columns, levels = zip(*found, strict=True)
     return (Transformed(Levels(len(shown), columns, np.array(levels))),)
@@ -357,10 +340,12 @@ def features_of(
     if posterior is not None and isinstance(parts[0], Posterior):
         n_classes = posterior.shape[1]
         own = slice(0, parts[0](readings[:1], posterior[:1]).shape[1])
-        least = np.full(len(center[own]), HARDLY)
+        least = np.full(len(center[own]), DECISION_SPREAD)
         likely = center[: n_classes - 1]
-        least[: n_classes - 1] = 2 * HARDLY * np.sqrt(likely * (1 - likely))
+        least[: n_classes - 1] = 2 * DECISION_SPREAD * np.sqrt(likely * (1 - likely))
         scale[own] = np.maximum(scale[own], least)
     if posterior is not None and isinstance(parts[0], Predicted):
-        scale[:2] = np.maximum(scale[:2], HARDLY * center[1])  # a part of the spread
+        scale[:2] = np.maximum(
+            scale[:2], DECISION_SPREAD * center[1]
+        )  # a part of the spread
     return DecisionFeatures(parts, center, scale, missing)

@@ -11,9 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from sensortree.constants import (
+    COMPARED_EXHAUSTIVE_LEAVES,
+    GLANCED_FOLDS,
+    GROWN_FIRST_LEAVES,
+)
 from sensortree.exceptions import ParameterError
 from sensortree.learning.held_out import outcome_of, rehearse
-from sensortree.learning.learned import Learner
+from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.sensors.market import Market
@@ -25,16 +30,17 @@ from sensortree.structure import (
     exhaustive_tree,
 )
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.report import StructureReport, report_of_built
-from sensortree.structure.search import find_root, run_search
+from sensortree.structure.search import (
+    StructureReport,
+    find_root,
+    report_of_built,
+    run_search,
+)
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import SensorTree
 
-# Leaves of an exhaustive tree that is compared, at most: more are more than few rows fill.
-EXHAUSTIVE = 16
-# Searches that can grow on, the leaves that they are first asked for, and the folds that
-# say whether twice as many are better.
-GROW, FIRST_LEAVES, GLANCES = ("branched",), 8, 2
+# Searches that can grow on.
+GROW = ("branched",)
 
 Found = tuple[SensorTree, StructureReport]
 
@@ -83,9 +89,9 @@ def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | 
     named = named_root(settings, market)
     start = market.free() if named is None else named
     others = len(data.sensors) - len(start)
-    if exhaustive_leaves(others) <= EXHAUSTIVE:
+    if exhaustive_leaves(others) <= COMPARED_EXHAUSTIVE_LEAVES:
         return start
-    if named is not None or exhaustive_leaves(others - 1) > EXHAUSTIVE:
+    if named is not None or exhaustive_leaves(others - 1) > COMPARED_EXHAUSTIVE_LEAVES:
         return None
     search = prepared.search
     found = search.subsets.named(find_root(search, settings.cost_weight))
@@ -159,7 +165,7 @@ class TreeFinder:
     def _grown(self, structure: str) -> Found:
         """Ask for twice as many leaves while that lowers the risk on held-out rows."""
         most = self.prepared.search.most_leaves(structure)
-        asked = min(FIRST_LEAVES, most)
+        asked = min(GROWN_FIRST_LEAVES, most)
         found = self._run(structure, asked)
         if not (self.prepared.leaves.data.fold >= 0).any():
             return found
@@ -181,7 +187,7 @@ class TreeFinder:
     def _glanced(self, tree: SensorTree) -> float:
         """Risk of a tree on some held-out rows, by what stands in for its leaves."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
-        seen = rehearse(tree, leaves, self.settings, self.learn, GLANCES)
+        seen = rehearse(tree, leaves, self.settings, self.learn, GLANCED_FOLDS)
         return float(outcome_of(seen, leaves, self.settings).risk.mean())
 
 

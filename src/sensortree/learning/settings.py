@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.constants import COST_WEIGHT_OF_ERRORS, COST_WEIGHT_OF_MONEY
 from sensortree.exceptions import ParameterError, SensorError
 from sensortree.leaves.fitting import resolve_classifier, resolve_regressor
 from sensortree.leaves.task import CLASSES, NUMBERS, Task
@@ -24,8 +25,6 @@ from sensortree.sensors.number_loss import loss_of_numbers, quantile_of
 from sensortree.structure.search import SEARCHES
 from sensortree.types import Array, Rows
 
-# Cost weights by default: where an error counts 1, and where it counts money.
-OF_ERRORS, OF_MONEY = 0.01, 1.0
 # Structures that are learned from data.
 LEARNED = ("auto", *SEARCHES)
 
@@ -34,25 +33,7 @@ LEARNED = ("auto", *SEARCHES)
 class Settings:
     """Parameters that methods have in common; a method may fix some of them.
 
-    Attributes
-    ----------
-    sensors, costs, risk, loss, mistake_cost, class_weight, refer_cost, classifier, \
-            calibration, cv, random_state
-        What is learned from; see `SensorTreeClassifier`.
-    cost_weight, max_cost
-        What a unit of cost is worth, and the most that an example may spend.
-    structure, order, n_leaves, n_exact, max_time, root_sensors
-        Which tree.
-    errors, decision_features
-        What decisions are learned from, and what they see.
-    calibrate_leaves
-        Whether leaves are calibrated on the examples that reach them.
-    outages
-        Whether detours are learned around sensors that cannot be had.
-    n_jobs, verbose
-        How.
-    unit
-        What prices are counted in.
+    `SensorTreeClassifier` says what they mean, and `CascadeClassifier` what an order is.
     """
 
     sensors: Any = None
@@ -99,15 +80,7 @@ class Settings:
         return self
 
     def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
-        """What predictions cost, of some classes.
-
-        Parameters
-        ----------
-        classes : ndarray of shape (n_classes,)
-        y : ndarray of shape (n_samples,)
-            Positions in `classes`.
-        weight : ndarray of shape (n_samples,)
-        """
+        """What predictions cost; y holds positions in `classes`."""
         if self.loss is not None:
             return resolve_loss(self.loss, classes)
         by_class = resolve_class_weight(self.class_weight, classes, y, weight)
@@ -135,12 +108,8 @@ class Settings:
 class NumberSettings(Settings):
     """What a fit is asked for where numbers are learned.
 
-    Attributes
-    ----------
-    quantile : float
-        Which value is answered, with ``risk="pinball"``.
-    cost_weight : float or "auto"
-        "auto" is settled by `priced_for`.
+    `quantile` is answered with ``risk="pinball"``; cost_weight="auto" is settled by
+    `priced_for`.
     """
 
     risk: Any = "squared"
@@ -165,7 +134,7 @@ class NumberSettings(Settings):
         """
         if not isinstance(self.cost_weight, str):
             return self
-        return replace(self, cost_weight=OF_ERRORS * (loss.stake or 1.0))
+        return replace(self, cost_weight=COST_WEIGHT_OF_ERRORS * (loss.stake or 1.0))
 
     def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
         """What answers cost, of numbers like these."""
@@ -175,7 +144,7 @@ class NumberSettings(Settings):
 def cost_weight_of(given: Any, *, in_money: bool) -> Any:
     """The cost weight that was given; for "auto" 1 where mistakes are priced, else .01."""
     if isinstance(given, str) and given == "auto":
-        return OF_MONEY if in_money else OF_ERRORS
+        return COST_WEIGHT_OF_MONEY if in_money else COST_WEIGHT_OF_ERRORS
     return given
 
 

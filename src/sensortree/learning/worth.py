@@ -58,13 +58,8 @@ def referral_may_pay(costs: Array, loss: Loss, n_classes: int) -> bool:
     """Whether handing over may cost less than the best answer, whatever is known.
 
     Who answers is not expected to lose more than `most_worth` above the least of the
-    class; so a person who costs as much for every class is never worth it.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n_samples, n_classes)
-    loss : Loss
-    n_classes : int
+    class; so a person who costs as much for every class, (n_samples, n_classes), is never
+    worth it.
 
     Examples
     --------
@@ -110,14 +105,8 @@ def price_advice(
 ) -> str | None:
     """What to know, and to do, about sensors that are too dear; None if none is.
 
-    Parameters
-    ----------
-    market, loss, n_classes, cost_weight
-        As in `never_pay`.
-    buys_nothing : bool, default=False
-        Whether a model that was learned buys nothing, though not all is free.
-    informative : bool, default=True
-        Whether what can be bought was found to tell more than is known for nothing.
+    `buys_nothing`: a model that was learned buys nothing, though not all is free.
+    `informative`: what can be bought was found to tell more than is known for nothing.
     """
     too_dear = never_pay(market, loss, n_classes, cost_weight)
     counts = f"at cost_weight={cost_weight:g}"

@@ -73,9 +73,17 @@ class RoutingProblem:
         columns = [phi @ theta for phi, theta in zip(self.features, coef, strict=True)]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.weight), 0))
 
+    def route(self, coef: Sequence[Array]) -> Rows:
+        """The leaf that each example is led to, (n_samples,)."""
+        return self.tree.route(self.margins(coef))
+
+    def visits(self, coef: Sequence[Array]) -> Rows:
+        """How many examples are led to each leaf, (n_leaves,)."""
+        return np.bincount(self.route(coef), minlength=self.tree.n_leaves)
+
     def risks(self, coef: Sequence[Array]) -> Array:
         """Risk of each example at the leaf it is led to, times weight over mean weight."""
-        leaf = self.tree.route(self.margins(coef))
+        leaf = self.route(coef)
         reached = np.take_along_axis(self.leaf_risk, leaf[:, None], axis=1)[:, 0]
         return np.asarray(self.weight / self.weight.mean() * reached)
 

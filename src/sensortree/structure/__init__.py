@@ -1,30 +1,38 @@
-"""Which tree: given, exhaustive, or learned from data."""
+"""Which tree: given, exhaustive, or learned from data.
+
+::
+
+    trees       trees that are built or given; pruned, without some sensors, with exits
+    search      the searches by name, their rows, and their report
+    algorithm1  greedy subsets and chains
+    branching   growth that looks one purchase ahead;  planning  up to three, on cells
+    cells       readings as a few values;  stopping  what stopping in a cell loses
+    losses      what any subset of sensors would lose and cost
+    screening   the same, quickly: by least squares;  masking  by one masked booster
+"""
 
 from sensortree.structure.algorithm1 import (
-    Growth,
     Search,
     forward_chain,
     forward_steps,
     greedy_subsets,
 )
-from sensortree.structure.built import (
+from sensortree.structure.screening import LeastSquaresScreen
+from sensortree.structure.trees import (
     cascade_tree,
-    chain_tree,
     check_tree_fits,
+    cluster_subsets,
     exhaustive_leaves,
     exhaustive_tree,
+    prune,
+    with_exits,
+    without_sensors,
 )
-from sensortree.structure.clustering import cluster_subsets
-from sensortree.structure.exits import with_exits
-from sensortree.structure.pruning import prune
-from sensortree.structure.screening import LeastSquaresScreen
 
 __all__ = [
-    "Growth",
     "LeastSquaresScreen",
     "Search",
     "cascade_tree",
-    "chain_tree",
     "check_tree_fits",
     "cluster_subsets",
     "exhaustive_leaves",
@@ -34,4 +42,5 @@ __all__ = [
     "greedy_subsets",
     "prune",
     "with_exits",
+    "without_sensors",
 ]

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sensortree.constants import BLOCK_ERRORS, CHAIN_PATIENCE, EPS
 from sensortree.types import Array
 
-# Sensors that a chain may add in a row without saving any error.
-PATIENCE = 3
-# Standard errors by which a block of sensors must save error.
-CLEARLY = 2.0
 Subset = frozenset[int]
-EPS = float(np.finfo(float).eps)
 Losses = Callable[[Sequence[Subset]], Array]
 Price = Callable[[Subset, Subset], float]
 Value = Callable[[Array, Sequence[Subset]], Array]
@@ -22,16 +18,7 @@ Value = Callable[[Array, Sequence[Subset]], Array]
 
 @dataclass(frozen=True)
 class Growth:
-    """One step of a search: what was added where, and the loss after it.
-
-    Attributes
-    ----------
-    subset : frozenset of int
-        The sensors after the step.
-    added : int
-    loss : float
-        Loss of all subsets after the step.
-    """
+    """One step of a search: the sensors after it, which was added, the loss of all."""
 
     subset: Subset
     added: int
@@ -44,7 +31,6 @@ class Search:
 
     Attributes
     ----------
-    n_sensors : int
     exact : callable
         Risk (error plus weighted cost) of the examples under each of some subsets,
         (n_samples, n_subsets).
@@ -53,7 +39,6 @@ class Search:
     n_exact : int or None
         How many of the most promising extensions are compared exactly; None for all, in
         which case nothing is screened.
-    weight : ndarray of shape (n_samples,)
     out_of_time : callable
         Whether the search must end with what it has.
     extend : callable
@@ -78,9 +63,8 @@ class Search:
         number for each. Gives the sensor, the extended subset and the value; None if
         there is nothing to add, or no time to find it.
         """
-        others = [j for j in range(self.n_sensors) if j not in subset]
-        options = [(j, more) for j in others if (more := self.extend(subset, j))]
-        if not options or self.out_of_time():
+        options = self._options(subset)
+        if not options:
             return None
         if self.n_exact is not None and len(options) > self.n_exact:
             extended = [more for _, more in options]
@@ -94,14 +78,23 @@ class Search:
 
     def ranked(self, subset: Subset, value: Value) -> list[int]:
         """Sensors that could be added, the least value first, by the screen if any."""
-        others = [j for j in range(self.n_sensors) if j not in subset]
-        options = [(j, more) for j in others if (more := self.extend(subset, j))]
-        if not options or self.out_of_time():
+        options = self._options(subset)
+        if not options:
             return []
         risks = self.exact if self.n_exact is None else self.screen
         extended = [more for _, more in options]
         values = value(risks(extended), extended)
         return [options[k][0] for k in np.argsort(values, kind="stable")]
+
+    def _options(self, subset: Subset) -> list[tuple[int, Subset]]:
+        """What may be added, and what is then known; nothing where time is over."""
+        others = [j for j in range(self.n_sensors) if j not in subset]
+        options = [(j, more) for j in others if (more := self.extend(subset, j))]
+        return options if options and not self.out_of_time() else []
+
+    def loss(self, subset: Subset) -> float:
+        """Weighted mean of the exact risk of a subset."""
+        return float(self.mean(self.exact([subset]))[0])
 
     def mean(self, risk: Array) -> Array:
         """Weighted mean over examples of each column."""
@@ -120,20 +113,8 @@ def greedy_subsets(
     """Grow one subset after another while the oracle's loss falls (Algorithm 1).
 
     The loss (eq.subsets_min) is the mean over examples of the least risk among all
-    subsets: that of decision functions that always pick the best one.
-
-    Parameters
-    ----------
-    search : Search
-    n_subsets : int
-        K in the paper.
-    start : frozenset of int, default=frozenset()
-        What every subset begins with; empty in the paper.
-
-    Returns
-    -------
-    subsets : list of n_subsets frozensets
-    steps : list of Growth
+    subsets: that of decision functions that always pick the best one. `n_subsets` is K;
+    the paper's `start` is empty.
     """
     subsets = [start] * n_subsets
     steps = []
@@ -163,34 +144,21 @@ def forward_steps(
 ) -> list[Growth]:
     """Add sensors one by one: each time the one that saves most error per unit of cost.
 
-    It ends when several in a row have saved none.
-
-    Parameters
-    ----------
-    search : Search
-        Its risks must be of error alone, without cost.
-    price : callable
-        Mean price of an extended subset when a subset is known.
-    n_stages : int
-        Number of sensors to add at most.
-    start : frozenset of int
-
-    Returns
-    -------
-    steps : list of Growth
-        The loss is the mean error of the stage.
+    It ends after `n_stages`, or when several in a row have saved none. The risks of the
+    search are of error alone; `price` is the mean price of a larger subset when one is
+    known.
     """
     steps: list[Growth] = []
     subset = start
-    error = least = float(search.mean(search.exact([subset]))[0])
+    error = least = search.loss(subset)
     useful = 0
-    while len(steps) < n_stages and len(steps) - useful < PATIENCE:
+    while len(steps) < n_stages and len(steps) - useful < CHAIN_PATIENCE:
         rate = _rate(search, price, subset, error)
         found = search.best_extension(subset, rate)
         if found is None:
             break
         sensor, subset, _ = found
-        error = float(search.mean(search.exact([subset]))[0])
+        error = search.loss(subset)
         steps.append(Growth(subset, sensor, error))
         if error < least:
             least, useful = error, len(steps)
@@ -202,12 +170,11 @@ def forward_chain(
 ) -> list[Growth]:
     """Add sensors one by one, and where that saves nothing any more, in blocks.
 
-    Steps at the end that have saved nothing are left out. Takes and gives what
-    `forward_steps` does; of a block, the first sensor is named.
+    Steps at the end that have saved nothing are left out; of a block, the first sensor is
+    named. See `forward_steps`.
     """
     steps = forward_steps(search, price, n_stages, start)
-    error = float(search.mean(search.exact([start]))[0])
-    losses = [error, *(step.loss for step in steps)]
+    losses = [search.loss(start), *(step.loss for step in steps)]
     steps = steps[: int(np.argmin(losses))]
     end = steps[-1].subset if steps else start
     return steps + _blocks(search, price, n_stages - len(steps), end)
@@ -243,7 +210,7 @@ def _blocks(
             grown = search.extend(grown, sensor) or grown
         after = search.exact([grown])[:, 0]
         saved = search.mean(risk - after)
-        if saved > CLEARLY * search.error_of_mean(risk - after):
+        if saved > BLOCK_ERRORS * search.error_of_mean(risk - after):
             error = float(search.mean(after))
             steps.append(Growth(grown, ranked[0], error))
             subset, risk = grown, after

@@ -13,22 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import (
+    CELL_CLUSTER_ROUNDS,
+    CELL_LEVELS,
+    CELL_ROWS,
+    CELL_SHARE,
+    CELL_WIDE_GAP,
+    FEWEST_CELLS,
+    MOST_CELLS,
+)
 from sensortree.leaves.folds import first_of_runs, order_of_rows
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.sensors.levels import Levels, levels_of
 from sensortree.types import Array, Rows
-
-# Distinct readings up to which each is a cell: more than a scale of answers has, and so
-# few that pairs of them are a small table.
-LEVELS = 8
-# Rows that a cell of two sensors should hold, and cells that numbers are cut into.
-FILLED, FEWEST, MOST = 10, 2, 4
-# A gap is wide that is so many times the widest within a cell: rounded numbers leave gaps
-# of two or three units by chance. Share of the weight that each cell between gaps has.
-WIDE, SHARE = 3.0, 0.05
-# Rounds that clusters take to settle, nearly.
-ROUNDS = 10
 
 
 def cells_of(data: TrainingRows) -> Rows:
@@ -43,10 +41,12 @@ def cells_of(data: TrainingRows) -> Rows:
 
 def cells_of_numbers(n_rows: float) -> int:
     """Cells that numbers are cut into, so that those of two sensors are filled."""
-    return int(np.clip((n_rows / FILLED) ** 0.5, FEWEST, MOST))
+    return int(np.clip((n_rows / CELL_ROWS) ** 0.5, FEWEST_CELLS, MOST_CELLS))
 
 
-def cells(block: Array, weight: Array, levels: Levels = (), number: int = MOST) -> Rows:
+def cells(
+    block: Array, weight: Array, levels: Levels = (), number: int = MOST_CELLS
+) -> Rows:
     """The cell of each reading of one sensor, (n_rows,).
 
     Parameters
@@ -68,18 +68,18 @@ def cells(block: Array, weight: Array, levels: Levels = (), number: int = MOST) 
     array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
     """
     distinct = _distinct(block)
-    if distinct.max() < LEVELS:
+    if distinct.max() < CELL_LEVELS:
         return distinct
     if len(levels) == 1 and len(levels[0]) == block.shape[1]:
         mass = np.bincount(distinct, weight)
         place = np.argsort(np.argsort(-mass, kind="stable"))
-        return np.minimum(place, LEVELS - 1)[distinct]
+        return np.minimum(place, CELL_LEVELS - 1)[distinct]
     gap = np.isnan(block).all(axis=1)
     read, seen = np.zeros(len(block), dtype=np.intp), block[~gap]
     if seen.shape[1] == 1:
         read[~gap] = _cut(seen[:, 0], weight[~gap], number)
     else:
-        read[~gap] = _clusters(seen, weight[~gap], min(2 * number, LEVELS))
+        read[~gap] = _clusters(seen, weight[~gap], min(2 * number, CELL_LEVELS))
     return np.where(gap, read.max() + 1, read) if gap.any() else read
 
 
@@ -106,13 +106,17 @@ def _cut(values: Array, weight: Array, number: int) -> Rows:
 
 def _wide_gaps(gaps: Array, below: Array) -> Rows:
     """The gaps that part numbers into a few cells, in order; none if none are wide."""
-    widest = np.argsort(-gaps, kind="stable")[:LEVELS]
+    widest = np.argsort(-gaps, kind="stable")[:CELL_LEVELS]
     ratio = gaps[widest[:-1]] / gaps[widest[1:]]
     for n_gaps in np.argsort(-ratio, kind="stable") + 1:
         cuts = np.sort(widest[:n_gaps])
         shares = np.diff(np.r_[0.0, below[cuts], below[-1]]) / below[-1]
-        if shares.min() >= SHARE:
-            return cuts if ratio[n_gaps - 1] > WIDE else np.empty(0, dtype=np.intp)
+        if shares.min() >= CELL_SHARE:
+            return (
+                cuts
+                if ratio[n_gaps - 1] > CELL_WIDE_GAP
+                else np.empty(0, dtype=np.intp)
+            )
     return np.empty(0, dtype=np.intp)
 
 
@@ -129,7 +133,7 @@ def _clusters(block: Array, weight: Array, number: int) -> Rows:
         inner = points[widest] - np.average(points[widest], 0, weight[widest])
         axis = np.linalg.eigh((inner * weight[widest, None]).T @ inner)[1][:, -1]
         cluster[widest[inner @ axis > 0]] = new
-    for _ in range(ROUNDS):
+    for _ in range(CELL_CLUSTER_ROUNDS):
         centers = _centers(points, cluster, weight)
         away = (centers**2).sum(axis=1) - 2 * points @ centers.T
         cluster = np.unique(away.argmin(axis=1), return_inverse=True)[1]

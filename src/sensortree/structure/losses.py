@@ -13,31 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import BRANCH_ROWS
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.regressors import BoostedRegression
-from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
-from sensortree.structure.gram import GramScreen, ranks
-from sensortree.structure.masking import MaskedNumbers, MaskedScreen
-from sensortree.structure.screening import LeastSquaresScreen
+from sensortree.structure.masking import MaskedScreen
+from sensortree.structure.screening import GramScreen, LeastSquaresScreen, ranks
 from sensortree.types import Array, Rows
-
-# Distinct rows that branching looks at, at most.
-GLANCED_ROWS = 6_000
 
 
 class SubsetLosses:
-    """Losses and prices of sensor subsets on the rows that a search looks at.
-
-    Parameters
-    ----------
-    leaves : LeafClassifiers
-        Classifiers of subsets on these rows.
-    max_cost : float or None
-        No example may spend more.
-    """
+    """Losses and prices of sensor subsets on the rows that a search looks at."""
 
     def __init__(self, leaves: LeafClassifiers, max_cost: float | None):
         self.leaves = leaves
@@ -45,7 +33,7 @@ class SubsetLosses:
         self.names = self.data.sensors.names
         self.market = self.data.market(max_cost)
         self._gone: frozenset[str] = frozenset()
-        self._screen: LeastSquaresScreen | MaskedScreen | MaskedNumbers | None = None
+        self._screen: LeastSquaresScreen | MaskedScreen | None = None
         self._screened: dict[Subset, Array] = {}
         self._light: dict[Subset, Array] = {}
         self._costs: dict[tuple[Subset, Subset], Any] = {}
@@ -85,10 +73,6 @@ class SubsetLosses:
             return subset | {sensor}
         extended = self.market.extension(self.named(subset), self.names[sensor])
         return None if extended is None else self.numbered(extended)
-
-    def allows(self, subset: Subset) -> bool:
-        """Whether a subset may be known."""
-        return self.market.allows(self.named(subset))
 
     @property
     def n_screened(self) -> int:
@@ -152,26 +136,20 @@ class SubsetLosses:
     def screened_each(self, subsets: Sequence[Subset]) -> Array:
         """Losses of the screen, (n_rows, n_subsets); of least squares, all at once."""
         screen, new = self._opened(), [s for s in subsets if s not in self._screened]
+        said: Iterable[tuple[int, Array]] = enumerate(map(self.scores, new))
         if len(new) > 1 and isinstance(screen, LeastSquaresScreen):
-            common = frozenset.intersection(*new)
-            for k, scores in screen.scores_with(common, new):
-                said = self.data.task.read(scores, self.data)
-                lost = self._losses(said, self.named(new[k]))
-                self._screened[new[k]] = lost.astype(np.float32)
-        return np.column_stack([self.screened(subset) for subset in subsets])
-
-    def screened(self, subset: Subset) -> Array:
-        """Losses of the screen, (n_rows,)."""
-        if subset not in self._screened:
-            said = self.data.task.read(self.scores(subset), self.data)
-            losses = self._losses(said, self.named(subset))
-            self._screened[subset] = losses.astype(np.float32)  # there may be very many
-        return self._screened[subset]
+            said = screen.scores_with(frozenset.intersection(*new), new)
+        for k, scores in said:
+            posterior = self.data.task.read(scores, self.data)
+            losses = self._losses(posterior, self.named(new[k]))
+            self._screened[new[k]] = losses.astype(np.float32)  # there may be many
+        return np.column_stack([self._screened[subset] for subset in subsets])
 
     def screened_risk(self, known: frozenset[str], cost_weight: float) -> Array:
         """Risk of each row by the screen, (n_rows,)."""
         subset = self.numbered(known)
-        return np.asarray(self.screened(subset) + cost_weight * self.cost(subset))
+        lost = self.screened_each([subset])[:, 0]
+        return np.asarray(lost + cost_weight * self.cost(subset))
 
     def scores(self, subset: Subset) -> Array:
         """Scores of the screen, out of fold, (n_rows, n_classes); of numbers, one.
@@ -180,15 +158,15 @@ class SubsetLosses:
         """
         return self._opened().scores(sorted(subset))
 
-    def _opened(self) -> LeastSquaresScreen | MaskedScreen | MaskedNumbers:
+    def _opened(self) -> LeastSquaresScreen | MaskedScreen:
         """The screen, made when it is first asked for."""
         if self._screen is None:
             data = self.data
             rows = data.weight, data.fold
             if self.masked:
                 free = self.numbered(self.market.free())
-                screen = MaskedNumbers if data.loss.numbers else MaskedScreen
-                self._screen = screen(data.coded_blocks, data.y, *rows, free)
+                given = data.coded_blocks, data.y, *rows, free, data.loss.numbers
+                self._screen = MaskedScreen(*given)
             else:
                 targets = data.task.targets(data.y, data.weight)
                 self._screen = LeastSquaresScreen(data.blocks, targets, *rows)
@@ -211,7 +189,7 @@ class SubsetLosses:
     def glanced(self) -> tuple[Rows, Array]:
         """Distinct rows that branching looks at, evenly spread, and their weights."""
         rows, weight = self.data.distinct()
-        n_rows = min(len(rows), GLANCED_ROWS)
+        n_rows = min(len(rows), BRANCH_ROWS)
         spread = np.linspace(0, len(rows) - 1, n_rows).astype(np.intp)
         return rows[spread], weight[spread]
 
@@ -220,17 +198,6 @@ class SubsetLosses:
         if self._weighed[0] != cost_weight:
             self._weighed = cost_weight, {}
         return self._weighed[1]
-
-    def features(self, subset: Subset) -> Array:
-        """Class scores, how far the largest leads, and the readings; NaN is the mean."""
-        scores = self.scores(subset)
-        ordered = np.sort(scores, axis=1)
-        readings = [self.data.blocks[j] for j in sorted(subset)]
-        columns = np.hstack(
-            [scores, ordered[:, -1:], ordered[:, -1:] - ordered[:, -2:-1], *readings]
-        )
-        mean, _ = moments(columns, self.data.weight)
-        return np.where(np.isnan(columns), mean, columns)
 
     def _losses(self, posterior: Array, known: frozenset[str]) -> Array:
         """What predictions by class probabilities, or scores, lose, (n_rows,)."""

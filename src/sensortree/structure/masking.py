@@ -11,8 +11,8 @@ all rows is kept for each part of its own sensors that is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,15 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 
+from sensortree.constants import (
+    MASKED_COPIES,
+    MASKED_KEPT,
+    MASKED_L2,
+    MASKED_LEARNING_RATE,
+    MASKED_ROUNDS,
+    MASKED_ROWS,
+    MASKED_TREE_LEAVES,
+)
 from sensortree.leaves.coding import Coded, side_by_side
 from sensortree.leaves.folds import halves_of
 from sensortree.leaves.sklearn_private import (
@@ -32,31 +41,21 @@ from sensortree.leaves.standardising import moments
 from sensortree.policy.classifiers import probabilities
 from sensortree.types import Array, Mask, Rows
 
-LEARNING_RATE, L2 = 0.2, 3.0
-N_ROUNDS, TREE_LEAVES = 60, 15
-# Copies of a row, each with other sensors blanked out, and rows with all copies at most.
-COPIES, MOST_ROWS = 4, 24_000
-# Answers of trees to keep, in numbers.
-KEPT = 2**26
 
-
-class Masked:
+class MaskedScreen:
     """Scores for any subset of sensors, by trees that have not seen the row.
 
     Parameters
     ----------
     blocks : list of n_sensors arrays of shape (n_samples, width), or of Coded
         Readings of each sensor; NaN stays NaN.
-    y : ndarray of shape (n_samples,)
-        Classes as integers, or numbers.
-    weight : ndarray of shape (n_samples,)
-    fold : ndarray of shape (n_samples,)
-        Rows of one fold are in one half.
+    y, weight, fold : ndarray of shape (n_samples,)
+        Classes as integers, or numbers; rows of one fold are in one half.
     always : frozenset of int
         Sensors that are never blanked out, since they are known in any case.
+    numbers : bool, default=False
+        Whether y are numbers, which are standardised.
     """
-
-    booster: ClassVar[Any]
 
     def __init__(
         self,
@@ -65,61 +64,37 @@ class Masked:
         weight: Array,
         fold: Rows,
         always: frozenset[int] = frozenset(),
+        numbers: bool = False,
     ):
+        booster: Any = HistGradientBoostingClassifier
+        if numbers:
+            booster = HistGradientBoostingRegressor
+            center, scale = moments(y[:, None], weight)
+            y = (y - center) / scale
+        self.numbers = numbers
         X, owner = side_by_side(blocks)
-        self.n_samples = len(y)
         rng = np.random.default_rng(0)
         half = halves_of(fold, rng)
         self.halves = []
-        for answered in (0, 1):
-            rows, train = (
-                np.flatnonzero(half == answered),
-                np.flatnonzero(half != answered),
-            )
+        for answered in (half == 0, half == 1):
+            rows, train = np.flatnonzero(answered), np.flatnonzero(~answered)
             if len(rows):
                 train = train if len(train) else rows
                 learned = X.take(train), y[train], weight[train]
-                fitted = _boosted(self.booster, *learned, owner, always, rng)
+                fitted = _boosted(booster, *learned, owner, always, rng)
                 self.halves.append(_Half(rows, fitted, X.values[rows], owner))
-
-
-class MaskedScreen(Masked):
-    """Class probabilities for any subset of sensors."""
-
-    booster = HistGradientBoostingClassifier
-
-    def scores(self, subset: Sequence[int]) -> Array:
-        """Probability of every class, (n_samples, n_classes)."""
-        known = sum(1 << int(j) for j in subset)
         n_classes = 1 + max(int(half.classes.max()) for half in self.halves)
-        said = np.zeros((self.n_samples, n_classes))
-        for half in self.halves:
-            said[half.rows[:, None], half.classes] = half.posterior(known)
-        return said
-
-
-class MaskedNumbers(Masked):
-    """Standardised numbers for any subset of sensors."""
-
-    booster = HistGradientBoostingRegressor
-
-    def __init__(
-        self,
-        blocks: Sequence[Array | Coded],
-        y: NDArray[Any],
-        weight: Array,
-        fold: Rows,
-        always: frozenset[int] = frozenset(),
-    ):
-        center, scale = moments(y[:, None], weight)
-        super().__init__(blocks, (y - center) / scale, weight, fold, always)
+        self.shape = len(y), 1 if numbers else n_classes
 
     def scores(self, subset: Sequence[int]) -> Array:
-        """Numbers, (n_samples, 1)."""
+        """Probability of every class, (n_samples, n_classes); or numbers, one column."""
         known = sum(1 << int(j) for j in subset)
-        said = np.empty((self.n_samples, 1))
+        said = np.zeros(self.shape)
         for half in self.halves:
-            said[half.rows] = half.sums(known).T
+            if self.numbers:
+                said[half.rows] = half.sums(known).T
+            else:
+                said[half.rows[:, None], half.classes] = half.posterior(known)
         return said
 
 
@@ -135,7 +110,7 @@ def _boosted(
     """Trees boosted on copies of rows, sensors blanked out; the target if it is one."""
     if (y == y[0]).all():
         return y[0]
-    n_copies = int(np.clip(MOST_ROWS // len(y), 1, COPIES))
+    n_copies = int(np.clip(MASKED_ROWS // len(y), 1, MASKED_COPIES))
     copies = np.tile(X.values, (n_copies, 1))
     known = _random_subsets(len(copies), int(owner.max()) + 1, rng)
     known[:, sorted(always)] = True
@@ -143,10 +118,10 @@ def _boosted(
     # Bins take much longer with weights.
     equal = bool((weight == weight[0]).all())
     return booster(
-        max_iter=N_ROUNDS,
-        learning_rate=LEARNING_RATE,
-        l2_regularization=L2,
-        max_leaf_nodes=TREE_LEAVES,
+        max_iter=MASKED_ROUNDS,
+        learning_rate=MASKED_LEARNING_RATE,
+        l2_regularization=MASKED_L2,
+        max_leaf_nodes=MASKED_TREE_LEAVES,
         categorical_features=X.coding.is_category if X.coding.levels else None,
         early_stopping=False,
         random_state=0,
@@ -181,7 +156,7 @@ class _Half:
         else:
             self.classes = np.array([fitted])
             self.baseline = np.array([fitted], np.float32)
-        self.room = KEPT // max(1, len(rows))
+        self.room = MASKED_KEPT // max(1, len(rows))
 
     def posterior(self, known: int) -> Array:
         """Probability of every class that was there to be learned."""
@@ -202,38 +177,23 @@ class _Half:
                     self.room -= 1
                 scores[output] += value
         if self.room < 0:
-            self._forget()
-        return np.asarray(scores)
-
-    def _forget(self) -> None:
-        for trees in self.trees:
-            for tree in trees:
+            for tree in chain.from_iterable(self.trees):
                 self.room += len(tree.kept)
                 tree.kept.clear()
+        return np.asarray(scores)
 
 
-@dataclass(eq=False)
 class _Tree:
     """A tree, where the rows go at each of its nodes, and what it has said.
 
-    Attributes
-    ----------
-    sides : dict of int to (codes, codes)
-        Those that go left and right at a node that looks at a category.
-    looks_at : int
-        Its sensors, as bits.
-    kept : dict of int to ndarray of shape (n_rows,) or number
-        What it says when some of them are known.
+    `sides` are the codes that go left and right at nodes that look at a category.
+    `looks_at` are its sensors, as bits; `kept` is what it says when some of them are known.
     """
 
-    nodes: Any
-    sides: dict[int, tuple[Rows, Rows]]
-    X: Array
-    owner: Rows
-    kept: dict[int, Any] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        nodes, X = self.nodes, self.X
+    def __init__(
+        self, nodes: Any, sides: dict[int, tuple[Rows, Rows]], X: Array, owner: Rows
+    ):
+        self.kept: dict[int, Any] = {}
         self.looks_at = 0
         self.steps: list[tuple[int, int, int, int, Mask] | np.float32] = []
         for at, node in enumerate(nodes):
@@ -241,12 +201,12 @@ class _Tree:
                 self.steps.append(np.float32(node["value"]))
                 continue
             column = int(node["feature_idx"])
-            sensor = 1 << int(self.owner[column])
+            sensor = 1 << int(owner[column])
             self.looks_at |= sensor
             reading, missing_left = X[:, column], bool(node["missing_go_to_left"])
             blank = int(node["left"] if missing_left else node["right"])
-            if at in self.sides:
-                left, right = self.sides[at]
+            if at in sides:
+                left, right = sides[at]
                 goes_left = np.isin(reading, left)
                 if missing_left:
                     goes_left = ~np.isin(reading, right)
@@ -256,7 +216,6 @@ class _Tree:
                     goes_left |= np.isnan(reading)
             ways = int(node["left"]), int(node["right"])
             self.steps.append((sensor, *ways, blank, goes_left))
-        del self.nodes, self.sides, self.X, self.owner
 
     def value(self, known: int, at: int = 0) -> Any:
         """What is said from a node on: a number, or one for each row."""

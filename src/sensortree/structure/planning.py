@@ -15,11 +15,12 @@ A vertex parts its rows into joint cells of all that is known there, and plans a
 each. Cells that begin with the same purchase are one branch. A tree takes the branches one
 after another, that of the largest worth first: a larger one is the smaller grown on.
 
-*What is exact*: two purchases over all pairs of sensors, where there are up to `ALL` of
-them; and the third, where tables are small. *What is a beam*: of more sensors, vertices
-look at the `ALL` that are best by the exact value of two purchases from the start, with
-what these want bought next. A third purchase follows as many of the best firsts as `WORK`
-allows. A sensor that needs others is bought with them, and judged by its own cells.
+*What is exact*: two purchases over all pairs of sensors, where there are up to
+`PLAN_SENSORS` of them; and the third, where tables are small. *What is a beam*: of more
+sensors, vertices look at the `PLAN_SENSORS` that are best by the exact value of two
+purchases from the start, with what these want bought next. A third purchase follows as
+many of the best firsts as `PLAN_WORK` allows. A sensor that needs others is bought with
+them, and judged by its own cells.
 """
 
 from __future__ import annotations
@@ -30,22 +31,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sensortree.constants import (
+    PLAN_AT_ONCE,
+    PLAN_MIN_ROWS,
+    PLAN_ONE_IN,
+    PLAN_ROUNDING,
+    PLAN_SENSORS,
+    PLAN_WORK,
+    TINY,
+)
 from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
 from sensortree.structure.cells import cells_of, joint
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.stopping import TINY, Stopping, stopping_of
+from sensortree.structure.stopping import Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
-
-# Sensors of which all pairs are looked at at every vertex.
-ALL = 64
-# Entries of tables of pairs that third purchases may fill for all rows together, and those
-# that are filled at once.
-WORK, AT_ONCE = 4_000_000, 2_000_000
-# Rows of a cell that plans for itself: so many at least, and one in so many of all.
-FEWEST, SHARE = 8.0, 200
-# Share of what is at stake by which values that should be equal may differ.
-ROUNDING = 1e-9
 
 
 class Terms(NamedTuple):
@@ -146,9 +146,9 @@ class Planner:
             prices = market.prices[:, self.sensors]
             self.own = cost_weight * self.weight[:, None] * prices
         self.simple = market.unbound and not market.sensors.has_groups
-        self.least = max(FEWEST, float(self.weight.sum()) / SHARE)
+        self.least = max(PLAN_MIN_ROWS, float(self.weight.sum()) / PLAN_ONE_IN)
         most = float(self.weight.sum()) * data.largest_loss
-        self.rounding = max(ROUNDING * most, TINY)
+        self.rounding = max(PLAN_ROUNDING * most, TINY)
         self._terms: dict[Subset, Terms] = {}
 
     def terms(self, known: Subset) -> Terms:
@@ -253,7 +253,7 @@ class Planner:
     def _blocks(self, entries: int) -> list[range]:
         """Sensors in blocks whose tables with all others are filled at once."""
         each = entries * len(self.owner) * self.widths
-        block = np.cumsum(each) // max(AT_ONCE, int(each.max()))
+        block = np.cumsum(each) // max(PLAN_AT_ONCE, int(each.max()))
         ends = np.flatnonzero(np.diff(block, append=block[-1] + 1)) + 1
         return [range(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
@@ -281,7 +281,7 @@ class Planner:
             return 0
         entries = self.stopping.sums.shape[1] * len(self.owner) ** 2
         each = entries * len(self.owner) / len(self.starts)
-        return int(WORK * weight / self.weight.sum() / each)
+        return int(PLAN_WORK * weight / self.weight.sum() / each)
 
     def _third(self, rows: Rows, known: Subset, sensor: int, pairs: Pairs) -> float:
         """Value of a first purchase with two more ahead in each of its cells."""
@@ -320,7 +320,7 @@ class Planner:
         pairs = self.pairs([np.arange(len(self.weight))], frozenset())
         kept = set(self.start)
         for sensor in np.argsort(self._rounded(pairs.value[0]), kind="stable"):
-            if len(kept) >= ALL + len(self.start):
+            if len(kept) >= PLAN_SENSORS + len(self.start):
                 break
             then = pairs.then[0, self.owner == sensor]
             kept |= {self.sensors[at] for at in (sensor, *then[then >= 0])}
@@ -449,5 +449,5 @@ def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planne
         j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
     )
     planner = Planner(*given, sorted(start.union(others)))
-    many = len(planner.sensors) > ALL
+    many = len(planner.sensors) > PLAN_SENSORS
     return Planner(*given, planner.promising()) if many else planner

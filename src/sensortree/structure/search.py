@@ -1,16 +1,29 @@
-"""Learning the structure: one data set to search on, and the searches by name."""
+"""Learning the structure: rows to search on, the searches by name, and their report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sensortree.constants import (
+    ELIMINATED_PART,
+    ELIMINATED_SINGLY,
+    EPS,
+    SEARCH_LEAVES,
+    SEARCH_LEAVES_SLOW,
+    SEARCH_ROWS,
+    TINY,
+)
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.coding import Coded, Coding, side_by_side
 from sensortree.leaves.fitting import is_linear
+from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.progress import TextProgress
+from sensortree.sensors.sensor_set import SensorSet
 from sensortree.structure.algorithm1 import (
     Growth,
     Search,
@@ -18,25 +31,18 @@ from sensortree.structure.algorithm1 import (
     forward_chain,
     greedy_subsets,
 )
-from sensortree.structure.branching import Vertex, grow_branches
-from sensortree.structure.built import chain_tree
-from sensortree.structure.clustering import cluster_subsets
-from sensortree.structure.elimination import elimination_order
+from sensortree.structure.branching import GrowthData, Vertex, grow_branches
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.planning import grow_plan, plan_for
-from sensortree.structure.report import StructureReport
-from sensortree.structure.shop import WIDE, Breadth, Shop
+from sensortree.structure.trees import chain_tree, cluster_subsets
+from sensortree.text import PlainForm
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
 
-EPS = float(np.finfo(float).eps)
-
-# A search looks at this many rows at most; leaf classifiers are fitted on all.
-SEARCH_ROWS = 12_000
-# Leaves of each search at most, where the data say how many there are.
-MOST_LEAVES = {"chain": 16, "backward": 16, "greedy": 16, "branched": 96, "planned": 32}
-# The same where each leaf takes long to learn.
-MOST_SLOW = 24
+# A tree, and the steps of the search that found it.
+Grown = tuple[SensorTree, list[Growth]]
+# Boosted trees for a target and so many rows and columns, not fitted yet.
+Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +52,7 @@ class StructureSearch:
     Attributes
     ----------
     subsets : SubsetLosses
-        What subsets lose and cost; searches share what they worked out.
+        Searches share what they worked out.
     rows : ndarray of shape (n_rows,)
         The training rows that are looked at.
     n_leaves : int or "auto"
@@ -56,8 +62,6 @@ class StructureSearch:
         screen's word is good enough.
     progress : TextProgress
         Is told of each step, and may say stop.
-    breadth : Breadth
-        What one more branch must add to the worth of a vertex.
     """
 
     subsets: SubsetLosses
@@ -65,7 +69,6 @@ class StructureSearch:
     n_leaves: int | str
     n_exact: int | None
     progress: TextProgress
-    breadth: Breadth = WIDE
 
     def without(self, gone: frozenset[str]) -> StructureSearch:
         """The same search where some sensors are not to be had."""
@@ -75,7 +78,7 @@ class StructureSearch:
         """Leaves that a search may have; fewer where each takes long to learn."""
         most = most_leaves(name, self.n_leaves)
         quick = self.n_leaves != "auto" or is_linear(self.subsets.leaves.classifier)
-        return most if quick else min(most, MOST_SLOW)
+        return most if quick else min(most, SEARCH_LEAVES_SLOW)
 
     def out_of_time(self) -> bool:
         """Tell of a step; whether the user's time is over, or a callback says stop."""
@@ -85,12 +88,7 @@ class StructureSearch:
                 f"{self.subsets.n_screened} subsets screened, "
                 f"{len(self.subsets.leaves.posteriors)} with their classifier",
             )
-        return self.stopped is not None
-
-    @property
-    def stopped(self) -> str | None:
-        """Why a search must end with what it has; None if it need not."""
-        return self.progress.stopped
+        return self.progress.stopped is not None
 
     def comparison(self, cost_weight: float) -> Search:
         """How extensions are compared when a unit of cost is worth this much error."""
@@ -115,7 +113,7 @@ class StructureSearch:
             subsets.extend,
         )
 
-    def shop(self, cost_weight: float) -> Shop:
+    def growth_data(self, cost_weight: float) -> GrowthData:
         """What branching learns from, and what may be bought at what price."""
         subsets = self.subsets
         data = subsets.data
@@ -125,7 +123,7 @@ class StructureSearch:
             cost = np.asarray(subsets.cost(more, known))
             return cost_weight * (cost[rows] if cost.ndim else cost)
 
-        return Shop(
+        return GrowthData(
             subsets.gram,
             len(subsets.names),
             price,
@@ -133,14 +131,13 @@ class StructureSearch:
             weight,
             data.loss.at_stake(data.y[rows], len(data.classes)),
             self.out_of_time,
-            self.breadth,
             subsets.weighed(cost_weight),
         )
 
 
 def most_leaves(name: str, n_leaves: int | str) -> int:
     """Leaves that a search may have: as many as asked for, or what suits it."""
-    return MOST_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
+    return SEARCH_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
 
 
 def open_search(
@@ -165,7 +162,7 @@ def find_root(search: StructureSearch, cost_weight: float) -> Subset:
     subsets, market = search.subsets, search.subsets.market
     free = subsets.numbered(market.free())
     comparison = search.comparison(0.0)
-    nothing = float(comparison.mean(comparison.exact([free]))[0])
+    nothing = comparison.loss(free)
 
     def rate(risk: Array, extended: Sequence[Subset]) -> Array:
         """Error saved per unit of cost, as a negative number; nobody is left out."""
@@ -179,18 +176,14 @@ def find_root(search: StructureSearch, cost_weight: float) -> Subset:
     return found[1] if found and worth_it else free
 
 
-def greedy(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def greedy(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Algorithm 1, then clustering by common sensors."""
     comparison = search.comparison(cost_weight)
     found, steps = greedy_subsets(comparison, search.most_leaves("greedy"), root)
     return cluster_subsets(search.subsets.named(s) for s in found), steps
 
 
-def chain(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def chain(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Forward selection per unit of cost, with an exit after each sensor."""
     price, n_stages = search.subsets.mean_cost, search.most_leaves("chain") - 1
     steps = forward_chain(search.comparison(0.0), price, n_stages, root)
@@ -198,9 +191,7 @@ def chain(
     return chain_tree([search.subsets.named(stage) for stage in stages]), steps
 
 
-def backward(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def backward(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """The chain that is left when boosted trees drop what they need least."""
     subsets, data = search.subsets, search.subsets.data
     others = [j for j in range(len(subsets.names)) if j not in root]
@@ -226,19 +217,58 @@ def backward(
     return chain_tree([subsets.named(stage) for stage in stages]), steps
 
 
-def branched(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def elimination_order(
+    blocks: Sequence[Array | Coded],
+    y: NDArray[Any],
+    weight: Array,
+    trees: Trees,
+    prices: Array,
+    out_of_time: Callable[[], bool],
+) -> list[int]:
+    """Positions of sensors, the one that was left out last first.
+
+    Trees are boosted on all sensors, those that lower the loss least for their price are
+    left out, and so on with the rest: sensors that tell something only together stay. What
+    is left when time is over is in declared order.
+    """
+    left, gone = list(range(len(blocks))), []
+    while len(left) > 1 and not out_of_time():
+        saved = loss_saved([blocks[j] for j in left], y, weight, trees)
+        rate = saved / np.maximum(prices[left], TINY)
+        n_gone = 1 if len(left) <= ELIMINATED_SINGLY else len(left) // ELIMINATED_PART
+        # Of equals the last goes first, so that the first is kept.
+        least = np.lexsort((-np.arange(len(left)), rate))[:n_gone].tolist()
+        gone += [left[k] for k in least]
+        left = [j for k, j in enumerate(left) if k not in least]
+    return left + gone[::-1]
+
+
+def loss_saved(
+    blocks: Sequence[Array | Coded], y: NDArray[Any], weight: Array, trees: Trees
+) -> Array:
+    """How much splits on each sensor lower the loss of boosted trees, (n_sensors,)."""
+    X, owner = side_by_side(blocks)
+    saved = np.zeros(len(blocks))
+    if (y == y[0]).all():
+        return saved
+    # Bins take much longer with weights.
+    own = None if (weight == weight[0]).all() else weight
+    boosted = trees(y, X.shape, X.coding).fit(X.values, y, own)
+    for nodes in (tree for each in boosted_rounds(boosted) for tree in each):
+        splits = nodes[nodes["is_leaf"] == 0]
+        np.add.at(saved, owner[splits["feature_idx"]], splits["gain"])
+    return saved
+
+
+def branched(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Growth that looks ahead, and branches as often as that pays."""
     vertex, steps = grow_branches(
-        search.shop(cost_weight), search.most_leaves("branched"), root
+        search.growth_data(cost_weight), search.most_leaves("branched"), root
     )
     return SensorTree(_built(vertex, search.subsets)), steps
 
 
-def planned(
-    search: StructureSearch, cost_weight: float, root: Subset
-) -> tuple[SensorTree, list[Growth]]:
+def planned(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Growth by plans of up to three purchases on cells of readings."""
     planner = plan_for(search.subsets, cost_weight, root)
     if not planner.sensors:
@@ -266,11 +296,8 @@ def _built(vertex: Vertex, subsets: SubsetLosses) -> Leaf | Node:
     )
     *others, onward = [ways[k][0] for k in order]
     for way in reversed(others):
-        onward = (
-            Node(known, way, onward)
-            if isinstance(way, Leaf)
-            else Node(known, onward, way)
-        )
+        sides = (way, onward) if isinstance(way, Leaf) else (onward, way)
+        onward = Node(known, *sides)
     return onward
 
 
@@ -288,9 +315,7 @@ def _parted(groups: Sequence[Rows], blocks: Sequence[Array]) -> list[int]:
     return as_they_are
 
 
-SEARCHES: dict[
-    str, Callable[[StructureSearch, float, Subset], tuple[SensorTree, list[Growth]]]
-] = {
+SEARCHES: dict[str, Callable[[StructureSearch, float, Subset], Grown]] = {
     "chain": chain,
     "backward": backward,
     "greedy": greedy,
@@ -326,8 +351,8 @@ def run_search(
         begins = bool(free) or name in FROM_NOTHING
         start = free if begins else find_root(search, cost_weight)
     tree, steps = SEARCHES[name](search, cost_weight, start)
-    if search.stopped is not None:
-        stopped = search.stopped
+    if search.progress.stopped is not None:
+        stopped = search.progress.stopped
     elif tree.n_leaves >= (most := search.most_leaves(name)):
         stopped = f"{most} leaves were reached"
     else:
@@ -352,3 +377,71 @@ def run_search(
         len(subsets.data.y),
     )
     return tree, report
+
+
+@dataclass(frozen=True)
+class StructureReport(PlainForm):
+    """How the structure of a tree was found.
+
+    Attributes
+    ----------
+    structure : str
+        The search whose tree was taken.
+    subsets : list of list of str
+        Sensors of each leaf, before pruning.
+    steps : list of dict
+        What was added in each step, to which sensors, and the search's loss after it.
+    stopped : str
+        Why the search ended.
+    n_classifiers, n_screened : int
+        Subsets whose classifier was trained during the search, and subsets that were
+        screened: by least squares for logistic leaves, by a masked booster for boosted
+        ones, else by a light copy of the classifier.
+    n_rows : int
+        Rows that the search looked at.
+    pruned : int
+        Leaves that no training example reached, and that were taken out.
+    never_pay : list of str
+        Sensors that cost no less, at this cost weight, than any reading can be worth.
+    out_of_reach : list of list of str
+        Sensors, and sets of two or three, that a log holds of too few rows for a tree to
+        buy them (together).
+    """
+
+    structure: str
+    subsets: list[list[str]]
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str = "the tree is given"
+    n_classifiers: int = 0
+    n_screened: int = 0
+    n_rows: int = 0
+    pruned: int = 0
+    never_pay: list[str] = field(default_factory=list)
+    out_of_reach: list[list[str]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"structure {self.structure!r}: {len(self.subsets)} leaves"]
+        if self.pruned:
+            lines[0] += f", {self.pruned} of them pruned since no example reached them"
+        lines += [
+            f"step {number}: + {step['added']} -> {', '.join(step['subset'])}; "
+            f"loss {step['loss']:.4f}"
+            for number, step in enumerate(self.steps, 1)
+        ]
+        if self.n_rows:
+            lines.append(
+                f"searched on {self.n_rows} rows: {self.n_screened} subsets screened, "
+                f"{self.n_classifiers} with their classifier; {self.stopped}"
+            )
+        if self.never_pay:
+            lines.append(f"too dear to ever pay: {', '.join(self.never_pay)}")
+        if self.out_of_reach:
+            sets = "; ".join(" with ".join(names) for names in self.out_of_reach)
+            lines.append(f"bought for too few rows of the log: {sets}")
+        return "\n".join(lines)
+
+
+def report_of_built(name: str, tree: SensorTree, sensors: SensorSet) -> StructureReport:
+    """Report of a tree that was not searched for."""
+    leaves = [list(sensors.in_order(leaf.sensors)) for leaf in tree.leaves]
+    return StructureReport(name, leaves)

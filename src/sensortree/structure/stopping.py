@@ -4,7 +4,7 @@ What half a cell says depends on which half. The loss here is the mean over all 
 what is known of random halves: each class has half of its rows in one, N_c / 2, give or
 take sqrt(N_c) / 2. So it is the same in whatever order rows, sensors or classes come, and
 cells of few rows, or of an answer that is in doubt, look as bad as they are. Each half is
-shrunk to all rows by `PRIOR` of them.
+shrunk to all rows by `STOPPING_PRIOR` of them.
 
 Cells are told by sums over their rows: weights of the classes, or of levels of a number;
 for squared loss weights, numbers and squares. Sums stand first, (n_sums, ...).
@@ -19,16 +19,14 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtr
 
+from sensortree.constants import STOPPING_PRIOR, STOPPING_SURE, TINY
 from sensortree.leaves.rows import TrainingRows
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.number_loss import NumberLoss, weighted_quantile
 from sensortree.types import Array, Rows
 
-# Rows of the whole that each half of a cell is mixed with.
-PRIOR = 2.0
-TINY = float(np.finfo(float).tiny)
-# The normal density at 0, and standard deviations beyond which it is 0.
-NORMAL, SURE = 1 / np.sqrt(2 * np.pi), 40.0
+# The normal density at 0.
+NORMAL = 1 / np.sqrt(2 * np.pi)
 
 
 class Stopping(Protocol):
@@ -92,7 +90,7 @@ class Answers:
     def risk(self, cells: Array) -> Array:
         """Loss of all rows of each cell, (n_classes, ...) to (...)."""
         lost = np.tensordot(self.loss.T, cells, 1)
-        known = PRIOR * (self.loss.T @ self.prior)
+        known = STOPPING_PRIOR * (self.loss.T @ self.prior)
         apart = (self.loss[:, :, None] - self.loss[:, None, :]) ** 2
         if len(lost) == 2:
             more, doubt = lost[1] - lost[0], np.tensordot(apart[:, 0, 1], cells, 1)
@@ -123,7 +121,7 @@ def _taken(more: Array, seen: Array, doubt: Array) -> Array:
         Sum of squares of how much the answers are apart for each row.
     """
     spread = np.sqrt(np.maximum(doubt, TINY))
-    sure = np.clip(seen / spread, -SURE, SURE)
+    sure = np.clip(seen / spread, -STOPPING_SURE, STOPPING_SURE)
     return np.asarray(more * ndtr(-sure) + spread * NORMAL * np.exp(-(sure**2) / 2))
 
 
@@ -168,7 +166,7 @@ class Scores:
             for sign in (-1, 1):
                 half = each / 2
                 half[:, c] += sign * more
-                said = half + PRIOR * self.prior
+                said = half + STOPPING_PRIOR * self.prior
                 said /= said.sum(axis=1, keepdims=True)
                 total += self.loss.expect(each - half, said) / len(cells)
         if np.isfinite(self.refer).all():
@@ -196,6 +194,6 @@ class Squares:
         spread = np.maximum(cells[2] / np.maximum(n, TINY) - mean**2, 0)
         # the mean of a half is off by as much as that of the other, the other way
         off = spread / np.maximum(n - 1, 1)
-        own = n / (n + 2 * PRIOR)
+        own = n / (n + 2 * STOPPING_PRIOR)
         far = ((1 - own) * (mean - prior)) ** 2
         return np.asarray(n * (spread - off + far + (1 + own) ** 2 * off))

@@ -9,7 +9,7 @@ import numpy as np
 
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, fit_policy
-from sensortree.learning.learned import Learned, Learner
+from sensortree.learning.joint import Learned, Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.program.routing import RoutingProblem
@@ -17,7 +17,7 @@ from sensortree.sensors.market import within
 from sensortree.structure import Search, forward_steps
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.report import StructureReport
+from sensortree.structure.search import StructureReport
 from sensortree.tree.tree import Leaf, SensorTree
 
 
@@ -59,8 +59,7 @@ def choose_static_subset(
     start = subsets.numbered(subsets.market.free())
     steps = forward_steps(search, subsets.mean_cost, n_sensors, start)
     way = [start, *(step.subset for step in steps)]
-    errors = [float(search.mean(search.exact([start]))[0])]
-    errors += [step.loss for step in steps]
+    errors = [search.loss(start), *(step.loss for step in steps)]
     risk = [
         error + settings.cost_weight * subsets.mean_cost(subset)
         for subset, error in zip(way, errors, strict=True)

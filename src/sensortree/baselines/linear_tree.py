@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from sensortree.constants import SHARPNESS, TINY
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
@@ -24,13 +25,9 @@ from sensortree.policy.decisions import DecisionFeatures, DecisionFunction, Raw
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.sensors.market import Market
-from sensortree.structure.report import report_of_built
+from sensortree.structure.search import report_of_built
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
-
-# Range of the logarithm of the factor that turns scores into log-odds.
-SHARPNESS = (-3.0, 4.0)
-TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +147,8 @@ def least_squares(
 ) -> tuple[Array, Array]:
     """Weighted least squares on some columns and a constant.
 
-    Returns
-    -------
-    coef : ndarray of shape (n_columns, n_outputs)
-        0 for the other columns; of least norm where rows do not determine it.
-    intercept : ndarray of shape (n_outputs,)
+    Coefficients, (n_columns, n_outputs), are 0 for the other columns, and of least norm
+    where rows do not determine them; the intercept is (n_outputs,).
     """
     root = np.sqrt(weight)[:, None]
     basis = np.hstack([data.X[np.ix_(rows, columns)], np.ones((len(rows), 1))])

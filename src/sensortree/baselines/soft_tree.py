@@ -25,12 +25,8 @@ from scipy.linalg import solve
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from sensortree.constants import CSTC_CLAMP, CSTC_CONJUGATE_STEPS, EPS
 from sensortree.types import Array
-
-# Coefficients below this are 0, and stay 0.
-CLAMP = 1e-4
-CONJUGATE_STEPS = 20
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,22 +142,10 @@ def fit_last_level(
     """Best coefficients of a node as if it were of the last level: a closed form.
 
     Minimises  sum_i share_i |t_i - x_i β|² + ½ sum (ρ/γ + λ p c/η) β²  with γ, η where
-    they are best for the present coefficients.
+    they are best for the present coefficients; of these, 0 stays 0.
 
-    Parameters
-    ----------
-    problem : SoftTreeProblem
-    tree : SoftTree
-    k : int
-    share : ndarray of shape (n_samples,)
-        Weight times probability of coming there.
-    norms : ndarray of shape (n_sensors,)
-        η of the path to the node.
-
-    Returns
-    -------
-    coef : ndarray of shape (n_columns, n_outputs)
-        0 stays 0.
+    The share, (n_samples,), is weight times probability of coming there; the norms,
+    (n_sensors,), are η of the path to the node.
     """
     X, now = problem.X, tree.coef[k]
     gram = X.T @ (share[:, None] * X)
@@ -265,14 +249,7 @@ def inner_node(
 ) -> InnerNode:
     """Hold everything but node k, and every z at its best.
 
-    Parameters
-    ----------
-    problem : SoftTreeProblem
-    tree : SoftTree
-    k : int
-    share : ndarray of shape (n_samples,)
-    norms : ndarray of shape (n_nodes, n_sensors)
-        η of the path to each node.
+    The norms, (n_nodes, n_sensors), are η of the path to each node.
     """
     squares = problem.squares(tree.coef[k])
 
@@ -339,7 +316,7 @@ def fit_inner(
         start,
         jac=True,
         method="CG",
-        options={"maxiter": CONJUGATE_STEPS, "gtol": 1e-7},
+        options={"maxiter": CSTC_CONJUGATE_STEPS, "gtol": 1e-7},
     )
     if not found.fun < value(start)[0]:
         return tree
@@ -350,7 +327,7 @@ def clamp(tree: SoftTree) -> SoftTree:
     """Set coefficients that are nearly 0 to 0."""
     coef = tree.coef.copy()
     kept = coef[:, :-1]
-    kept[np.abs(kept) < CLAMP] = 0.0
+    kept[np.abs(kept) < CSTC_CLAMP] = 0.0
     return replace(tree, coef=coef)
 
 
