@@ -29,9 +29,9 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.cli.app import app
-from sensortree.leaves.fewer import in_terms_of
+from sensortree.leaves.engine import in_terms_of
 from sensortree.leaves.logistic import LinearLogisticRegression
-from sensortree.leaves.observations import Observations
+from sensortree.leaves.rows import Observations
 from sensortree.policy.classifiers import LogisticScorer
 from sensortree.tree.tree import Leaf, Node, SensorTree
 

@@ -213,7 +213,7 @@ def test_boosted_trees_are_as_large_as_there_is_to_tell(
     monkeypatch, n_fields, noise, size
 ):
     """Fields of a board, each of a class of its own, some rows of the other."""
-    monkeypatch.setattr("sensortree.leaves.boosting.MANY_ROWS", 1_000)
+    monkeypatch.setattr("sensortree.leaves.boosting.BOOSTED_MANY_ROWS", 1_000)
     monkeypatch.setattr(leaf_kinds, "HUGE_ROWS", 1_000)
     found, sized = [], leaf_kinds.sized_trees
 

@@ -16,11 +16,7 @@ import numpy as np
 
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.engine import LogisticEngine, Solution
-from sensortree.leaves.fitting import (
-    engine_of,
-    fit_leaf_classifiers,
-    judge_folds_by_engine,
-)
+from sensortree.leaves.fitting import each_subset, engine_of, fit_leaf_classifiers
 from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior
@@ -94,7 +90,8 @@ class SharedLogistic:
         engine = engine_of(self.classifier, data.y, n_classes, weight, data.fold)
         assert isinstance(engine, LogisticEngine)
         features = {subset: data.features(subset) for subset in new}
-        self.judged.update(judge_folds_by_engine(engine, features, self.n_jobs))
+        judge = engine.judge_without_each
+        self.judged.update(each_subset(judge, features, self.n_jobs))
         return {subset: self.judged[subset][out] for subset in wanted}
 
 

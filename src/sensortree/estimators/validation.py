@@ -17,11 +17,16 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
-from sensortree.leaves.arranging import Arranged, Dealing, arrange
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan
-from sensortree.leaves.folds import folds_of_splits
-from sensortree.leaves.groups import check_whole, read_groups
+from sensortree.leaves.folds import (
+    Arranged,
+    Dealing,
+    arrange,
+    check_whole,
+    folds_of_splits,
+    read_groups,
+)
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES

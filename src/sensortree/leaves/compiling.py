@@ -80,11 +80,11 @@ def compile_classifier(classifier: Any) -> Any:
     return classifier
 
 
-def compile_boosted(classifier: Any) -> Any:
+def compile_boosted(booster: Any) -> Any:
     """A booster as arrays, or as it is if some column is categorical."""
-    if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
-        return classifier
-    return _boosted_arrays(classifier)
+    categorical = booster.is_categorical_
+    some = categorical is not None and categorical.any()
+    return booster if some else _boosted_arrays(booster)
 
 
 def _boosted_arrays(classifier: Any) -> BoostedScorer:

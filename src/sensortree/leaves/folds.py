@@ -1,18 +1,48 @@
-"""Folds that rows are held out with: drawn, with classes spread evenly."""
+"""Order, folds and groups of rows: what is held out together, whatever row came first."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
 
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.types import Mask, Rows
+from sensortree.sensors.columns import is_missing
+from sensortree.types import Array, Mask, Rows
+
+if TYPE_CHECKING:
+    from sensortree.leaves.task import Task
+
+
+class FoldedRows:
+    """Rows that engines fit all folds of as one job.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Classes as integers, or numbers.
+    weight : ndarray of shape (n_samples,), default=None
+        None stands for ones. A row of weight 0 is judged, and not learned from.
+    fold : ndarray of shape (n_samples,), default=None
+        The fold that a row is held out with; -1 for a row that never is. None stands for
+        -1 throughout.
+    """
+
+    def __init__(
+        self, y: NDArray[Any], weight: Array | None = None, fold: Rows | None = None
+    ):
+        self.y, self.given_weight = y, weight
+        self.weight = np.ones(len(y)) if weight is None else weight
+        self.taught = self.weight > 0
+        self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
+        self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
 
 
 def first_of_runs(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
@@ -58,16 +88,9 @@ def run_numbers(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
 class Dealt:
     """What is dealt out to folds, in an order that does not depend on that of the rows.
 
-    Attributes
-    ----------
-    stratum : ndarray of shape (n_samples,)
-        Rows of each are dealt out evenly: classes, or levels of numbers.
-    reading : ndarray of shape (n_samples,)
-        Equal for equal readings.
-    group : ndarray of shape (n_samples,) or None
-        Rows of one group go together; None where each row goes by itself.
-    classes : ndarray of shape (n_classes,) or None
-        Names of strata that no fold may hold all rows of; None where that does not matter.
+    Rows of a stratum, a class or a level of numbers, are dealt out evenly; `reading` is
+    equal for equal readings; rows of one group go together. `classes` are names of strata
+    that no fold may hold all rows of; None where that does not matter.
     """
 
     stratum: Rows
@@ -87,18 +110,8 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
     of what it holds. Equal rows of one group count once.
 
     The only row, or group, of a class is never held out (-1), since nothing could be
-    learned about the class without it.
-
-    Parameters
-    ----------
-    dealt : Dealt
-    n_folds : int
-    random_state : int, RandomState instance or None, default=0
-
-    Returns
-    -------
-    fold : ndarray of shape (n_samples,)
-        All -1 where there is nothing to learn from without the others.
+    learned about the class without it. All are -1 where there is nothing to learn from
+    without the others.
     """
     rng = check_random_state(random_state)
     group = dealt.group
@@ -125,9 +138,8 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
         of_all = np.r_[of_all, of_all.sum()]
         drawn = rng.permutation(len(many))
         drawn = drawn[np.argsort(-counts[drawn, -1], kind="stable")]
-        fold[many] = _deal_groups(
-            counts, of_all, drawn, held, dealt.classes is not None
-        )
+        whole = dealt.classes is not None
+        fold[many] = _deal_groups(counts, of_all, drawn, held, whole)
         for code in range(n_strata):
             single = np.flatnonzero(free & (size[unit] == 1) & (stratum == code))
             if not single.size:
@@ -175,18 +187,10 @@ def _deal_groups(
 ) -> Rows:
     """Fold of each group: where least is of what it holds, rare strata before others.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_groups, n_strata + 1)
-        Rows of each stratum, and of all.
-    of_all : ndarray of shape (n_strata + 1,)
-        The same of all groups together.
-    order : ndarray of shape (n_groups,)
-        In which they are dealt.
-    held : ndarray of shape (n_folds, n_strata + 1)
-        What folds hold; is added to.
-    whole : bool
-        Whether a fold that would hold all of a stratum is avoided.
+    Groups are dealt in an order by their `counts`, rows of each stratum and of all,
+    (n_groups, n_strata + 1); `of_all` is the sum of these. `held` is what folds hold,
+    (n_folds, n_strata + 1), and is added to. `whole` says whether a fold that would hold
+    all of a stratum is avoided.
     """
     share = 1.0 / np.maximum(of_all, 1.0) ** 2
     fold = np.empty(len(counts), dtype=np.intp)
@@ -213,20 +217,9 @@ def _in_turn(own: Rows, total: Rows, n_rows: int) -> Rows:
 def folds_of_splits(
     splits: Iterable[tuple[Rows, Rows]], n_samples: int, rows: Rows
 ) -> Rows:
-    """Fold of those rows that count, each of which must be held out once.
+    """Fold of those rows that count, (n_rows,), each of which must be held out once.
 
-    Parameters
-    ----------
-    splits : iterable of (train, test)
-        Positions among all rows.
-    n_samples : int
-        The number of all rows.
-    rows : ndarray of shape (n_rows,)
-        Those that count; whether others are held out does not matter.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_rows,)
+    Splits are (train, test), positions among all rows.
     """
     fold = np.full(n_samples, -1)
     times = np.zeros(n_samples, dtype=int)
@@ -240,3 +233,161 @@ def folds_of_splits(
             f"out exactly once, as by KFold or StratifiedKFold."
         )
     return fold[rows]
+
+
+def read_groups(groups: Any, n_rows: int, rows: Rows) -> Rows:
+    """Number of the group of each of those rows that count, (n_counted,).
+
+    Groups are given as labels of any kind, one for each row of X.
+    """
+    try:
+        labels = column_or_1d(np.asarray(groups))
+    except ValueError as error:
+        raise DataError(
+            f"groups must be one label for each row of X: {error}"
+        ) from error
+    if len(labels) != n_rows:
+        raise DataError(
+            f"groups has {len(labels)} labels for {n_rows} rows of X; give one for each "
+            f"row."
+        )
+    labels = labels[rows]
+    listed = labels.tolist()
+    gaps = np.isnat(labels) if labels.dtype.kind in "mM" else map(is_missing, listed)
+    for row, gap in zip(rows.tolist(), gaps, strict=True):
+        if gap:
+            raise DataError(
+                f"groups has a gap in row {row}; give a row that belongs to no other a "
+                f"label of its own."
+            )
+    numbers: dict[Any, int] = {}
+    try:
+        found = [numbers.setdefault(label, len(numbers)) for label in listed]
+    except TypeError as error:
+        raise DataError(
+            f"groups holds a label that cannot be compared: {error}; give numbers or text."
+        ) from error
+    return np.array(found, dtype=np.intp)
+
+
+def by_content(group: Rows, cell: Rows, weight: Array) -> Rows:
+    """Groups numbered by what they hold, whatever they are called, (n_rows,).
+
+    `cell` is equal for rows that are equal: copies of a row in a group are one row of
+    their weight.
+    """
+    order = np.lexsort([cell, group])
+    group_, cell_ = group[order], cell[order]
+    first = first_of_runs([group_, cell_], len(order))
+    counted = np.add.reduceat(weight[order], first)
+    held = list(zip(cell_[first].tolist(), counted.tolist(), strict=True))
+    starts = first_of_runs([group_[first]], len(first)).tolist()
+    contents = [held[a:b] for a, b in pairwise([*starts, len(first)])]
+    ranked = sorted(range(len(contents)), key=contents.__getitem__)
+    number = np.empty(len(contents), dtype=np.intp)
+    number[ranked] = np.arange(len(contents))
+    return np.asarray(number[np.unique(group, return_inverse=True)[1]])
+
+
+def check_whole(fold: Rows, group: Rows, rows: Rows) -> None:
+    """Refuse folds of the user's own that take a group apart."""
+    held: dict[int, int] = {}
+    seen: NDArray[Any] = np.column_stack([group, fold, rows])
+    for name, own, row in seen.tolist():
+        if held.setdefault(name, own) != own:
+            raise DataError(
+                f"cv holds row {row} out with fold {own}, and others of its group with "
+                f"fold {held[name]}; take a splitter that keeps groups whole, such as "
+                f"GroupKFold or StratifiedGroupKFold, or a number."
+            )
+
+
+def few_groups(group: Rows, n_folds: int) -> str:
+    """What to say where there are fewer groups than folds; "" where there are enough."""
+    n_groups = len(np.unique(group))
+    if n_groups < 2:
+        raise DataError(
+            "groups puts all rows into one group, so that none can be held out; give "
+            "labels that tell some rows apart, or cv=None."
+        )
+    if n_groups >= n_folds:
+        return ""
+    return (
+        f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
+        f"own. cv={n_groups} asks for this."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """Where rows stood, their folds and their groups; None where each row is its own."""
+
+    order: Rows
+    fold: Rows
+    group: Rows | None
+
+    def take(self, rows: Rows) -> Arranged:
+        """The same in another order."""
+        group = None if self.group is None else self.group[rows]
+        return Arranged(self.order[rows], self.fold[rows], group)
+
+
+@dataclass(frozen=True, eq=False)
+class Dealing:
+    """How rows are dealt out to folds; there are no classes where numbers are learned."""
+
+    task: Task
+    n_folds: int
+    random_state: Any
+    classes: NDArray[Any]
+
+    def folds(
+        self, codes: NDArray[Any], weight: Array, reading: Rows, group: Rows | None
+    ) -> Rows:
+        """Folds of sorted rows; says where there are fewer groups."""
+        said = "" if group is None else few_groups(group, self.n_folds)
+        if said:
+            warnings.warn(said, FewRowsWarning, stacklevel=2)
+        stratum = self.task.levels(codes, weight)
+        named = self.classes if len(self.classes) else None
+        dealt = Dealt(stratum, reading, group, named)
+        return assign_folds(dealt, self.n_folds, self.random_state)
+
+
+def arrange(
+    read: Sequence[Array],
+    own: Sequence[NDArray[Any]],
+    weight: Array,
+    held: Arranged,
+    dealing: Dealing | None,
+) -> Arranged:
+    """Sort rows by what they hold, and deal them out to folds.
+
+    Equal rows that are held out together stand side by side. Groups are numbered by what
+    they hold.
+
+    `read` are the columns that are read, the one that counts most first; `own` is what else
+    belongs to a row, such as its prices, and at last its class, or number. `held` are rows
+    as they stand, with folds and groups that were given; without `dealing`, the folds are
+    kept.
+    """
+    n_rows = len(weight)
+    order = order_of_rows([*read, *own], n_rows)
+    reading = run_numbers((column[order] for column in read), n_rows)
+    cell = run_numbers([reading, *(column[order] for column in own)], n_rows)
+    weight, rows = weight[order], held.take(order)
+    if rows.group is not None:
+        rows = replace(rows, group=by_content(rows.group, cell, weight))
+
+    def again() -> Rows:
+        group = [] if rows.group is None else [rows.group]
+        return np.lexsort([weight, *group, rows.fold, cell])
+
+    sort = again()
+    weight, rows = weight[sort], rows.take(sort)
+    reading, cell = reading[sort], cell[sort]
+    if dealing is None:
+        return rows
+    codes = own[-1][rows.order]
+    rows = replace(rows, fold=dealing.folds(codes, weight, reading, rows.group))
+    return rows.take(again())

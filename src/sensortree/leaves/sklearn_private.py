@@ -26,24 +26,12 @@ from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 from sensortree.types import Array, Rows
 
-__all__ = [
+__all__ = [  # what is passed on; the rest is below
     "HasMethods",
     "Interval",
     "InvalidParameterError",
-    "OnceBinned",
-    "OnceBinnedNumbers",
-    "ShallowTable",
     "StrOptions",
-    "begin_callbacks",
-    "boosted_baseline",
-    "boosted_levels",
-    "boosted_rounds",
-    "boosted_scores",
-    "calibrated_parts",
     "check_sample_weight",
-    "imputer_dtypes",
-    "input_positions",
-    "rare_categories",
     "rows_of",
     "validate_parameter_constraints",
 ]

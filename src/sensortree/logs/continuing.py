@@ -27,12 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import (
-    Continued,
-    effective_size,
-    owner_of,
-    patterns_of,
-)
+from sensortree.leaves.continued import Continued, owner_of, patterns_of
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.gaussians import learn_gaussians
 from sensortree.leaves.standardising import moments
@@ -158,6 +153,12 @@ def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
             return None
         rows = {name: int(log.has(kept - {name}).sum()) for name in left}
         kept = kept - {max(reversed(left), key=rows.__getitem__)}
+
+
+def effective_size(standing_in: Rows, n_rows: int) -> float:
+    """Number of equal rows that those are worth who stand for others, (Σw)² / Σw²."""
+    times = np.bincount(standing_in, minlength=1).astype(np.float64)
+    return n_rows**2 / float(times @ times)
 
 
 @dataclass(frozen=True, eq=False)
