@@ -28,8 +28,8 @@ from sensortree import (
     SensorTreeClassifier,
     exhaustive_tree,
 )
+from sensortree.estimators.validation import folds_of_splits
 from sensortree.learning.pose import fit_decision_features
-from sensortree.leaves.folds import folds_of_splits
 from sensortree.leaves.task import CLASSES
 from sensortree.policy.decisions import PARTS, Posterior
 from sensortree.program.refinement import (

@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sensortree import SensorTreeClassifier
+from sensortree.curves.shared_leaves import PairedEngine
 from sensortree.exceptions import DataError, WideBasisWarning
 from sensortree.leaves import ridge, standardising
 from sensortree.leaves.descent import Diagonal, Factored, descend
@@ -341,7 +342,7 @@ def test_a_function_that_is_never_lowered_stays_where_it_is():
 def test_folds_judged_together_are_folds_judged_alone(n_rows, n_classes):
     X, y = rows(n_rows, n_classes=n_classes)
     fold = np.arange(n_rows) % 5
-    together = LogisticEngine(y, n_classes, fold=fold).judge_without_each(X)
+    together = PairedEngine(y, n_classes, fold=fold).judge_without_each(X)
     for out in range(5):
         rest = fold != out
         alone = LogisticEngine(y[rest], n_classes, fold=fold[rest])
@@ -356,7 +357,7 @@ def test_folds_judged_together_are_folds_judged_alone(n_rows, n_classes):
 
 def test_of_two_folds_each_is_left_out_with_leaves_of_the_same_degree():
     X, y = rows(n_classes=2)
-    linear = LogisticEngine(y, 2, fold=np.arange(len(y)) % 2, degree=1)
+    linear = PairedEngine(y, 2, fold=np.arange(len(y)) % 2, degree=1)
     for _, solution in linear.judge_without_each(X).values():
         assert solution.scorer.degree == 1
 
@@ -367,7 +368,7 @@ def test_labels_of_a_fold_say_nothing_where_it_is_left_out(n_classes):
     fold = np.arange(300) % 5
     lied = np.where(fold == 2, (y + 1) % n_classes, y)
     honest, other = (
-        LogisticEngine(t, n_classes, fold=fold).judge_without_each(X)[2]
+        PairedEngine(t, n_classes, fold=fold).judge_without_each(X)[2]
         for t in (y, lied)
     )
     assert honest[1].C == other[1].C
@@ -379,7 +380,7 @@ def test_labels_of_a_fold_say_nothing_where_it_is_left_out(n_classes):
 def test_a_class_that_two_folds_take_away_is_never_answered():
     X, y = rows(200, n_classes=2)
     fold = np.where(y == 1, np.arange(200) % 2, np.arange(200) % 5)
-    said = LogisticEngine(y, 2, fold=fold).judge_without_each(X)[0][0]
+    said = PairedEngine(y, 2, fold=fold).judge_without_each(X)[0][0]
     assert (said[fold == 1] == [1.0, 0.0]).all()
     assert ((said[fold == 3] > 0) & (said[fold == 3] < 1)).all()
 

@@ -19,10 +19,9 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.engine import rounded
+from sensortree.leaves.engine import posterior_of, rounded
 from sensortree.leaves.ridge import FoldedLabels, RidgePart
 from sensortree.leaves.rows import TrainingRows
-from sensortree.policy.classifiers import probabilities
 from sensortree.policy.decisions import DecisionFeatures, Part, feature_columns
 from sensortree.program.in_chunks import ProblemRows
 from sensortree.tree.tree import SensorTree
@@ -111,8 +110,7 @@ class FitRows:
             if fold in only:
                 said[rows] = np.eye(2)[only[fold]]
                 continue
-            scores = fits.get(fold, coef).astype(terms.dtype, copy=False) @ terms
-            said[rows] = probabilities(np.ascontiguousarray(scores.T))
+            said[rows] = posterior_of(fits.get(fold, coef), terms)
         posterior = np.empty_like(said)
         posterior[self.folded] = said
         self.leaves.posteriors[subset] = rounded(posterior)

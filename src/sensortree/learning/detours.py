@@ -36,6 +36,7 @@ from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
+from sensortree.policy.flow import measure_flow
 from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
@@ -467,11 +468,13 @@ def settle(tried: Tried, turned: HeldUp, learn: Learner) -> Detour:
     margins = problem.margins(coef)
     visits = np.bincount(problem.tree.route(margins), minlength=problem.tree.n_leaves)
     tree, nodes = prune(problem.tree, visits)
-    flow = data.task.flow(
+    flow = measure_flow(
         tree,
         margins[:, nodes],
-        (turned.answers(tree.leaves), turned.answers(tree.nodes)),
-        (turned.losses(tree.leaves), turned.losses(tree.nodes)),
+        turned.answers(tree.leaves),
+        turned.answers(tree.nodes),
+        turned.losses(tree.leaves),
+        turned.losses(tree.nodes),
         data.y[turned.examples],
         len(data.classes),
         problem.weight,

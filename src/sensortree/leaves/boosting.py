@@ -53,10 +53,10 @@ PLAIN = Coding((), ())
 class TreeSize:
     """How trees are boosted."""
 
-    learning_rate: float  # The share of a step that is taken
-    leaves: int  # Leaves of a tree at most
-    rows: int  # Rows of a leaf at least
-    saved: float  # Share of the log-loss that another chunk of rounds must save
+    learning_rate: float  # the share of a step that is taken
+    leaves: int  # leaves of a tree at most
+    rows: int  # rows of a leaf at least
+    saved: float  # share of the log-loss that another chunk of rounds must save
 
     def of_classes(self, n_classes: int) -> TreeSize:
         """The same where a round grows a tree for each class: short steps are longer."""
@@ -155,13 +155,8 @@ class BoostedTrees(TakesNaN, ClassifierMixin, BaseEstimator):
 class BoostedEngine(FoldedRows):
     """Boosted trees on any columns, for the same rows, classes and folds.
 
-    Parameters
-    ----------
-    y, weight, fold
-        As in `FoldedRows`; y are classes as integers.
-    n_classes : int
-    size : {"small", "medium", "large", "huge"}, default=None
-        Of the trees, also where some folds are left out; None as in `BoostedTrees`.
+    The size is that of the trees, also where some folds are left out; None as in
+    `BoostedTrees`.
 
     Examples
     --------
@@ -295,13 +290,13 @@ class BoostedEngine(FoldedRows):
 class BoostedFold(ABC):
     """A booster in the making, and what it scores on rows that it has not seen."""
 
-    booster: Any  # None where there is nothing to learn
+    booster: Any  # none where there is nothing to learn
     X: Array
     y: NDArray[Any]
     weight: Array | None
     X_judged: Array
     n_outputs: int
-    scores: Array = field(init=False)  # After all rounds so far, (n_judged, n_outputs)
+    scores: Array = field(init=False)  # after all rounds so far, (n_judged, n_outputs)
     # After the number of rounds that is best so far, (n_judged, n_outputs).
     best: Array = field(init=False)
 

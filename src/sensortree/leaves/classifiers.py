@@ -11,7 +11,6 @@ import numpy as np
 
 from sensortree.constants import LOG_PULL_ROWS, LOG_PULLS, LOG_SHARES
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.coding import Coded
 from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import (
     each_subset,
@@ -183,12 +182,11 @@ class LeafClassifiers:
         As strongly as lowers the log-loss of rows that were held out.
         """
         start = self.starts[fewer]
-        given = {**start.without, NONE: start.scorer}
-        pull = Fewer(self._columns(subset, fewer), given)
+        pull = self._pull(subset, fewer, {**start.without, NONE: start.scorer})
         self.pulled[subset] = fewer
         X, said, least = rows.features(subset), np.empty((0, 0)), np.inf
         for C in LOG_PULLS:
-            told, found = self._logistic(rows, rows.fold, C).judge(X, pull)
+            told, found = self._engine(rows, rows.fold, C).judge(X, pull)
             loss = float(rows.weight @ rows.task.compared(told, rows.y, rows.loss))
             if loss >= least:
                 break
@@ -203,10 +201,8 @@ class LeafClassifiers:
         """
         log, kind = self.data.continued, self.classifier
         assert log is not None
-        pullable = (
-            isinstance(kind, QuadraticLogisticRegression) and kind.C == "evidence"
-        )
-        if not pullable or len(subset) < 2:
+        pullable = isinstance(kind, QuadraticLogisticRegression)
+        if not pullable or kind.C != "evidence" or len(subset) < 2:
             return None
         rows = {
             name: int(log.has(subset - {name}).sum())
@@ -219,17 +215,10 @@ class LeafClassifiers:
         self._find([fewer])
         return fewer if self.starts[fewer].without else None
 
-    def _columns(self, subset: Subset, fewer: Subset) -> Rows:
-        """Where the columns of fewer sensors stand among those of a subset."""
-        order = self.data.sensors.in_order(subset)
-        widths = [self.data.blocks[self.data.sensors.index(n)].shape[1] for n in order]
-        sensor = np.repeat([name in fewer for name in order], widths)
-        return np.flatnonzero(sensor)
-
-    def _logistic(self, rows: TrainingRows, fold: Rows | None, C: float) -> Any:
-        """The engine of a given penalty."""
-        weight = rows.weight if rows.weighted else None
-        return LogisticEngine(rows.y, rows.n_outputs, weight, fold, C)
+    def _pull(self, subset: Subset, fewer: Subset, given: dict[int, Any]) -> Fewer:
+        """Classifiers of fewer sensors, by fold, that one of a subset is pulled towards."""
+        assert self.data.continued is not None
+        return Fewer(self.data.continued.columns_of(fewer, subset), given)
 
     def _judge(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Array]:
         """Posteriors of subsets on the rows that their leaves learn from, out of fold."""
@@ -272,12 +261,10 @@ class LeafClassifiers:
         if subset not in self.pulled:
             return self._fit([subset], rows)[subset]
         fewer = self.pulled[subset]
-        given = {NONE: self.fit([fewer])[fewer]}
+        pull = self._pull(subset, fewer, {NONE: self.fit([fewer])[fewer]})
         start = self.starts[subset]
-        fitted = self._logistic(rows, None, start.C).fit(
-            rows.features(subset), start, Fewer(self._columns(subset, fewer), given)
-        )
-        return fitted.scorer
+        engine = self._engine(rows, None, start.C)
+        return engine.fit(rows.features(subset), start, pull).scorer
 
     def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Any]:
         """Fit the classifiers of some subsets to rows."""
@@ -293,17 +280,19 @@ class LeafClassifiers:
             self.classifier, features, rows.y, weight, self.n_jobs
         )
 
-    def _engine(self, rows: TrainingRows, fold: Rows | None) -> Any:
+    def _engine(
+        self, rows: TrainingRows, fold: Rows | None, C: float | None = None
+    ) -> Any:
+        """What fits all folds as one job; a quadratic leaf where the penalty is given."""
+        kind = self.classifier if C is None else QuadraticLogisticRegression(C)
         weight = rows.weight if rows.weighted else None
-        return engine_of(self.classifier, rows.y, rows.n_outputs, weight, fold)
+        return engine_of(kind, rows.y, rows.n_outputs, weight, fold)
 
     def _read(
         self, engine: Any, rows: TrainingRows, subsets: Subsets
     ) -> dict[Subset, Any]:
         """What an engine is given of each subset: trees get categories as codes."""
-        read: Callable[[Subset], Array | Coded] = rows.features
-        if isinstance(engine, BoostedEngine):
-            read = rows.coded
+        read = rows.coded if isinstance(engine, BoostedEngine) else rows.features
         return {subset: read(subset) for subset in subsets}
 
     def lost(self, subset: Subset, likely: Array | None = None) -> Array:

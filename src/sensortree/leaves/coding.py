@@ -24,7 +24,7 @@ class Coding:
 
     # Readings that become one column of codes each; these columns come first.
     levels: Levels
-    numbers: tuple[int, ...]  # Readings that stay as they are
+    numbers: tuple[int, ...]  # readings that stay as they are
 
     @property
     def width(self) -> int:

@@ -30,9 +30,9 @@ class Continued:
     # What the log holds of enough rows to be learned from.
     reach: tuple[frozenset[str], ...]
     bought: Mask  # (n_rows, n_sensors)
-    level: Rows  # The class, or the group that a number belongs to, (n_rows,)
-    n_logged: int  # Rows of the log
-    own: Rows  # Where each row stands in the log, (n_rows,)
+    level: Rows  # the class, or the group that a number belongs to, (n_rows,)
+    n_logged: int  # rows of the log
+    own: Rows  # where each row stands in the log, (n_rows,)
     # Where the row stands that stands in for it, within each set of `reach`; itself
     # where all of the set was bought, (n_sets, n_rows).
     other: Rows
@@ -62,18 +62,6 @@ class Continued:
         """Whether every row can be looked at with a subset."""
         return any(subset <= within for within in self.reach)
 
-    def beyond(self) -> list[list[str]]:
-        """Sensors, and sets of two or three, out of reach, none within another.
-
-        Not those that 'one_of' forbids anyway.
-        """
-        sensors = self.sensors
-        return [
-            list(few)
-            for few in minimal_sets_beyond(self.reach, sensors.names)
-            if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
-        ]
-
     def within(self, subset: frozenset[str]) -> int:
         """Which set of `reach` a subset is looked at in: the first that holds it."""
         return next(i for i, within in enumerate(self.reach) if subset <= within)
@@ -91,17 +79,10 @@ class Continued:
         """The sensor that each column of `features` is of."""
         return owner_of(self.filled[self.within(subset)], self.sensors, subset)
 
-    def blocks(self, widths: Sequence[int]) -> list[Array]:
-        """Readings of each sensor as a search looks at them; 0 of what is out of reach."""
-        seen = []
-        for sensor, name in enumerate(self.sensors.names):
-            reached = self.reaches(frozenset({name}))
-            seen.append(
-                self.block(sensor, frozenset({name}))
-                if reached
-                else np.zeros((len(self.own), widths[sensor]))
-            )
-        return seen
+    def columns_of(self, fewer: frozenset[str], subset: frozenset[str]) -> Rows:
+        """Where the columns of fewer sensors stand among those of a subset."""
+        fewer_owner = np.flatnonzero(self.sensors.mask(fewer))
+        return np.flatnonzero(np.isin(self.owner(subset), fewer_owner))
 
     def taught(self, subset: frozenset[str], weight: Array) -> Array:
         """Weight with which the leaf of a subset learns from each row, (n_rows,).
@@ -213,26 +194,4 @@ def patterns_of(known: Mask, lacking: Mask) -> list[tuple[Mask, Rows]]:
         own = rows[counts_as[set_of] == number]
         if own.size:
             found.append((pattern, own))
-    return found
-
-
-def minimal_sets_beyond(
-    reach: Sequence[frozenset[str]], names: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """Sensors, pairs and threes of them that no set holds, none within another."""
-    found: list[tuple[str, ...]] = []
-    within: list[tuple[str, ...]] = [()]
-    for _ in range(3):
-        longer = []
-        for few in within:
-            start = names.index(few[-1]) + 1 if few else 0
-            for name in names[start:]:
-                more = (*few, name)
-                if any(set(less) <= set(more) for less in found):
-                    continue
-                if any(set(more) <= one for one in reach):
-                    longer.append(more)
-                else:
-                    found.append(more)
-        within = longer
     return found

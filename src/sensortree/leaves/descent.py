@@ -9,7 +9,6 @@ asked no more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +25,6 @@ from sensortree.types import Array, Rows
 # Values and gradients of the numbered functions at one point each:
 # (numbers, points (n, size)) -> values (n,), gradients (n, size).
 Functions = Callable[[Rows, Array], tuple[Array, Array]]
-
-
-class Curvature(Protocol):
-    """A symmetric positive definite matrix that stands for the Hessian."""
-
-    def solve(self, gradients: Array) -> Array:
-        """Its inverse times each row, (n, size)."""
-        ...
 
 
 class Factored:
@@ -59,6 +50,10 @@ class Diagonal:
         """The inverse times each run of each row, (n, size)."""
         runs = gradients.reshape(-1, len(self.diagonal)) / self.diagonal
         return np.asarray(runs.reshape(gradients.shape))
+
+
+# A symmetric positive definite matrix that stands for the Hessian.
+Curvature = Factored | Diagonal
 
 
 def descend(

@@ -56,30 +56,45 @@ class Fewer:
     far its coefficients are from those of the smaller, in place of how far they are from 0.
     """
 
-    columns: Rows  # Where their columns stand among those of more, (n_fewer,)
+    columns: Rows  # where their columns stand among those of more, (n_fewer,)
     # By the fold that they have not seen, as `RidgeProblem` counts them.
     scorers: Mapping[int, LogisticScorer]
 
     def in_terms_of(self, center: Array, scale: Array) -> dict[int, Array]:
-        """Coefficients of each on the standardised basis of more columns."""
-        return {
-            fold: in_terms_of(scorer, self.columns, center, scale)
-            for fold, scorer in self.scorers.items()
-        }
+        """Coefficients of each on the basis of more columns, so standardised.
+
+        A column (x - c) / s of a scorer is a z + b, with z the new one. So
+
+            Σ l_i x_i + Σ_{i≤j} q_ij x_i x_j = l'(az + b) + (az + b)' Q (az + b).
+
+        Given are (n_outputs, n_terms + 1); the intercept is the last.
+        """
+        return {f: self._moved(s, center, scale) for f, s in self.scorers.items()}
+
+    def _moved(self, scorer: LogisticScorer, center: Array, scale: Array) -> Array:
+        columns, width, n_fewer = self.columns, len(center), len(self.columns)
+        a = scale[columns] / scorer.scale
+        b = (center[columns] - scorer.center) / scorer.scale
+        n_outputs = len(scorer.intercept)
+        slope, square = scorer.coef[:n_fewer].T, np.zeros((n_outputs, n_fewer, n_fewer))
+        if scorer.degree == 2:
+            square[:, *np.triu_indices(n_fewer)] = scorer.coef[n_fewer:].T
+        linear = np.zeros((n_outputs, width))
+        linear[:, columns] = a * (slope + square @ b + b @ square)
+        products = np.zeros((n_outputs, width, width))
+        products[:, columns[:, None], columns] = a[:, None] * square * a
+        # In case columns change their order.
+        products += np.tril(products, -1).transpose(0, 2, 1)
+        constant = scorer.intercept + slope @ b + (square @ b) @ b
+        upper = products[:, *np.triu_indices(width)]
+        return np.hstack([linear, upper, constant[:, None]])
 
 
 class LogisticEngine(FoldedRows):
     """Ridge logistic regressions on any columns, for the same rows, classes and folds.
 
-    Parameters
-    ----------
-    y, weight, fold
-        As in `FoldedRows`; y are classes as integers.
-    n_classes : int
-    C : "evidence" or float, default="evidence"
-        As in `QuadraticLogisticRegression`.
-    degree : int, default=2
-        Of the polynomial basis, 1 or 2.
+    C is "evidence" or a number, as in `QuadraticLogisticRegression`; the degree of the
+    polynomial basis is 1 or 2.
 
     Examples
     --------
@@ -123,7 +138,7 @@ class LogisticEngine(FoldedRows):
         C, coef, fits = self._fits(problem)
         said = np.empty((len(self.y), self.n_classes))
         for rows, fold, terms in problem.blocks():
-            said[rows] = _said(fits.get(fold, coef), terms)
+            said[rows] = posterior_of(fits.get(fold, coef), terms)
         self._without_a_class(said)
         without = {fold: problem.scorer(own) for fold, own in fits.items()}
         return self._in_order(said), Solution(problem.scorer(coef), C, without)
@@ -143,85 +158,6 @@ class LogisticEngine(FoldedRows):
         posterior = np.empty_like(said)
         posterior[self.order] = said
         return rounded(posterior)
-
-    def judge_without_each(self, X: Array) -> dict[int, tuple[Array, Solution]]:
-        """What `judge` gives on the rows outside each fold, for all folds at once.
-
-        The fit without folds a and b judges the rows of b where a is left out, and those
-        of a where b is: with five folds these are ten fits side by side, and five without
-        a single fold, on one basis. Columns are standardised by all rows, which says
-        nothing about their classes; the penalty, which does, is chosen without each fold:
-        one for all would have seen the rows that are left out. Where two folds want
-        different penalties, their pair is fitted with both.
-
-        The posterior is of all rows, (n_samples, n_classes), NaN for those of the fold.
-        """
-        problem = self._problem(X, compared=True) if X.shape[1] else None
-        if problem is None or len(self.folds) < 3:
-            return {a: self._judge_rest(X, a) for a in self.folds}
-        alone = self._without_each(problem)
-        out = np.array([(a, b) for a in self.folds for b in self.folds if a < b])
-        tasks = {(a, b, alone[c][0]): c for a, b in out.tolist() for c in (a, b)}
-        fits = dict(zip(tasks, self._fit_pairs(problem, tasks, alone), strict=True))
-        judged = {a: np.full((len(self.y), self.n_classes), np.nan) for a in alone}
-        for rows, fold, terms in problem.blocks():
-            for a, (C, coef, _) in alone.items():
-                if a == fold:
-                    continue
-                pair = (min(a, fold), max(a, fold), C)
-                judged[a][rows] = _said(coef if fold < 0 else fits[pair], terms)
-        found = {}
-        for a, (C, coef, _) in alone.items():
-            self._without_a_class(judged[a], a)
-            found[a] = self._in_order(judged[a]), Solution(problem.scorer(coef), C)
-        return found
-
-    def _judge_rest(self, X: Array, out: int) -> tuple[Array, Solution]:
-        """What `judge` gives on the rows outside one fold."""
-        rest, C = self.fold != out, self.labels.C
-        own = self.weight[rest], self.fold[rest]
-        engine = LogisticEngine(self.y[rest], self.n_classes, *own, C, self.degree)
-        posterior = np.full((len(rest), self.n_classes), np.nan)
-        posterior[rest], solution = engine.judge(X[rest])
-        return posterior, solution
-
-    def _without_each(
-        self, problem: RidgeProblem
-    ) -> dict[int, tuple[float, Array, Curvature]]:
-        """As `_roughly`, without each fold: penalty, coefficients and curvature."""
-        C, coef, curvature = self._roughly(problem)
-        power = round(np.log(C) / np.log(3.0)) if problem.wants_evidence else 0
-        starts = {a: self._start(problem, coef, (a,)) for a in self.folds}
-        few = {a: problem.wants_evidence_on(self.labels.fold != a) for a in self.folds}
-        found = {
-            a: most_evident(problem, starts[a], a, power) for a in self.folds if few[a]
-        }
-        if many := [a for a in self.folds if not few[a]]:
-            C = self.labels.penalty
-            start = np.array([starts[a] for a in many])
-            fitted, _ = problem.minimise(
-                C, start, np.array(many), curvature, problem.unseen
-            )
-            found |= {a: (C, fitted[k], curvature) for k, a in enumerate(many)}
-        return found
-
-    def _fit_pairs(
-        self,
-        problem: RidgeProblem,
-        tasks: Mapping[tuple[int, int, float], int],
-        alone: Mapping[int, tuple[float, Array, Curvature]],
-    ) -> Array:
-        """Coefficients without two folds each, from those without one of the two."""
-        starts = [
-            self._start(problem, alone[c][1], (a, b)) for (a, b, _), c in tasks.items()
-        ]
-        curvature = alone[self.folds[0]][2]
-        penalty = np.array([C for _, _, C in tasks])
-        held_out = np.array([(a, b) for a, b, _ in tasks])
-        fitted, _ = problem.minimise(
-            penalty, np.array(starts), held_out, curvature, problem.unseen
-        )
-        return fitted
 
     def _start(self, problem: RidgeProblem, coef: Array, out: tuple[int, ...]) -> Array:
         """Where a fit without some folds sets out; a class that is not there never is."""
@@ -346,7 +282,7 @@ def rounded(posterior: Array) -> Array:
     return posterior.astype(np.float32).astype(np.float64)
 
 
-def _said(coef: Array, terms: Array) -> Array:
+def posterior_of(coef: Array, terms: Array) -> Array:
     """Posterior of a block of rows."""
     scores = coef.astype(terms.dtype, copy=False) @ terms
     return probabilities(np.ascontiguousarray(scores.T))
@@ -355,33 +291,3 @@ def _said(coef: Array, terms: Array) -> Array:
 def _extended(scorer: LogisticScorer) -> Array:
     """Coefficients with their intercept at the end, (n_outputs, n_terms + 1)."""
     return np.hstack([scorer.coef.T, scorer.intercept[:, None]])
-
-
-def in_terms_of(
-    scorer: LogisticScorer, columns: Rows, center: Array, scale: Array
-) -> Array:
-    """Coefficients of the same polynomial of degree 2 on other columns.
-
-    A column (x - c) / s of the scorer is a z + b, with z the new one. So
-
-        Σ l_i x_i + Σ_{i≤j} q_ij x_i x_j = l'(az + b) + (az + b)' Q (az + b).
-
-    The scorer's columns stand at `columns` among the new ones, which are standardised by
-    centre and scale. Given are (n_outputs, n_terms + 1); the intercept is the last.
-    """
-    width, n_fewer = len(center), len(columns)
-    a = scale[columns] / scorer.scale
-    b = (center[columns] - scorer.center) / scorer.scale
-    n_outputs = len(scorer.intercept)
-    slope, square = scorer.coef[:n_fewer].T, np.zeros((n_outputs, n_fewer, n_fewer))
-    if scorer.degree == 2:
-        square[:, *np.triu_indices(n_fewer)] = scorer.coef[n_fewer:].T
-    linear = np.zeros((n_outputs, width))
-    linear[:, columns] = a * (slope + square @ b + b @ square)
-    products = np.zeros((n_outputs, width, width))
-    products[:, columns[:, None], columns] = a[:, None] * square * a
-    # In case columns change their order.
-    products += np.tril(products, -1).transpose(0, 2, 1)
-    constant = scorer.intercept + slope @ b + (square @ b) @ b
-    upper = products[:, *np.triu_indices(width)]
-    return np.hstack([linear, upper, constant[:, None]])

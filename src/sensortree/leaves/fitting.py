@@ -164,7 +164,7 @@ def fit_leaf_classifiers(
     features: Mapping[Subset, Array],
     y: NDArray[np.intp],
     sample_weight: Array | None,
-    n_jobs: int | None = None,
+    n_jobs: int | None,
 ) -> dict[Subset, Any]:
     """Fit one classifier per sensor subset, on all rows; classes are integers."""
     fit = partial(_fit_one, classifier, y=y, sample_weight=sample_weight)
@@ -178,16 +178,15 @@ def judge_leaf_classifiers(
     n_classes: int,
     sample_weight: Array | None,
     fold: NDArray[np.intp],
-    n_jobs: int | None = None,
-    taught: Mask | None = None,
+    n_jobs: int | None,
+    taught: Mask,
 ) -> dict[Subset, Array]:
     """Posterior of each subset's classifier on rows that it has not seen.
 
     A row's posterior is that of a classifier fitted without the row's fold; -1 stands for
-    one fitted on all rows. `taught` says which rows are learned from; None for all.
-    Posteriors are (n_samples, n_classes).
+    one fitted on all rows. `taught` says which rows are learned from. Posteriors are
+    (n_samples, n_classes).
     """
-    taught = np.ones(len(y), dtype=bool) if taught is None else taught
     parts = {}
     for subset, X in features.items():
         # With nothing known there is nothing to overfit, and the prior is the same for all.
@@ -268,7 +267,7 @@ def fit_by_engine(
     engine: Engine,
     features: Mapping[Subset, Any],
     starts: Mapping[Subset, Any],
-    n_jobs: int | None = None,
+    n_jobs: int | None,
 ) -> dict[Subset, Any]:
     """Fit one classifier per sensor subset, on all rows, from where judging left it.
 

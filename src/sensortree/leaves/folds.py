@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import column_or_1d
 
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.sensors.columns import is_missing
 from sensortree.types import Array, Mask, Rows
 
 if TYPE_CHECKING:
@@ -214,62 +212,6 @@ def _in_turn(own: Rows, total: Rows, n_rows: int) -> Rows:
     return fold[order[:n_rows]]
 
 
-def folds_of_splits(
-    splits: Iterable[tuple[Rows, Rows]], n_samples: int, rows: Rows
-) -> Rows:
-    """Fold of those rows that count, (n_rows,), each of which must be held out once.
-
-    Splits are (train, test), positions among all rows.
-    """
-    fold = np.full(n_samples, -1)
-    times = np.zeros(n_samples, dtype=int)
-    for number, (_, test) in enumerate(splits):
-        fold[test] = number
-        np.add.at(times, test, 1)
-    wrong = rows[times[rows] != 1]
-    if wrong.size:
-        raise DataError(
-            f"cv holds row {wrong[0]} out {times[wrong[0]]} times; each row must be held "
-            f"out exactly once, as by KFold or StratifiedKFold."
-        )
-    return fold[rows]
-
-
-def read_groups(groups: Any, n_rows: int, rows: Rows) -> Rows:
-    """Number of the group of each of those rows that count, (n_counted,).
-
-    Groups are given as labels of any kind, one for each row of X.
-    """
-    try:
-        labels = column_or_1d(np.asarray(groups))
-    except ValueError as error:
-        raise DataError(
-            f"groups must be one label for each row of X: {error}"
-        ) from error
-    if len(labels) != n_rows:
-        raise DataError(
-            f"groups has {len(labels)} labels for {n_rows} rows of X; give one for each "
-            f"row."
-        )
-    labels = labels[rows]
-    listed = labels.tolist()
-    gaps = np.isnat(labels) if labels.dtype.kind in "mM" else map(is_missing, listed)
-    for row, gap in zip(rows.tolist(), gaps, strict=True):
-        if gap:
-            raise DataError(
-                f"groups has a gap in row {row}; give a row that belongs to no other a "
-                f"label of its own."
-            )
-    numbers: dict[Any, int] = {}
-    try:
-        found = [numbers.setdefault(label, len(numbers)) for label in listed]
-    except TypeError as error:
-        raise DataError(
-            f"groups holds a label that cannot be compared: {error}; give numbers or text."
-        ) from error
-    return np.array(found, dtype=np.intp)
-
-
 def by_content(group: Rows, cell: Rows, weight: Array) -> Rows:
     """Groups numbered by what they hold, whatever they are called, (n_rows,).
 
@@ -289,38 +231,26 @@ def by_content(group: Rows, cell: Rows, weight: Array) -> Rows:
     return np.asarray(number[np.unique(group, return_inverse=True)[1]])
 
 
-def check_whole(fold: Rows, group: Rows, rows: Rows) -> None:
-    """Refuse folds of the user's own that take a group apart."""
-    held: dict[int, int] = {}
-    seen: NDArray[Any] = np.column_stack([group, fold, rows])
-    for name, own, row in seen.tolist():
-        if held.setdefault(name, own) != own:
-            raise DataError(
-                f"cv holds row {row} out with fold {own}, and others of its group with "
-                f"fold {held[name]}; take a splitter that keeps groups whole, such as "
-                f"GroupKFold or StratifiedGroupKFold, or a number."
-            )
-
-
-def few_groups(group: Rows, n_folds: int) -> str:
-    """What to say where there are fewer groups than folds; "" where there are enough."""
+def _check_enough_groups(group: Rows, n_folds: int) -> None:
+    """Warn where there are fewer groups than folds; refuse a single one."""
     n_groups = len(np.unique(group))
     if n_groups < 2:
         raise DataError(
             "groups puts all rows into one group, so that none can be held out; give "
             "labels that tell some rows apart, or cv=None."
         )
-    if n_groups >= n_folds:
-        return ""
-    return (
-        f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
-        f"own. cv={n_groups} asks for this."
-    )
+    if n_groups < n_folds:
+        warnings.warn(
+            f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
+            f"own. cv={n_groups} asks for this.",
+            FewRowsWarning,
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """Where rows stood, their folds and their groups; None where each row is its own."""
+    """Where rows stood, their folds, and their groups; None if each row is a group."""
 
     order: Rows
     fold: Rows
@@ -345,9 +275,8 @@ class Dealing:
         self, codes: NDArray[Any], weight: Array, reading: Rows, group: Rows | None
     ) -> Rows:
         """Folds of sorted rows; says where there are fewer groups."""
-        said = "" if group is None else few_groups(group, self.n_folds)
-        if said:
-            warnings.warn(said, FewRowsWarning, stacklevel=2)
+        if group is not None:
+            _check_enough_groups(group, self.n_folds)
         stratum = self.task.levels(codes, weight)
         named = self.classes if len(self.classes) else None
         dealt = Dealt(stratum, reading, group, named)

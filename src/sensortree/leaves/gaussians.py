@@ -16,7 +16,7 @@ reading with gaps are left as they are. Nothing leaves the range of what was bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,9 +45,9 @@ class Gaussians:
 
     # Where these stand among all; none if nothing was learned, (n_columns,).
     columns: Rows
-    center: Array  # By which they are standardised, (n_columns,)
+    center: Array  # by which they are standardised, (n_columns,)
     scale: Array
-    low: Array  # The range of what was bought, standardised, (n_columns,)
+    low: Array  # the range of what was bought, standardised, (n_columns,)
     high: Array
     mean: Array  # (n_levels, n_columns)
     covariance: Array  # (n_levels, n_columns, n_columns)
@@ -62,8 +62,7 @@ class Gaussians:
         """
         found = values[other]
         z, theirs = self._standardised(values), self._standardised(found)
-        for given, rows, c in self._groups(patterns, level):
-            slope = regression(self.covariance[c], given)
+        for given, rows, _, slope in self._groups(patterns, level):
             apart = (z - theirs)[np.ix_(rows, given)] @ slope
             self._put(found, rows, ~given, theirs[np.ix_(rows, ~given)] + apart)
         return found
@@ -72,11 +71,8 @@ class Gaussians:
         """Readings of rows, drawn where nothing was bought; as `moved`."""
         rng = np.random.default_rng(seed)
         found, z = values.copy(), self._standardised(values)
-        for given, rows, c in self._groups(patterns, level):
-            slope = regression(self.covariance[c], given)
-            expected = self.mean[c, ~given] + (
-                (z[np.ix_(rows, given)] - self.mean[c, given]) @ slope
-            )
+        for given, rows, c, slope in self._groups(patterns, level):
+            expected = self._expected(z, given, rows, c, slope)
             left = unexplained(self.covariance[c], given, slope)
             noise = rng.normal(size=expected.shape) @ np.linalg.cholesky(left).T
             self._put(found, rows, ~given, expected + noise)
@@ -85,14 +81,25 @@ class Gaussians:
     def _standardised(self, values: Array) -> Array:
         return np.asarray((values[:, self.columns] - self.center) / self.scale)
 
-    def _groups(self, patterns: Patterns, level: Rows) -> list[tuple[Mask, Rows, int]]:
-        """Columns that are given, rows and their level, where something is not given."""
-        return [
-            (bought[self.columns], rows[level[rows] == c], int(c))
-            for bought, rows in patterns
-            for c in np.unique(level[rows])
-            if not bought[self.columns].all()
-        ]
+    def _groups(
+        self, patterns: Patterns, level: Rows
+    ) -> Iterator[tuple[Mask, Rows, int, Array]]:
+        """Columns that are given, rows and their level, where something is not given.
+
+        With the slopes of what is not given on what is.
+        """
+        for bought, rows in patterns:
+            given = bought[self.columns]
+            for c in np.unique(level[rows]) if not given.all() else ():
+                slope = regression(self.covariance[c], given)
+                yield given, rows[level[rows] == c], int(c), slope
+
+    def _expected(
+        self, z: Array, given: Mask, rows: Rows, c: int, slope: Array
+    ) -> Array:
+        """What is expected of what is not given."""
+        apart = z[np.ix_(rows, given)] - self.mean[c, given]
+        return np.asarray(self.mean[c, ~given] + apart @ slope)
 
     def _put(self, found: Array, rows: Rows, lacking: Mask, z: Array) -> None:
         z = np.clip(z, self.low[lacking], self.high[lacking])
@@ -145,12 +152,10 @@ def _expected_anew(
     """Means and covariances, given those of the time before."""
     n_levels, width = before.mean.shape
     filled, unsure = z.copy(), np.zeros_like(before.covariance)
-    for given, rows, c in before._groups(patterns, level):
-        mean, covariance = before.mean[c], before.covariance[c]
-        slope = regression(covariance, given)
-        apart = z[np.ix_(rows, given)] - mean[given]
-        filled[np.ix_(rows, ~given)] = mean[~given] + apart @ slope
-        left = unexplained(covariance, given, slope)
+    for given, rows, c, slope in before._groups(patterns, level):
+        expected = before._expected(z, given, rows, c, slope)
+        filled[np.ix_(rows, ~given)] = expected
+        left = unexplained(before.covariance[c], given, slope)
         unsure[c][np.ix_(~given, ~given)] += len(rows) * left
     mean = before.mean.copy()
     for c in np.unique(level):
@@ -206,8 +211,7 @@ class Drawn:
         real, lacking = np.flatnonzero(has & there), np.flatnonzero(~has & there)
         drawn = self._drawn(log.within(subset), out)
         whole = log.reach[log.within(subset)]
-        columns = np.isin(log.owner(whole), np.flatnonzero(log.sensors.mask(subset)))
-        own = drawn[:, lacking][:, :, columns]
+        own = drawn[:, lacking][:, :, log.columns_of(subset, whole)]
         n_lacking = (~log.bought[lacking][:, log.sensors.mask(subset)]).sum(axis=1)
         weight = rows.weight[lacking] * share**n_lacking / len(own)
         return (

@@ -51,17 +51,24 @@ from sensortree.sensors.number_loss import weighted_quantile
 from sensortree.types import Array, Mask, Rows
 
 
-class RidgeEngine(FoldedRows):
+class FoldedNumbers(FoldedRows):
+    """Rows with numbers, that are answered with a quantile or, if None, with the mean."""
+
+    def __init__(
+        self,
+        y: Array,
+        weight: Array | None = None,
+        fold: Rows | None = None,
+        quantile: float | None = None,
+    ):
+        super().__init__(np.asarray(y, dtype=np.float64), weight, fold)
+        self.quantile = quantile
+
+
+class RidgeEngine(FoldedNumbers):
     """Ridge regressions on any columns, for the same rows, numbers and folds.
 
-    Parameters
-    ----------
-    y, weight, fold
-        As in `FoldedRows`; y are numbers.
-    quantile : float or None, default=None
-        Which value is answered; None is the mean.
-    degree : int, default=2
-        Of the polynomial basis, 1 or 2.
+    The degree of the polynomial basis is 1 or 2.
 
     Examples
     --------
@@ -82,8 +89,8 @@ class RidgeEngine(FoldedRows):
         quantile: float | None = None,
         degree: int = 2,
     ):
-        super().__init__(np.asarray(y, dtype=np.float64), weight, fold)
-        self.quantile, self.degree = quantile, degree
+        super().__init__(y, weight, fold, quantile)
+        self.degree = degree
         center, scale = moments(self.y[:, None], self.weight)
         self.center, self.scale = float(center[0]), float(scale[0])
         self.numbers = (self.y - self.center) / self.scale
@@ -191,9 +198,9 @@ class _Problem:
 class Sums:
     """Weighted sums over some rows: all that a ridge regression of few terms needs."""
 
-    gram: Array  # Of the basis, whose last term is 1, (n_terms + 1, n_terms + 1)
-    moment: Array  # Of the basis with the numbers, (n_terms + 1,)
-    square: float  # Of the numbers with themselves
+    gram: Array  # of the basis, whose last term is 1, (n_terms + 1, n_terms + 1)
+    moment: Array  # of the basis with the numbers, (n_terms + 1,)
+    square: float  # of the numbers with themselves
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(

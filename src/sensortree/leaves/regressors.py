@@ -28,8 +28,7 @@ from sensortree.leaves.boosting import (
     trees_of,
 )
 from sensortree.leaves.compiling import compile_boosted
-from sensortree.leaves.folds import FoldedRows
-from sensortree.leaves.regression import RidgeEngine, fit_answering
+from sensortree.leaves.regression import FoldedNumbers, RidgeEngine, fit_answering
 from sensortree.leaves.sklearn_private import OnceBinnedNumbers
 from sensortree.policy.classifiers import BoostedScorer
 from sensortree.policy.numbers import Answering, Foreign, NumberScorer, Regression
@@ -48,29 +47,11 @@ class Judged:
     number: Array
 
 
-class HeldOutEngine(FoldedRows, ABC):
-    """Regressions whose spread is learned from rows that they have not seen.
-
-    Parameters
-    ----------
-    y, weight, fold
-        As in `FoldedRows`; y are numbers.
-    quantile : float or None, default=None
-        Which value is answered; None is the mean.
-    """
+class HeldOutEngine(FoldedNumbers, ABC):
+    """Regressions whose spread is learned from rows that they have not seen."""
 
     # Whether the regression itself answers with the quantile.
     answers_quantile: ClassVar[bool]
-
-    def __init__(
-        self,
-        y: Array,
-        weight: Array | None = None,
-        fold: Rows | None = None,
-        quantile: float | None = None,
-    ):
-        super().__init__(np.asarray(y, dtype=np.float64), weight, fold)
-        self.quantile = quantile
 
     @abstractmethod
     def numbers_held_out(self, groups: list[Mask], X: Array) -> Judged:
@@ -85,9 +66,8 @@ class HeldOutEngine(FoldedRows, ABC):
         groups = self._groups()
         if not self._varies(X):
             scorer = self._constant(X)
-            return scorer.says(X), Judged(
-                BOOSTED_UNJUDGED, scorer.regression.scores(X)[:, 0]
-            )
+            number = scorer.regression.scores(X)[:, 0]
+            return scorer.says(X), Judged(BOOSTED_UNJUDGED, number)
         judged = self.numbers_held_out(groups, X)
         said = np.empty((len(X), 2))
         for held_out in groups:

@@ -73,17 +73,10 @@ class FoldedLabels:
 
 
 class RidgeProblem:
-    """The fits to the columns of one subset: to all rows, or without a fold.
+    """The fits to the columns of one subset: to all rows, or without a fold."""
 
-    Attributes
-    ----------
-    linear : ndarray of shape (width, n_samples)
-        Standardised columns, rows by fold.
-    toward : mapping of int to ndarray of shape (n_outputs, n_terms + 1), or None
-        Coefficients that the penalty pulls towards, by the fold that is held out; None
-        for zeros.
-    """
-
+    # Coefficients that the penalty pulls towards, (n_outputs, n_terms + 1), by the fold
+    # that is held out; None for zeros.
     toward: Mapping[int, Array] | None = None
     cached: list[tuple[slice, int, Array]] | None = None
 

@@ -87,29 +87,29 @@ class TrainingRows:
 
     reader: SensorReader
     blocks: list[Array]  # (n_samples, width)
-    y: NDArray[Any]  # Positions in `classes`, or numbers, (n_samples,)
-    classes: NDArray[Any]  # None of them where numbers are learned, (n_classes,)
+    y: NDArray[Any]  # positions in `classes`, or numbers, (n_samples,)
+    classes: NDArray[Any]  # none of them where numbers are learned, (n_classes,)
     weight: Array  # (n_samples,)
-    weighted: bool  # Whether the user gave weights
+    weighted: bool  # whether the user gave weights
     # The fold a row is held out with; -1 for a row that is never held out,
     # (n_samples,).
     fold: Rows
     # Prices of each example; None if all pay the same, (n_samples, n_sensors).
     prices: Array | None = None
-    loss: Loss = field(default_factory=Loss)  # What wrong answers cost
+    loss: Loss = field(default_factory=Loss)  # what wrong answers cost
     # Where each row stands in the X that was given, (n_samples,).
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
     # Rows of the same are one observation: those of one group, and those of a log for
     # which the same row stands in, (n_samples,).
     unit: Rows = field(default_factory=lambda: np.empty(0, np.intp))
-    target: str = ""  # Name of what is predicted; "" if it has none
+    target: str = ""  # name of what is predicted; "" if it has none
     # What it costs to hand an example over to a person; None if nobody is.
     referral: Referral | None = None
     # What it costs to hand over each example if it is of each class, (n_samples,
     # n_classes).
     refer_costs: Array | None = None
-    may_refer: bool = False  # Whether handing over may ever cost less than an answer
-    task: Task = CLASSES  # What else there is to know of classes, or of numbers
+    may_refer: bool = False  # whether handing over may ever cost less than an answer
+    task: Task = CLASSES  # what else there is to know of classes, or of numbers
     # Who stands in where a log holds nothing of a row; None where everything was
     # bought. `blocks` are then as searches look at them.
     continued: Continued | None = None
@@ -150,13 +150,6 @@ class TrainingRows:
         """What it costs to hand each example over, (n_samples,)."""
         assert self.refer_costs is not None  # examples may be handed over
         return np.asarray(self.refer_costs[np.arange(len(self.y)), self.y])
-
-    def own_refer_costs(self) -> Array:
-        """What a column says that handing over costs, (n_samples, 1), or (n_samples, 0)."""
-        if self.referral is None or self.referral.column is None:
-            return np.empty((len(self.y), 0))
-        assert self.refer_costs is not None  # there is a referral
-        return np.asarray(self.refer_costs[:, :1])
 
     @property
     def loss_name(self) -> str:
@@ -215,7 +208,10 @@ class TrainingRows:
 
     @cached_property
     def _distinct(self) -> tuple[Rows, Array]:
-        own = [self.varying_prices(), self.own_refer_costs()]
+        own = [self.varying_prices()]
+        if self.referral is not None and self.referral.column is not None:
+            assert self.refer_costs is not None  # there is a referral
+            own.append(self.refer_costs[:, :1])
         if self.continued is not None:  # rows with the same stand-in are not equal
             own.append(self.continued.own[:, None].astype(np.float64))
         ends = [*own, self.y[:, None], self.fold[:, None]]

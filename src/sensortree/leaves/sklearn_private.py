@@ -114,11 +114,6 @@ def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
         yield added
 
 
-def calibrated_parts(calibrated: Any) -> tuple[Any, str, list[Any]]:
-    """Classifier, method and calibrators of one of the ``calibrated_classifiers_``."""
-    return calibrated.estimator, calibrated.method, calibrated.calibrators
-
-
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:
     """Types that a SimpleImputer was fitted on, and fills in."""
     return imputer._fit_dtype, imputer._fill_dtype

@@ -34,11 +34,9 @@ from sensortree.leaves.boosting import trees_of
 from sensortree.leaves.coding import Coding
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS, Part
-from sensortree.policy.flow import Flow, measure_flow, measure_number_flow
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.number_loss import weighted_quantile
 from sensortree.sensors.reader import LARGEST
-from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows
 
 if TYPE_CHECKING:
@@ -140,19 +138,6 @@ class ClassTask:
             max_iter=max(ELIMINATOR_FEWEST_ROUNDS, n_rounds), **trees_of(shape, coding)
         )
 
-    def flow(
-        self,
-        tree: SensorTree,
-        decisions: Array,
-        answers: tuple[NDArray[Any], NDArray[Any]],
-        losses: tuple[Array, Array],
-        y: NDArray[Any],
-        n_classes: int,
-        weight: Array,
-    ) -> Flow:
-        """Where training rows go in a tree, given what leaves and nodes answer and lose."""
-        return measure_flow(tree, decisions, *answers, *losses, y, n_classes, weight)
-
 
 class NumberTask:
     """Numbers to predict; leaves say the answer and its spread."""
@@ -245,19 +230,6 @@ class NumberTask:
         """Few rounds of trees."""
         grown = trees_of(shape, coding)
         return HistGradientBoostingRegressor(max_iter=ELIMINATOR_ROUNDS, **grown)
-
-    def flow(
-        self,
-        tree: SensorTree,
-        decisions: Array,
-        answers: tuple[NDArray[Any], NDArray[Any]],
-        losses: tuple[Array, Array],
-        y: NDArray[Any],
-        n_classes: int,
-        weight: Array,
-    ) -> Flow:
-        """With means of the numbers and answers."""
-        return measure_number_flow(tree, decisions, *answers, *losses, y, weight)
 
 
 Task = ClassTask | NumberTask

@@ -21,7 +21,7 @@ what leaves lose can be put right by how they differ (`Continued.put_right`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -265,3 +265,48 @@ def _match(
             else:  # nothing is known of them: each in turn
                 nearest = np.arange(len(asking)) % len(near)
             found[asking] = near[nearest]
+
+
+def blocks_seen(log: Continued, widths: Sequence[int]) -> list[Array]:
+    """Readings of each sensor as a search looks at them; 0 of what is out of reach."""
+    seen = []
+    for sensor, name in enumerate(log.sensors.names):
+        only = frozenset({name})
+        nothing = np.zeros((len(log.own), widths[sensor]))
+        seen.append(log.block(sensor, only) if log.reaches(only) else nothing)
+    return seen
+
+
+def sets_beyond(log: Continued) -> list[list[str]]:
+    """Sensors, and sets of two or three, out of reach, none within another.
+
+    Not those that 'one_of' forbids anyway.
+    """
+    sensors = log.sensors
+    return [
+        list(few)
+        for few in _minimal_sets_beyond(log.reach, sensors.names)
+        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
+    ]
+
+
+def _minimal_sets_beyond(
+    reach: Sequence[frozenset[str]], names: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Sensors, pairs and threes of them that no set holds, none within another."""
+    found: list[tuple[str, ...]] = []
+    within: list[tuple[str, ...]] = [()]
+    for _ in range(3):
+        longer = []
+        for few in within:
+            start = names.index(few[-1]) + 1 if few else 0
+            for name in names[start:]:
+                more = (*few, name)
+                if any(set(less) <= set(more) for less in found):
+                    continue
+                if any(set(more) <= one for one in reach):
+                    longer.append(more)
+                else:
+                    found.append(more)
+        within = longer
+    return found
