@@ -69,10 +69,9 @@ class PairedEngine(LogisticEngine):
         """What `judge` gives on the rows outside each fold, for all folds at once.
 
         Fits without two folds, and without one, go side by side on one basis. Columns are
-        standardised by all rows, which says
-        nothing about their classes; the penalty, which does, is chosen without each fold:
-        one for all would have seen the rows that are left out. Where two folds want
-        different penalties, their pair is fitted with both.
+        standardised by all rows, which says nothing about their classes; the penalty, which
+        does, is chosen without each fold: one for all would have seen the rows that are
+        left out. Where two folds want different penalties, their pair is fitted with both.
 
         The posterior is of all rows, (n_samples, n_classes), NaN for those of the fold.
         """

@@ -298,7 +298,7 @@ class LeafClassifiers:
     def lost(self, subset: Subset, likely: Array | None = None) -> Array:
         """What answers with a subset lose, (n_samples,); of a log, doubly robust.
 
-        What is said is likely; without it, the posteriors, which must have been judged.
+        `likely` is what is said; None stands for the posteriors, judged before.
         """
         data = self.data
         lost = data.judge(self.posteriors[subset] if likely is None else likely)

@@ -115,7 +115,7 @@ class Continued:
         right if what is lost is as expected by what was told, or if rows stand in for
         others as often as chances have it.
 
-        What is given is lost with readings as they are filled.
+        `lost` is given for readings as they are filled.
         """
         first, lacking = self.within(subset), ~self.has(subset)
         place = np.full(self.n_logged, -1)
