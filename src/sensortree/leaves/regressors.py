@@ -62,7 +62,7 @@ class HeldOutEngine(FoldedNumbers, ABC):
         """The regression fitted to all rows."""
 
     def judge(self, X: Array) -> tuple[Array, Judged]:
-        """Answer and spread of each row, (n_samples, 2), by regressions without its fold."""
+        """Answer and spread of each row, (n_samples, 2), by fits without its fold."""
         groups = self._groups()
         if not self._varies(X):
             scorer = self._constant(X)
