@@ -7,8 +7,9 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sensortree import SensorTreeClassifier
+from sensortree.constants import BOOSTED_UNJUDGED
 from sensortree.leaves import boosting
-from sensortree.leaves.boosting import UNJUDGED, BoostedEngine
+from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import coded
 from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.structure.masking import MaskedScreen
@@ -40,7 +41,7 @@ def test_a_row_is_judged_without_its_fold():
 
 
 def test_of_many_rows_folds_are_held_out_several_at_a_time(monkeypatch):
-    monkeypatch.setattr(boosting, "MANY_ROWS", 600)
+    monkeypatch.setattr(boosting, "BOOSTED_MANY_ROWS", 600)
     said, n_rounds = engine().judge(X)
     for group in ([0, 3], [1, 4], [2]):
         without = engine()._without(group, coded(X))
@@ -79,7 +80,7 @@ def test_what_is_kept_is_an_ordinary_booster_with_the_rounds_of_the_folds():
     fitted = engine().fit(X, n_rounds)
     assert type(fitted) is HistGradientBoostingClassifier
     assert len(boosted_rounds(fitted)) == n_rounds
-    assert len(boosted_rounds(engine().fit(X))) == UNJUDGED
+    assert len(boosted_rounds(engine().fit(X))) == BOOSTED_UNJUDGED
 
 
 def test_nothing_known_is_answered_by_the_weighted_prior():

@@ -343,7 +343,7 @@ def test_what_is_free_is_all_that_is_known_at_the_root(structure):
 def test_boosted_trees_of_many_rows_are_compared_by_their_own_classifiers(
     monkeypatch, many
 ):
-    monkeypatch.setattr(boosting, "MANY_ROWS", 200 if many else 10_000)
+    monkeypatch.setattr(boosting, "BOOSTED_MANY_ROWS", 200 if many else 10_000)
     X, y, sensors = where_to_look(300, n_states=5)
     model = SensorTreeClassifier(
         sensors, cost_weight=0.02, classifier="boosted", outages=False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,9 +28,9 @@ from sensortree import (
     SensorTreeClassifier,
     exhaustive_tree,
 )
+from sensortree.estimators.validation import folds_of_splits
 from sensortree.learning.pose import fit_decision_features
-from sensortree.leaves.folds import folds_of_splits
-from sensortree.leaves.task import trusted_posterior
+from sensortree.leaves.task import CLASSES
 from sensortree.policy.decisions import PARTS, Posterior
 from sensortree.program.refinement import (
     alternate,
@@ -241,9 +242,9 @@ def test_the_posterior_of_least_log_loss_is_trusted():
     dull = np.full((4, 2), 0.5)
     sure_and_wrong = np.array([[1.0, 0], [1.0, 0], [1.0, 0], [0, 1.0]])
     a, b, c = (frozenset(name) for name in "abc")
-    one = np.ones(4)
-    assert trusted_posterior({a: dull, b: good, c: sure_and_wrong}, y, one) is good
-    assert trusted_posterior({a: dull, c: sure_and_wrong}, y, one) is None
+    rows = SimpleNamespace(y=y, weight=np.ones(4))
+    assert CLASSES.trusted({a: dull, b: good, c: sure_and_wrong}, rows) is good
+    assert CLASSES.trusted({a: dull, c: sure_and_wrong}, rows) is None
 
 
 def test_smoothed_errors_need_probabilities_from_rows_held_out():

@@ -9,8 +9,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sensortree import SensorTreeClassifier
+from sensortree.curves.shared_leaves import PairedEngine
 from sensortree.exceptions import DataError, WideBasisWarning
-from sensortree.leaves import ridge
+from sensortree.leaves import ridge, standardising
 from sensortree.leaves.descent import Diagonal, Factored, descend
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.policy.classifiers import ConstantScorer, LogisticScorer
@@ -54,9 +55,9 @@ def test_the_minimum_is_scikit_learns(n_classes, C):
 
 def test_a_minimum_with_many_coefficients_is_scikit_learns(monkeypatch):
     X, y = rows(800, 5, 4)
-    monkeypatch.setattr(ridge, "NEWTON", 10)
-    monkeypatch.setattr(ridge, "MUCH", 10)
-    monkeypatch.setattr(ridge, "KEPT_LARGE", 1e-4)
+    monkeypatch.setattr(ridge, "LOGISTIC_NEWTON", 10)
+    monkeypatch.setattr(ridge, "LOGISTIC_MUCH", 10)
+    monkeypatch.setattr(ridge, "LOGISTIC_KEPT_LARGE", 1e-4)
     scorer = LogisticEngine(y, 4, C=1.0).fit(X).scorer
     other = scikit_learns(scorer, 1.0, X, y)
     said = other.predict_proba(scorer.basis(X))
@@ -64,7 +65,7 @@ def test_a_minimum_with_many_coefficients_is_scikit_learns(monkeypatch):
         -np.log(said[np.arange(800), y]).sum() + (other.coef_**2).sum() / 2
     )
     # What a step promises is an estimate of what is left.
-    assert -1e-9 < excess < 10 * ridge.KEPT_LARGE
+    assert -1e-9 < excess < 10 * ridge.LOGISTIC_KEPT_LARGE
     np.testing.assert_allclose(scorer.predict_proba(X), said, atol=1e-3)
 
 
@@ -75,9 +76,9 @@ def test_neither_the_way_nor_the_memory_moves_the_minimum(
 ):
     X, y = rows()
     expected = LogisticEngine(y, 3, C=1.0).fit(X).scorer
-    monkeypatch.setattr(ridge, "FACTORED", factored)
-    monkeypatch.setattr(ridge, "CACHED", cached)
-    monkeypatch.setattr(ridge, "BLOCK", 64)
+    monkeypatch.setattr(ridge, "LOGISTIC_FACTORED", factored)
+    monkeypatch.setattr(ridge, "BASIS_KEPT", cached)
+    monkeypatch.setattr(standardising, "BASIS_BLOCK", 64)
     scorer = LogisticEngine(y, 3, C=1.0).fit(X).scorer
     np.testing.assert_allclose(scorer.coef, expected.coef, atol=1e-7)
 
@@ -102,7 +103,7 @@ def test_posteriors_out_of_fold_are_those_of_fits_without_the_fold(n_classes):
 
 
 def test_a_tight_comparison_is_the_fit_without_the_fold(monkeypatch):
-    monkeypatch.setattr(ridge, "COMPARED", 1e-9)
+    monkeypatch.setattr(ridge, "LOGISTIC_COMPARED", 1e-9)
     X, y = rows(n_classes=3)
     fold = np.arange(len(y)) % 3
     said, solution = LogisticEngine(y, 3, fold=fold, C=2.0).judge(X)
@@ -116,7 +117,7 @@ def test_a_tight_comparison_is_the_fit_without_the_fold(monkeypatch):
 
 def test_where_there_is_much_to_compute_held_out_labels_still_do_not_leak(monkeypatch):
     """Labels at random: who has seen those of a row does better than the prior on it."""
-    monkeypatch.setattr(ridge, "MUCH", 10)
+    monkeypatch.setattr(ridge, "LOGISTIC_MUCH", 10)
     X, _ = rows(400, width=5)
     y = np.random.default_rng(3).integers(0, 4, 400)
     fold = np.arange(400) % 5
@@ -134,7 +135,7 @@ def test_where_there_is_much_to_compute_held_out_labels_still_do_not_leak(monkey
 
 
 def test_a_row_that_is_never_held_out_is_judged_by_all_rows(monkeypatch):
-    monkeypatch.setattr(ridge, "COMPARED", 1e-9)
+    monkeypatch.setattr(ridge, "LOGISTIC_COMPARED", 1e-9)
     X, y = rows()
     fold = np.arange(len(y)) % 3 - 1
     said, _ = LogisticEngine(y, 3, fold=fold, C=1.0).judge(X)
@@ -341,7 +342,7 @@ def test_a_function_that_is_never_lowered_stays_where_it_is():
 def test_folds_judged_together_are_folds_judged_alone(n_rows, n_classes):
     X, y = rows(n_rows, n_classes=n_classes)
     fold = np.arange(n_rows) % 5
-    together = LogisticEngine(y, n_classes, fold=fold).judge_without_each(X)
+    together = PairedEngine(y, n_classes, fold=fold).judge_without_each(X)
     for out in range(5):
         rest = fold != out
         alone = LogisticEngine(y[rest], n_classes, fold=fold[rest])
@@ -356,7 +357,7 @@ def test_folds_judged_together_are_folds_judged_alone(n_rows, n_classes):
 
 def test_of_two_folds_each_is_left_out_with_leaves_of_the_same_degree():
     X, y = rows(n_classes=2)
-    linear = LogisticEngine(y, 2, fold=np.arange(len(y)) % 2, degree=1)
+    linear = PairedEngine(y, 2, fold=np.arange(len(y)) % 2, degree=1)
     for _, solution in linear.judge_without_each(X).values():
         assert solution.scorer.degree == 1
 
@@ -367,7 +368,7 @@ def test_labels_of_a_fold_say_nothing_where_it_is_left_out(n_classes):
     fold = np.arange(300) % 5
     lied = np.where(fold == 2, (y + 1) % n_classes, y)
     honest, other = (
-        LogisticEngine(t, n_classes, fold=fold).judge_without_each(X)[2]
+        PairedEngine(t, n_classes, fold=fold).judge_without_each(X)[2]
         for t in (y, lied)
     )
     assert honest[1].C == other[1].C
@@ -379,7 +380,7 @@ def test_labels_of_a_fold_say_nothing_where_it_is_left_out(n_classes):
 def test_a_class_that_two_folds_take_away_is_never_answered():
     X, y = rows(200, n_classes=2)
     fold = np.where(y == 1, np.arange(200) % 2, np.arange(200) % 5)
-    said = LogisticEngine(y, 2, fold=fold).judge_without_each(X)[0][0]
+    said = PairedEngine(y, 2, fold=fold).judge_without_each(X)[0][0]
     assert (said[fold == 1] == [1.0, 0.0]).all()
     assert ((said[fold == 3] > 0) & (said[fold == 3] < 1)).all()
 

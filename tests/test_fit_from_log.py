@@ -29,9 +29,9 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.cli.app import app
-from sensortree.leaves.fewer import in_terms_of
+from sensortree.leaves.engine import Fewer
 from sensortree.leaves.logistic import LinearLogisticRegression
-from sensortree.leaves.observations import Observations
+from sensortree.leaves.rows import Observations
 from sensortree.policy.classifiers import LogisticScorer
 from sensortree.tree.tree import Leaf, Node, SensorTree
 
@@ -401,7 +401,7 @@ def test_a_classifier_of_fewer_columns_is_one_of_more():
             center, scale, 2, rng.normal(size=(5, 3)), rng.normal(size=3)
         )
         of_more = X.mean(axis=0), X.std(axis=0)
-        coef = in_terms_of(scorer, chosen, *of_more)
+        coef = Fewer(chosen, {0: scorer}).in_terms_of(*of_more)[0]
         more = LogisticScorer(*of_more, 2, coef[:, :-1].T, coef[:, -1])
         np.testing.assert_allclose(more.scores(X), scorer.scores(X[:, chosen]))
 

@@ -33,9 +33,8 @@ from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.cstc import split_rows
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.leaves.folds import Dealt, assign_folds
-from sensortree.leaves.groups import by_content
-from sensortree.leaves.observations import Observations
+from sensortree.leaves.folds import Dealt, assign_folds, by_content
+from sensortree.leaves.rows import Observations
 from sensortree.progress import TextProgress
 
 

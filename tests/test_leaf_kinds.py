@@ -215,7 +215,7 @@ def test_boosted_trees_are_as_large_as_there_is_to_tell(
     monkeypatch, n_fields, noise, size
 ):
     """Fields of a board, each of a class of its own, some rows of the other."""
-    monkeypatch.setattr("sensortree.leaves.boosting.MANY_ROWS", 1_000)
+    monkeypatch.setattr("sensortree.leaves.boosting.BOOSTED_MANY_ROWS", 1_000)
     monkeypatch.setattr(prepare, "HUGE_ROWS", 1_000)
     found, sized = [], prepare.sized_trees
 

@@ -36,9 +36,9 @@ from sensortree import (
 )
 from sensortree.curves.curve import from_the_ends, widest_step
 from sensortree.curves.held_out import HeldOutFolds
+from sensortree.curves.shared_leaves import PairedEngine
 from sensortree.display import TradeoffDisplay
 from sensortree.learning.prepare import Winners
-from sensortree.leaves.engine import LogisticEngine
 from sensortree.progress import TextProgress
 
 POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
@@ -265,13 +265,13 @@ def test_logistic_leaves_are_judged_once_for_all_folds_and_weights(
 ):
     model, X, y = problem
     widths = []
-    judge = LogisticEngine.judge_without_each
+    judge = PairedEngine.judge_without_each
 
     def counting(engine, columns):
         widths.append(columns.shape[1])
         return judge(engine, columns)
 
-    monkeypatch.setattr(LogisticEngine, "judge_without_each", counting)
+    monkeypatch.setattr(PairedEngine, "judge_without_each", counting)
     model.set_params(structure="cascade", classifier="logistic2")
     tradeoff_curve(model, X, y, WEIGHTS, cv=5)
     assert sorted(widths) == [0, 2, 4]  # nothing, cheap, and both

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sensortree.baselines.static import decide_nothing
+from sensortree.constants import DEFAULT_FOLDS
 from sensortree.curves.shared_leaves import (
     FittedForFolds,
     LogisticFold,
@@ -32,12 +33,9 @@ from sensortree.learning.prepare import Prepared, Share, Winners, prepare
 from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.fitting import (
-    resolve_classifier,
-)
+from sensortree.leaves.fitting import resolve_classifier
 from sensortree.leaves.logistic import RidgeLogisticRegression
-from sensortree.leaves.observations import Observations
-from sensortree.leaves.rows import FOLDS, TrainingRows
+from sensortree.leaves.rows import Observations, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.logs.purchases import Log
 from sensortree.policy.measures import metrics
@@ -126,7 +124,9 @@ class HeldOutFolds:
         self.estimator._check_parameters()
         own = self.estimator._settings().cv
         if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
-            self.estimator.set_params(cv=FOLDS)  # splits of all rows do not fit a part
+            self.estimator.set_params(
+                cv=DEFAULT_FOLDS
+            )  # splits of all rows do not fit a part
         reader = clone(self.estimator)
         self.cv = self.estimator._settings().cv
         self.settings = replace(self.estimator._settings(), cv=cv)

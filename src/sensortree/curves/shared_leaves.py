@@ -8,20 +8,18 @@ them, where five separate fits take thirty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.engine import LogisticEngine, Solution
-from sensortree.leaves.fitting import (
-    engine_of,
-    fit_leaf_classifiers,
-    judge_folds_by_engine,
-)
+from sensortree.leaves.descent import Curvature
+from sensortree.leaves.engine import LogisticEngine, Solution, posterior_of
+from sensortree.leaves.fitting import each_subset, fit_leaf_classifiers
 from sensortree.leaves.logistic import RidgeLogisticRegression
+from sensortree.leaves.ridge import RidgeProblem, most_evident
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior
 from sensortree.types import Array, Rows
@@ -64,6 +62,87 @@ class SharedClassifiers:
         return {subset: self.fitted[subset, out] for subset in wanted}
 
 
+class PairedEngine(LogisticEngine):
+    """Ridge logistic regressions without each fold and without each two folds."""
+
+    def judge_without_each(self, X: Array) -> dict[int, tuple[Array, Solution]]:
+        """What `judge` gives on the rows outside each fold, for all folds at once.
+
+        Fits without two folds, and without one, go side by side on one basis. Columns are
+        standardised by all rows, which says nothing about their classes; the penalty, which
+        does, is chosen without each fold: one for all would have seen the rows that are
+        left out. Where two folds want different penalties, their pair is fitted with both.
+
+        The posterior is of all rows, (n_samples, n_classes), NaN for those of the fold.
+        """
+        problem = self._problem(X, compared=True) if X.shape[1] else None
+        if problem is None or len(self.folds) < 3:
+            return {a: self._judge_rest(X, a) for a in self.folds}
+        alone = self._without_each(problem)
+        out = np.array([(a, b) for a in self.folds for b in self.folds if a < b])
+        tasks = {(a, b, alone[c][0]): c for a, b in out.tolist() for c in (a, b)}
+        fits = dict(zip(tasks, self._fit_pairs(problem, tasks, alone), strict=True))
+        judged = {a: np.full((len(self.y), self.n_classes), np.nan) for a in alone}
+        for rows, fold, terms in problem.blocks():
+            for a, (C, coef, _) in alone.items():
+                if a == fold:
+                    continue
+                pair = (min(a, fold), max(a, fold), C)
+                judged[a][rows] = posterior_of(coef if fold < 0 else fits[pair], terms)
+        found = {}
+        for a, (C, coef, _) in alone.items():
+            self._without_a_class(judged[a], a)
+            found[a] = self._in_order(judged[a]), Solution(problem.scorer(coef), C)
+        return found
+
+    def _judge_rest(self, X: Array, out: int) -> tuple[Array, Solution]:
+        """What `judge` gives on the rows outside one fold."""
+        rest, C = self.fold != out, self.labels.C
+        own = self.weight[rest], self.fold[rest]
+        engine = LogisticEngine(self.y[rest], self.n_classes, *own, C, self.degree)
+        posterior = np.full((len(rest), self.n_classes), np.nan)
+        posterior[rest], solution = engine.judge(X[rest])
+        return posterior, solution
+
+    def _without_each(
+        self, problem: RidgeProblem
+    ) -> dict[int, tuple[float, Array, Curvature]]:
+        """As `_roughly`, without each fold: penalty, coefficients and curvature."""
+        C, coef, curvature = self._roughly(problem)
+        power = round(np.log(C) / np.log(3.0)) if problem.wants_evidence else 0
+        starts = {a: self._start(problem, coef, (a,)) for a in self.folds}
+        few = {a: problem.wants_evidence_on(self.labels.fold != a) for a in self.folds}
+        found = {
+            a: most_evident(problem, starts[a], a, power) for a in self.folds if few[a]
+        }
+        if many := [a for a in self.folds if not few[a]]:
+            C = self.labels.penalty
+            start = np.array([starts[a] for a in many])
+            fitted, _ = problem.minimise(
+                C, start, np.array(many), curvature, problem.unseen
+            )
+            found |= {a: (C, fitted[k], curvature) for k, a in enumerate(many)}
+        return found
+
+    def _fit_pairs(
+        self,
+        problem: RidgeProblem,
+        tasks: Mapping[tuple[int, int, float], int],
+        alone: Mapping[int, tuple[float, Array, Curvature]],
+    ) -> Array:
+        """Coefficients without two folds each, from those without one of the two."""
+        starts = [
+            self._start(problem, alone[c][1], (a, b)) for (a, b, _), c in tasks.items()
+        ]
+        curvature = alone[self.folds[0]][2]
+        penalty = np.array([C for _, _, C in tasks])
+        held_out = np.array([(a, b) for a, b, _ in tasks])
+        fitted, _ = problem.minimise(
+            penalty, np.array(starts), held_out, curvature, problem.unseen
+        )
+        return fitted
+
+
 @dataclass(frozen=True, eq=False)
 class SharedLogistic:
     """What logistic leaves without some folds say, each subset in one job.
@@ -73,7 +152,7 @@ class SharedLogistic:
     data, classifier, n_jobs
         As in `SharedClassifiers`.
     judged : dict of subset to dict of fold to (posterior, solution)
-        As `LogisticEngine.judge_without_each` gives it.
+        As `PairedEngine.judge_without_each` gives it.
     """
 
     data: TrainingRows
@@ -90,11 +169,12 @@ class SharedLogistic:
         data, wanted = self.data, list(dict.fromkeys(subsets))
         new = [subset for subset in wanted if subset not in self.judged]
         weight = data.weight if data.weighted else None
-        n_classes = len(data.classes)
-        engine = engine_of(self.classifier, data.y, n_classes, weight, data.fold)
-        assert isinstance(engine, LogisticEngine)
+        C, degree = self.classifier.C, self.classifier._degree
+        rows = data.y, len(data.classes), weight, data.fold
+        engine = PairedEngine(*rows, C, degree)
         features = {subset: data.features(subset) for subset in new}
-        self.judged.update(judge_folds_by_engine(engine, features, self.n_jobs))
+        judge = engine.judge_without_each
+        self.judged.update(each_subset(judge, features, self.n_jobs))
         return {subset: self.judged[subset][out] for subset in wanted}
 
 

@@ -19,9 +19,9 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
+from sensortree.leaves.engine import posterior_of, rounded
 from sensortree.leaves.ridge import FoldedLabels, RidgePart
 from sensortree.leaves.rows import TrainingRows
-from sensortree.policy.classifiers import probabilities
 from sensortree.policy.decisions import DecisionFeatures, Part, feature_columns
 from sensortree.program.in_chunks import ProblemRows
 from sensortree.tree.tree import SensorTree
@@ -110,11 +110,10 @@ class FitRows:
             if fold in only:
                 said[rows] = np.eye(2)[only[fold]]
                 continue
-            scores = fits.get(fold, coef).astype(terms.dtype, copy=False) @ terms
-            said[rows] = probabilities(np.ascontiguousarray(scores.T))
+            said[rows] = posterior_of(fits.get(fold, coef), terms)
         posterior = np.empty_like(said)
         posterior[self.folded] = said
-        self.leaves.posteriors[subset] = _single(posterior)
+        self.leaves.posteriors[subset] = rounded(posterior)
 
     def close_ridge(self) -> None:
         """Forget the basis."""
@@ -129,7 +128,7 @@ class FitRows:
             scorer = scorers.get(int(fold), scorers[-1])
             held_out = data.fold == fold
             posterior[held_out] = scorer.predict_proba(X[held_out])
-        self.leaves.posteriors[subset] = _single(posterior)
+        self.leaves.posteriors[subset] = rounded(posterior)
 
     def log_losses(self, subsets: Sequence[Subset]) -> Array:
         """Weighted sums of the log-loss of each subset's posterior."""
@@ -264,8 +263,3 @@ def make_rows(
         unit=numbers,
     )
     return FitRows(data)
-
-
-def _single(posterior: Array) -> Array:
-    """To single precision, so that the last bits of a sum decide nothing."""
-    return posterior.astype(np.float32).astype(np.float64)

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import LOGISTIC_TERMS
 from sensortree.dask.fit_rows import FitRows
 from sensortree.dask.readings import Ordered
-from sensortree.exceptions import DataError
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
-from sensortree.leaves.engine import TERMS, LogisticEngine, Solution
-from sensortree.leaves.fewer import Fewer
+from sensortree.leaves.engine import Fewer, LogisticEngine, Solution
 from sensortree.leaves.logistic import RidgeLogisticRegression
-from sensortree.leaves.ridge import MUCH, NONE, FoldedLabels, RidgeProblem
-from sensortree.leaves.standardising import usable_scale
+from sensortree.leaves.ridge import NONE, FoldedLabels, RidgeProblem
+from sensortree.leaves.standardising import check_readings, n_terms_of, usable_scale
 from sensortree.program.chunks import Chunks, total, totals
 from sensortree.types import Array, Rows
 
@@ -44,29 +43,17 @@ class RidgeInChunks(RidgeProblem):
         labels: FoldedLabels,
         compared_only: bool,
     ):
-        self.rows, self.labels, self.degree = rows, labels, degree
-        self.compared_only = compared_only
-        width = columns.shape[1]
-        self.n_terms = width if degree == 1 else width * (width + 3) // 2
-        self.n_outputs = 1 if labels.n_classes == 2 else labels.n_classes
-        n_present = int((np.bincount(labels.y, minlength=labels.n_classes) > 0).sum())
-        self.n_coef = self.n_terms * (1 if n_present == 2 else n_present)
-        self.much = bool(labels.weight.sum() * self.n_coef > MUCH)
-        single = compared_only and self.much and not self.wants_evidence
-        self.dtype = np.float32 if single else np.float64
-        self.eps = float(np.finfo(self.dtype).eps)
+        self.rows = rows
+        self._count(columns.shape[1], degree, labels, compared_only)
         self.center, self.scale = _moments(rows, columns.subset)
-        moments = (self.center, self.scale)
+        moments, single = (self.center, self.scale), self.dtype is np.float32
         rows.note(FitRows.open_ridge, columns.subset, degree, labels.C, moments, single)
 
     def losses(
         self, C: float | Array, coef: Array, held_out: Rows
     ) -> tuple[Array, Array]:
         """Penalised losses without each fold, and their gradients."""
-        slopes = coef.copy()
-        slopes[..., -1] = 0.0
-        value = 0.5 / C * np.einsum("kcj,kcj->k", slopes, slopes)
-        gradient = slopes / np.reshape(C, (-1, 1, 1))
+        value, gradient = self.penalties(C, coef, held_out)
         lost, slope = totals(self.rows.ask(FitRows.ridge_losses, coef, held_out))
         return value + lost, gradient + slope
 
@@ -87,11 +74,10 @@ class EngineInChunks(LogisticEngine):
     def _problem(
         self, X: Any, compared: bool = False, fewer: Fewer | None = None
     ) -> RidgeProblem | None:
-        if (self.labels.y == self.labels.y[0]).all():
+        if self._one_class():
             return None
         width = X.shape[1]
-        wide = width * (width + 3) // 2 > TERMS
-        degree = 1 if self.degree == 1 or wide else 2
+        degree = self.degree if n_terms_of(width, 2) <= LOGISTIC_TERMS else 1
         return RidgeInChunks(self.rows, X, degree, self.labels, compared)
 
     def judge_in_place(self, X: Any) -> Solution:
@@ -109,20 +95,10 @@ class EngineInChunks(LogisticEngine):
             self.rows.note(FitRows.judge, X.subset, {-1: solution.scorer})
             self.rows.note(FitRows.close_ridge)
             return solution
-        C, coef, curvature, tol = self._outset(problem)
-        held_out = np.array([NONE, *self.folds])
-        start = np.array([self._start(problem, coef, (f,)) for f in held_out])
-        near = np.minimum(tol, [problem.started, *[np.inf] * len(self.folds)])
-        fitted, _ = problem.minimise(C, start, held_out, curvature, near)
-        fits = dict(zip(self.folds, fitted[1:], strict=True))
-        only = {}
-        if problem.n_outputs == 1:
-            for f in self.folds:
-                rest = self.labels.y[self.labels.fold != f]
-                if (rest == rest[0]).all():
-                    only[f] = int(rest[0])
-        self.rows.note(FitRows.judge_ridge, X.subset, fitted[0], fits, only)
-        found = self.fit(X, Solution(problem.scorer(fitted[0]), C))
+        C, coef, fits = self._fits(problem)
+        only = self.only_classes()
+        self.rows.note(FitRows.judge_ridge, X.subset, coef, fits, only)
+        found = self.fit(X, Solution(problem.scorer(coef), C))
         self.rows.note(FitRows.close_ridge)
         return found
 
@@ -132,11 +108,7 @@ def _moments(rows: Chunks, subset: Subset) -> tuple[Array, Array]:
     weight, added = totals(rows.ask(FitRows.sums, subset))
     center = added / weight
     wrong, squares = totals(rows.ask(FitRows.squares, subset, center))
-    if wrong:
-        raise DataError(
-            "a leaf classifier was given readings that are NaN or infinite; give the "
-            "sensor a transformer that fills them in, or a classifier that accepts them."
-        )
+    check_readings(not wrong, "classifier", "classifier")
     return center, usable_scale(center, np.sqrt(squares / weight))
 
 

@@ -11,6 +11,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sensortree.leaves.regressors import LeafRegressor
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import check_price_array, float_table
@@ -22,7 +23,7 @@ def _leaves_have_probabilities(model: PolicyPredictor) -> bool:
 
 
 def _leaves_say_numbers(model: PolicyPredictor) -> bool:
-    return hasattr(model._leaf_classifier(), "says")
+    return isinstance(model._leaf_classifier(), LeafRegressor)
 
 
 class PolicyPredictor(PolicyAnswers):

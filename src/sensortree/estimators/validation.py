@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -17,15 +17,13 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
-from sensortree.leaves.arranging import Arranged, Dealing, arrange
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.leaves.fitting import accepts_nan
-from sensortree.leaves.folds import folds_of_splits
-from sensortree.leaves.groups import check_whole, read_groups
+from sensortree.leaves.folds import Arranged, Dealing, arrange
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
-from sensortree.logs.continuing import Logged, continue_rows
+from sensortree.logs.continuing import Logged, blocks_seen, continue_rows
 from sensortree.logs.purchases import (
     Log,
     check_labels_there,
@@ -33,6 +31,7 @@ from sensortree.logs.purchases import (
     check_values,
     read_purchases,
 )
+from sensortree.sensors.columns import is_missing
 from sensortree.sensors.declaration import resolve_sensors
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import (
@@ -128,12 +127,13 @@ def read_rows(
         logged = Logged(sensors, blocks, held, level, fold, known)
         own_paid = None if paid is None else paid[order]
         continued = continue_rows(logged, Market(sensors, own_paid).free())
-    unit = np.arange(len(rows)) if group is None else group
+    unit, seen = np.arange(len(rows)) if group is None else group, blocks
     if continued is not None:  # rows of the same stand-in are not independent
         unit = unit[continued.other[0]]
+        seen = blocks_seen(continued, [block.shape[1] for block in blocks])
     return TrainingRows(
         reader,
-        blocks if continued is None else continued.blocks([b.shape[1] for b in blocks]),
+        seen,
         codes,
         classes,
         weight[order],
@@ -272,3 +272,72 @@ def _with_prices(
     mean = np.average(paid, axis=0, weights=weight)
     costs = np.where([t.varies for t in sensors.terms], mean, sensors.costs)
     return replace(sensors, costs=costs), paid
+
+
+def folds_of_splits(
+    splits: Iterable[tuple[Rows, Rows]], n_samples: int, rows: Rows
+) -> Rows:
+    """Fold of those rows that count, (n_rows,), each of which must be held out once.
+
+    Splits are (train, test), positions among all rows.
+    """
+    fold = np.full(n_samples, -1)
+    times = np.zeros(n_samples, dtype=int)
+    for number, (_, test) in enumerate(splits):
+        fold[test] = number
+        np.add.at(times, test, 1)
+    wrong = rows[times[rows] != 1]
+    if wrong.size:
+        raise DataError(
+            f"cv holds row {wrong[0]} out {times[wrong[0]]} times; each row must be held "
+            f"out exactly once, as by KFold or StratifiedKFold."
+        )
+    return fold[rows]
+
+
+def read_groups(groups: Any, n_rows: int, rows: Rows) -> Rows:
+    """Number of the group of each of those rows that count, (n_counted,).
+
+    Groups are given as labels of any kind, one for each row of X.
+    """
+    try:
+        labels = column_or_1d(np.asarray(groups))
+    except ValueError as error:
+        raise DataError(
+            f"groups must be one label for each row of X: {error}"
+        ) from error
+    if len(labels) != n_rows:
+        raise DataError(
+            f"groups has {len(labels)} labels for {n_rows} rows of X; give one for each "
+            f"row."
+        )
+    labels = labels[rows]
+    listed = labels.tolist()
+    gaps = np.isnat(labels) if labels.dtype.kind in "mM" else map(is_missing, listed)
+    for row, gap in zip(rows.tolist(), gaps, strict=True):
+        if gap:
+            raise DataError(
+                f"groups has a gap in row {row}; give a row that belongs to no other a "
+                f"label of its own."
+            )
+    numbers: dict[Any, int] = {}
+    try:
+        found = [numbers.setdefault(label, len(numbers)) for label in listed]
+    except TypeError as error:
+        raise DataError(
+            f"groups holds a label that cannot be compared: {error}; give numbers or text."
+        ) from error
+    return np.array(found, dtype=np.intp)
+
+
+def check_whole(fold: Rows, group: Rows, rows: Rows) -> None:
+    """Refuse folds of the user's own that take a group apart."""
+    held: dict[int, int] = {}
+    seen: NDArray[Any] = np.column_stack([group, fold, rows])
+    for name, own, row in seen.tolist():
+        if held.setdefault(name, own) != own:
+            raise DataError(
+                f"cv holds row {row} out with fold {own}, and others of its group with "
+                f"fold {held[name]}; take a splitter that keeps groups whole, such as "
+                f"GroupKFold or StratifiedGroupKFold, or a number."
+            )

@@ -30,7 +30,7 @@ from sensortree.constants import (
 from sensortree.learning.joint import Learned
 from sensortree.learning.pose import Posed
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.observations import Observations
+from sensortree.leaves.rows import Observations
 from sensortree.policy.about import HeldOut
 from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities

@@ -48,6 +48,7 @@ from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.fitting import is_linear
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
+from sensortree.policy.flow import measure_flow
 from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
@@ -416,11 +417,13 @@ def settle(tried: Tried, turned: BlockedRows, learn: Learner) -> Detour:
     problem, data = tried.posed.problem, turned.leaves.data
     coef = tried.learned(learn)
     tree, nodes = prune(problem.tree, problem.visits(coef))
-    flow = data.task.flow(
+    flow = measure_flow(
         tree,
         problem.margins(coef)[:, nodes],
-        (turned.answers(tree.leaves), turned.answers(tree.nodes)),
-        (turned.losses(tree.leaves), turned.losses(tree.nodes)),
+        turned.answers(tree.leaves),
+        turned.answers(tree.nodes),
+        turned.losses(tree.leaves),
+        turned.losses(tree.nodes),
         data.y[turned.examples],
         len(data.classes),
         problem.weight,

@@ -28,9 +28,11 @@ from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.engine import Solution
+from sensortree.logs.continuing import sets_beyond
 from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
 from sensortree.policy.comparison import ONE_SET, Comparison
 from sensortree.policy.decisions import DecisionFunction
+from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
 from sensortree.program.routing import RoutingProblem
 from sensortree.progress import Stopwatch
@@ -124,7 +126,8 @@ def finish(
                 compared = replace(compared, held_out=score)
         policy = assemble(leaves, posed, learned, settings, calibrated)
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
-        beyond = [] if leaves.data.continued is None else leaves.data.continued.beyond()
+        log = leaves.data.continued
+        beyond = [] if log is None else sets_beyond(log)
         structure_report = replace(
             chosen.report,
             pruned=tree.n_leaves - left.n_leaves if settings.learns_structure else 0,
@@ -256,11 +259,13 @@ def assemble(
         answered = np.stack([data.loss.judge(y, p) for p in said], axis=1)
         refers = np.array([bool(leaf.refers) for leaf in tree.leaves])
         leaf_losses = np.where(refers, leaf_losses, answered)
-    flow = data.task.flow(
+    flow = measure_flow(
         tree,
         posed.problem.margins(learned.coef),
-        (leaf_answers, answers(tree.nodes, leaves)[rows]),
-        (leaf_losses, losses(tree.nodes, leaves)[rows]),
+        leaf_answers,
+        answers(tree.nodes, leaves)[rows],
+        leaf_losses,
+        losses(tree.nodes, leaves)[rows],
         data.y[rows],
         len(data.classes),
         weight,

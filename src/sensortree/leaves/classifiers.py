@@ -9,19 +9,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sensortree.constants import LOG_PULL_ROWS, LOG_PULLS, LOG_SHARES
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.coding import Coded
-from sensortree.leaves.drawn import Drawn
-from sensortree.leaves.engine import LogisticEngine
-from sensortree.leaves.fewer import Fewer
+from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import (
+    each_subset,
     engine_of,
     fit_by_engine,
     fit_leaf_classifiers,
-    judge_by_engine,
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
+from sensortree.leaves.gaussians import Drawn
 from sensortree.leaves.logistic import (
     QuadraticLogisticRegression,
     RidgeLogisticRegression,
@@ -34,14 +33,8 @@ from sensortree.types import Array, Rows
 
 Asked = TypeVar("Asked")
 
-# Penalties (C) with which the classifier of a log is pulled towards one of fewer sensors,
-# and how many times as many rows must have bought those.
-PULLS = (1.0, 1 / 9, 1 / 81, 1 / 729, 1 / 6561)
-MORE = 1.1
-# By how much rows may count in leaves for each sensor that they did not buy.
-SHARES = (0.0, 0.5)
-
-Subsets = Iterable[frozenset[str]]
+Subset = frozenset[str]
+Subsets = Iterable[Subset]
 
 
 def timed(
@@ -62,35 +55,22 @@ def timed(
 
 @dataclass(frozen=True, eq=False)
 class LeafClassifiers:
-    """Classifiers of sensor subsets, each fitted once, when it is first asked for.
-
-    Attributes
-    ----------
-    data : TrainingRows
-    classifier : scikit-learn classifier
-    n_jobs : int or None
-    classifiers : dict of subset to classifier, fitted on all rows
-    posteriors : dict of subset to ndarray of shape (n_samples, n_classes), out of fold
-    starts : dict of subset to what its engine found
-        Where fits to all rows set out from.
-    pulled : dict of subset to subset
-        Of a log, the fewer sensors whose classifier that of a subset is pulled towards.
-    shares : dict of int to float
-        Of a log, by how much rows count in leaves for each sensor that they did not buy,
-        within each set of sensors that it reaches.
-    watch : Stopwatch
-        Counts the time that they take.
-    """
+    """Classifiers of sensor subsets, each fitted once, when it is first asked for."""
 
     data: TrainingRows
     classifier: Any
     n_jobs: int | None
-    classifiers: dict[frozenset[str], Any] = field(default_factory=dict)
-    posteriors: dict[frozenset[str], Array] = field(default_factory=dict)
-    starts: dict[frozenset[str], Any] = field(default_factory=dict)
-    pulled: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    classifiers: dict[Subset, Any] = field(default_factory=dict)
+    # Out of fold, (n_samples, n_classes) each.
+    posteriors: dict[Subset, Array] = field(default_factory=dict)
+    # Where fits to all rows set out from.
+    starts: dict[Subset, Any] = field(default_factory=dict)
+    # Of a log, the fewer sensors whose classifier that of a subset is pulled towards.
+    pulled: dict[Subset, Subset] = field(default_factory=dict)
+    # Of a log, by how much rows count in leaves for each sensor that they did not buy,
+    # within each set of sensors that it reaches.
     shares: dict[int, float] = field(default_factory=dict)
-    watch: Stopwatch = field(default_factory=Stopwatch)
+    watch: Stopwatch = field(default_factory=Stopwatch)  # of the time that they take
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows, who learn from those rows alone."""
@@ -103,7 +83,7 @@ class LeafClassifiers:
         return Drawn(self.data)
 
     @timed
-    def judge(self, subsets: Iterable[frozenset[str]]) -> None:
+    def judge(self, subsets: Subsets) -> None:
         """Find the posteriors of those subsets that have none yet."""
         self._find(subsets)
 
@@ -117,7 +97,7 @@ class LeafClassifiers:
             if subset not in self.posteriors:  # to choose the share, some were judged
                 self.posteriors[subset] = self._judge_logged(subset, share)
 
-    def _share(self, subset: frozenset[str]) -> float:
+    def _share(self, subset: Subset) -> float:
         """By how much rows count for each sensor of a subset that they did not buy.
 
         As lowers the log-loss of rows that were held out, and bought all that is looked at
@@ -136,7 +116,7 @@ class LeafClassifiers:
         if not choosable or not judged.any():
             return 0.0
         weight, least = self.data.weight * judged, np.inf
-        for share in SHARES:
+        for share in LOG_SHARES:
             shares = {**self.shares, within: share}
             found = replace(self, posteriors={}, starts={}, pulled={}, shares=shares)
             said = found._judge_logged(whole, share)
@@ -150,14 +130,14 @@ class LeafClassifiers:
         self.pulled.update(kept.pulled)
         return self.shares[within]
 
-    def _taught(self, subset: frozenset[str]) -> TrainingRows:
+    def _taught(self, subset: Subset) -> TrainingRows:
         """Rows with the weights that the leaf of a subset learns with; 0 of the others."""
         data, log = self.data, self.data.continued
         assert log is not None
         weight = log.taught(subset, data.weight)
         return replace(data, weight=weight, weighted=True)
 
-    def _judge_logged(self, subset: frozenset[str], share: float) -> Array:
+    def _judge_logged(self, subset: Subset, share: float) -> Array:
         """Posteriors of a subset by rows that bought it, and by others as a share says."""
         if share:
             return self._judge_drawn(subset, share)
@@ -166,7 +146,7 @@ class LeafClassifiers:
             return self._judge_pulled(subset, fewer, rows)
         return self._judge([subset], rows)[subset]
 
-    def _judge_drawn(self, subset: frozenset[str], share: float) -> Array:
+    def _judge_drawn(self, subset: Subset, share: float) -> Array:
         """Posteriors of a subset by classifiers that were taught by drawn readings too.
 
         The one of all rows comes first: its penalty is that of the others, which set out
@@ -185,7 +165,7 @@ class LeafClassifiers:
         return said
 
     def _drawn_engine(
-        self, subset: frozenset[str], share: float, out: int
+        self, subset: Subset, share: float, out: int
     ) -> tuple[LogisticEngine, Array]:
         """What fits the classifier of a subset without a fold, and the readings it fits to.
 
@@ -196,27 +176,24 @@ class LeafClassifiers:
         assert isinstance(engine, LogisticEngine)
         return engine, X
 
-    def _judge_pulled(
-        self, subset: frozenset[str], fewer: frozenset[str], rows: TrainingRows
-    ) -> Array:
+    def _judge_pulled(self, subset: Subset, fewer: Subset, rows: TrainingRows) -> Array:
         """Posteriors of a subset whose classifier is pulled towards one of fewer sensors.
 
         As strongly as lowers the log-loss of rows that were held out.
         """
         start = self.starts[fewer]
-        given = {**start.without, NONE: start.scorer}
-        pull = Fewer(self._columns(subset, fewer), given)
+        pull = self._pull(subset, fewer, {**start.without, NONE: start.scorer})
         self.pulled[subset] = fewer
         X, said, least = rows.features(subset), np.empty((0, 0)), np.inf
-        for C in PULLS:
-            told, found = self._logistic(rows, rows.fold, C).judge(X, pull)
+        for C in LOG_PULLS:
+            told, found = self._engine(rows, rows.fold, C).judge(X, pull)
             loss = float(rows.weight @ rows.task.compared(told, rows.y, rows.loss))
             if loss >= least:
                 break
             said, least, self.starts[subset] = told, loss, found
         return said
 
-    def _fewer(self, subset: frozenset[str]) -> frozenset[str] | None:
+    def _fewer(self, subset: Subset) -> Subset | None:
         """The subset with a sensor less that most rows bought, judged.
 
         None if hardly more did, and where the classifier is of another kind, or has a
@@ -224,10 +201,8 @@ class LeafClassifiers:
         """
         log, kind = self.data.continued, self.classifier
         assert log is not None
-        pullable = (
-            isinstance(kind, QuadraticLogisticRegression) and kind.C == "evidence"
-        )
-        if not pullable or len(subset) < 2:
+        pullable = isinstance(kind, QuadraticLogisticRegression)
+        if not pullable or kind.C != "evidence" or len(subset) < 2:
             return None
         rows = {
             name: int(log.has(subset - {name}).sum())
@@ -235,31 +210,22 @@ class LeafClassifiers:
         }
         name = max(rows, key=rows.__getitem__)
         fewer = subset - {name}
-        if rows[name] < MORE * int(log.has(subset).sum()):
+        if rows[name] < LOG_PULL_ROWS * int(log.has(subset).sum()):
             return None
         self._find([fewer])
         return fewer if self.starts[fewer].without else None
 
-    def _columns(self, subset: frozenset[str], fewer: frozenset[str]) -> Rows:
-        """Where the columns of fewer sensors stand among those of a subset."""
-        order = self.data.sensors.in_order(subset)
-        widths = [self.data.blocks[self.data.sensors.index(n)].shape[1] for n in order]
-        sensor = np.repeat([name in fewer for name in order], widths)
-        return np.flatnonzero(sensor)
+    def _pull(self, subset: Subset, fewer: Subset, given: dict[int, Any]) -> Fewer:
+        """Classifiers of fewer sensors, by fold, that one of a subset is pulled towards."""
+        assert self.data.continued is not None
+        return Fewer(self.data.continued.columns_of(fewer, subset), given)
 
-    def _logistic(self, rows: TrainingRows, fold: Rows | None, C: float) -> Any:
-        """The engine of a given penalty."""
-        weight = rows.weight if rows.weighted else None
-        return LogisticEngine(rows.y, rows.n_outputs, weight, fold, C)
-
-    def _judge(
-        self, subsets: Subsets, rows: TrainingRows
-    ) -> dict[frozenset[str], Array]:
+    def _judge(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Array]:
         """Posteriors of subsets on the rows that their leaves learn from, out of fold."""
         engine = self._engine(rows, rows.fold)
         if engine is not None:
             read = self._read(engine, rows, subsets)
-            judged = judge_by_engine(engine, read, self.n_jobs)
+            judged = each_subset(engine.judge, read, self.n_jobs)
             self.starts.update({subset: start for subset, (_, start) in judged.items()})
             return {subset: said for subset, (said, _) in judged.items()}
         return judge_leaf_classifiers(
@@ -274,7 +240,7 @@ class LeafClassifiers:
         )
 
     @timed
-    def fit(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Any]:
+    def fit(self, subsets: Subsets) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         wanted = list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
@@ -285,7 +251,7 @@ class LeafClassifiers:
                 self.classifiers[subset] = self._fit_logged(subset)
         return {subset: self.classifiers[subset] for subset in wanted}
 
-    def _fit_logged(self, subset: frozenset[str]) -> Any:
+    def _fit_logged(self, subset: Subset) -> Any:
         """Fit the classifier of a subset to all rows of a log that bought it."""
         self._find([subset])  # how it is learned is found by judging
         share = self._share(subset)
@@ -295,14 +261,12 @@ class LeafClassifiers:
         if subset not in self.pulled:
             return self._fit([subset], rows)[subset]
         fewer = self.pulled[subset]
-        given = {NONE: self.fit([fewer])[fewer]}
+        pull = self._pull(subset, fewer, {NONE: self.fit([fewer])[fewer]})
         start = self.starts[subset]
-        fitted = self._logistic(rows, None, start.C).fit(
-            rows.features(subset), start, Fewer(self._columns(subset, fewer), given)
-        )
-        return fitted.scorer
+        engine = self._engine(rows, None, start.C)
+        return engine.fit(rows.features(subset), start, pull).scorer
 
-    def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[frozenset[str], Any]:
+    def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Any]:
         """Fit the classifiers of some subsets to rows."""
         engine = self._engine(rows, None)
         if engine is not None:
@@ -316,27 +280,25 @@ class LeafClassifiers:
             self.classifier, features, rows.y, weight, self.n_jobs
         )
 
-    def _engine(self, rows: TrainingRows, fold: Rows | None) -> Any:
+    def _engine(
+        self, rows: TrainingRows, fold: Rows | None, C: float | None = None
+    ) -> Any:
+        """What fits all folds as one job; a quadratic leaf where the penalty is given."""
+        kind = self.classifier if C is None else QuadraticLogisticRegression(C)
         weight = rows.weight if rows.weighted else None
-        return engine_of(self.classifier, rows.y, rows.n_outputs, weight, fold)
+        return engine_of(kind, rows.y, rows.n_outputs, weight, fold)
 
     def _read(
         self, engine: Any, rows: TrainingRows, subsets: Subsets
-    ) -> dict[frozenset[str], Any]:
+    ) -> dict[Subset, Any]:
         """What an engine is given of each subset: trees get categories as codes."""
-        read: Callable[[frozenset[str]], Array | Coded] = rows.features
-        if isinstance(engine, BoostedEngine):
-            read = rows.coded
+        read = rows.coded if isinstance(engine, BoostedEngine) else rows.features
         return {subset: read(subset) for subset in subsets}
 
-    def lost(self, subset: frozenset[str], likely: Array | None = None) -> Array:
+    def lost(self, subset: Subset, likely: Array | None = None) -> Array:
         """What answers with a subset lose, (n_samples,); of a log, doubly robust.
 
-        Parameters
-        ----------
-        subset : set of str
-        likely : ndarray of shape (n_samples, n_classes), default=None
-            What is said; None for the posteriors, which must have been judged.
+        `likely` is what is said; None stands for the posteriors, judged before.
         """
         data = self.data
         lost = data.judge(self.posteriors[subset] if likely is None else likely)
@@ -344,7 +306,7 @@ class LeafClassifiers:
         return lost if log is None else log.put_right(lost, subset)
 
     @timed
-    def screen(self, subsets: Iterable[frozenset[str]]) -> dict[frozenset[str], Array]:
+    def screen(self, subsets: Subsets) -> dict[Subset, Array]:
         """Posteriors of light copies of the classifiers of some subsets."""
         data = self.data
         return screen_leaf_classifiers(

@@ -13,28 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from sensortree.constants import BOOSTED_MOST_BINS, CODED_FEWEST_LEVELS
 from sensortree.sensors.levels import Levels
 from sensortree.types import Array, Mask, Rows
-
-# Levels from which a category is coded, since splits by fewer find the same, and up to
-# which it is, since scikit-learn takes no more.
-FEWEST_LEVELS, MOST_LEVELS = 5, 255
 
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    """Which readings are the levels of a category, and which stay numbers.
+    """Which readings are the levels of a category, and which stay numbers."""
 
-    Attributes
-    ----------
-    levels : tuple of tuples of int
-        Readings that become one column of codes each; these columns come first.
-    numbers : tuple of int
-        Readings that stay as they are.
-    """
-
+    # Readings that become one column of codes each; these columns come first.
     levels: Levels
-    numbers: tuple[int, ...]
+    numbers: tuple[int, ...]  # readings that stay as they are
 
     @property
     def width(self) -> int:
@@ -69,13 +59,7 @@ class Coding:
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Readings of some rows, coded.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    coding : Coding
-    """
+    """Readings of some rows, coded: values are (n_rows, n_columns)."""
 
     values: Array
     coding: Coding
@@ -93,11 +77,7 @@ class Coded:
 def coded(readings: Array | Coded, levels: Levels = ()) -> Coded:
     """Code readings, unless they are; categories of few levels stay ones and zeros.
 
-    Parameters
-    ----------
-    readings : ndarray of shape (n_rows, width), or Coded
-    levels : tuple of tuples of int
-        Readings that are the levels of one category.
+    `levels` are groups of readings that are the levels of one category each.
 
     Examples
     --------
@@ -112,7 +92,8 @@ def coded(readings: Array | Coded, levels: Levels = ()) -> Coded:
     """
     if isinstance(readings, Coded):
         return readings
-    groups = tuple(g for g in levels if FEWEST_LEVELS <= len(g) <= MOST_LEVELS)
+    sizes = range(CODED_FEWEST_LEVELS, BOOSTED_MOST_BINS + 1)
+    groups = tuple(group for group in levels if len(group) in sizes)
     gone = {at for group in groups for at in group}
     numbers = tuple(at for at in range(readings.shape[1]) if at not in gone)
     coding = Coding(groups, numbers)
@@ -120,13 +101,7 @@ def coded(readings: Array | Coded, levels: Levels = ()) -> Coded:
 
 
 def side_by_side(blocks: Sequence[Array | Coded]) -> tuple[Coded, Rows]:
-    """Put blocks of the same rows side by side; the block that each column is of.
-
-    Parameters
-    ----------
-    blocks : sequence of ndarray of shape (n_rows, width), or of Coded
-        At least one.
-    """
+    """Put blocks of the same rows side by side; the block that each column is of."""
     each = [coded(block) for block in blocks]
     ends = np.cumsum([0, *(block.coding.width for block in each)]).tolist()
     placed = [block.coding.shifted(by) for by, block in zip(ends, each, strict=False)]
@@ -142,13 +117,7 @@ def side_by_side(blocks: Sequence[Array | Coded]) -> tuple[Coded, Rows]:
 
 
 class CodedTrees:
-    """Trees that were boosted on codes, asked with readings as they are.
-
-    Attributes
-    ----------
-    booster : fitted HistGradientBoostingClassifier
-    coding : Coding
-    """
+    """Trees that were boosted on codes, asked with readings as they are."""
 
     def __init__(self, booster: Any, coding: Coding):
         self.booster, self.coding = booster, coding

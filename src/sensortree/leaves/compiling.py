@@ -29,7 +29,6 @@ from sensortree.leaves.sklearn_private import (
     boosted_baseline,
     boosted_levels,
     boosted_rounds,
-    calibrated_parts,
     imputer_dtypes,
     input_positions,
     rare_categories,
@@ -61,14 +60,9 @@ def compile_classifier(classifier: Any) -> Any:
     if isinstance(classifier, RidgeLogisticRegression):
         return classifier.to_scorer()
     if type(classifier) is LogisticRegression:
-        width = classifier.coef_.shape[1]
-        return LogisticScorer(
-            np.zeros(width),
-            np.ones(width),
-            1,
-            classifier.coef_.T,
-            classifier.intercept_,
-        )
+        coef, width = classifier.coef_.T, classifier.coef_.shape[1]
+        unchanged = np.zeros(width), np.ones(width)
+        return LogisticScorer(*unchanged, 1, coef, classifier.intercept_)
     if type(classifier) is HistGradientBoostingClassifier:
         return compile_boosted(classifier)
     if type(classifier) is CodedTrees:
@@ -80,11 +74,11 @@ def compile_classifier(classifier: Any) -> Any:
     return classifier
 
 
-def compile_boosted(classifier: Any) -> Any:
+def compile_boosted(booster: Any) -> Any:
     """A booster as arrays, or as it is if some column is categorical."""
-    if classifier.is_categorical_ is not None and classifier.is_categorical_.any():
-        return classifier
-    return _boosted_arrays(classifier)
+    categorical = booster.is_categorical_
+    some = categorical is not None and categorical.any()
+    return booster if some else _boosted_arrays(booster)
 
 
 def _boosted_arrays(classifier: Any) -> BoostedScorer:
@@ -146,29 +140,28 @@ def _compile_coded(classifier: CodedTrees) -> BoostedScorer:
 
 def _compile_calibrated(classifier: CalibratedClassifierCV) -> Any:
     """Plain scorers with what calibrates them; as it is if some part is not plain."""
-    parts = map(calibrated_parts, classifier.calibrated_classifiers_)
-    scorers = [_compile_member(*part, classifier.classes_) for part in parts]
+    members = classifier.calibrated_classifiers_
+    scorers = [_compile_member(member, classifier.classes_) for member in members]
     if any(scorer is None for scorer in scorers):
         return classifier
     return scorers[0] if len(scorers) == 1 else MeanScorer(tuple(scorers))
 
 
-def _compile_member(
-    estimator: Any, method: str, calibrators: list[Any], classes: Any
-) -> CalibratedScorer | None:
+def _compile_member(member: Any, classes: Any) -> CalibratedScorer | None:
     """One classifier with its calibrators; None if it is not plain, or lacks a class."""
+    estimator, calibrators = member.estimator, member.calibrators
     frozen = isinstance(estimator, FrozenEstimator)
     scorer = compile_classifier(estimator.estimator if frozen else estimator)
     plain = isinstance(scorer, (LogisticScorer, BoostedScorer))
     if not plain or not np.array_equal(estimator.classes_, classes):
         return None
     calibration: Sigmoid | Isotonic | Temperature
-    if method == "sigmoid":
+    if member.method == "sigmoid":
         calibration = Sigmoid(
             np.array([float(c.a_) for c in calibrators]),
             np.array([float(c.b_) for c in calibrators]),
         )
-    elif method == "isotonic":
+    elif member.method == "isotonic":
         calibration = Isotonic(
             tuple(np.asarray(c.X_thresholds_, np.float64) for c in calibrators),
             tuple(np.asarray(c.y_thresholds_, np.float64) for c in calibrators),

@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sensortree.constants import LOG_PATTERNS, PRIOR_ROWS
 from sensortree.leaves.standardising import moments
 from sensortree.sensors.reader import together
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Mask, Rows
-
-# Rows that a mean of few rows counts beside them, at the mean of all.
-FEW = 30
-# Sets of known sensors that are told apart; rows of rarer ones count as if less was known.
-PATTERNS = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,41 +21,26 @@ class Continued:
     With sensors that were bought for it, a row is looked at with its own readings; with
     others, with those of another row, which was like it as far as it was known and whose
     log went on, moved to where the row is.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    filled : tuple of n_sets lists of n_sensors arrays of shape (n_logged, width)
-        Readings of all rows of the log within each set of `reach`, filled where nothing
-        was bought; no columns of sensors that are not in the set.
-    reach : tuple of sets of sensors
-        What the log holds of enough rows to be learned from.
-    bought : ndarray of bool of shape (n_rows, n_sensors)
-    level : ndarray of shape (n_rows,)
-        The class, or the group that a number belongs to.
-    n_logged : int
-        Rows of the log.
-    own : ndarray of shape (n_rows,)
-        Where each row stands in the log.
-    other : ndarray of shape (n_sets, n_rows)
-        Where the row stands that stands in for it, within each set of `reach`; itself
-        where all of the set was bought.
-    told : ndarray of shape (n_sets, n_rows, 2, n_told)
-        What was told of a row when its log ended, and of its stand-in by the same.
-    counts_others : bool
-        Whether leaves count a row once more for each that it stands in for: needed where
-        the label influenced what was bought.
     """
 
     sensors: SensorSet
+    # Readings of all rows of the log within each set of `reach`, (n_logged, width) for each
+    # sensor, filled where nothing was bought; no columns of sensors outside the set.
     filled: tuple[list[Array], ...]
+    # What the log holds of enough rows to be learned from.
     reach: tuple[frozenset[str], ...]
-    bought: Mask
-    level: Rows
-    n_logged: int
-    own: Rows
+    bought: Mask  # (n_rows, n_sensors)
+    level: Rows  # the class, or the group that a number belongs to, (n_rows,)
+    n_logged: int  # rows of the log
+    own: Rows  # where each row stands in the log, (n_rows,)
+    # Where the row stands that stands in for it, within each set of `reach`; itself
+    # where all of the set was bought, (n_sets, n_rows).
     other: Rows
+    # What was told of a row when its log ended, and of its stand-in by the same,
+    # (n_sets, n_rows, 2, n_told).
     told: Array
+    # Whether leaves count a row once more for each that it stands in for: needed where
+    # the label influenced what was bought.
     counts_others: bool = False
 
     def take(self, rows: Rows) -> Continued:
@@ -73,16 +54,6 @@ class Continued:
             told=self.told[:, rows],
         )
 
-    def first_set(self) -> Continued:
-        """The same within the first set of `reach` alone."""
-        return replace(
-            self,
-            filled=self.filled[:1],
-            reach=self.reach[:1],
-            other=self.other[:1],
-            told=self.told[:1],
-        )
-
     def has(self, subset: frozenset[str]) -> Mask:
         """Rows for which all of a subset was bought, (n_rows,)."""
         return np.asarray(self.bought[:, self.sensors.mask(subset)].all(axis=1))
@@ -90,18 +61,6 @@ class Continued:
     def reaches(self, subset: frozenset[str]) -> bool:
         """Whether every row can be looked at with a subset."""
         return any(subset <= within for within in self.reach)
-
-    def beyond(self) -> list[list[str]]:
-        """Sensors, and sets of two or three, out of reach, none within another.
-
-        Not those that 'one_of' forbids anyway.
-        """
-        sensors = self.sensors
-        return [
-            list(few)
-            for few in minimal_sets_beyond(self.reach, sensors.names)
-            if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
-        ]
 
     def within(self, subset: frozenset[str]) -> int:
         """Which set of `reach` a subset is looked at in: the first that holds it."""
@@ -120,17 +79,10 @@ class Continued:
         """The sensor that each column of `features` is of."""
         return owner_of(self.filled[self.within(subset)], self.sensors, subset)
 
-    def blocks(self, widths: Sequence[int]) -> list[Array]:
-        """Readings of each sensor as a search looks at them; 0 of what is out of reach."""
-        seen = []
-        for sensor, name in enumerate(self.sensors.names):
-            reached = self.reaches(frozenset({name}))
-            seen.append(
-                self.block(sensor, frozenset({name}))
-                if reached
-                else np.zeros((len(self.own), widths[sensor]))
-            )
-        return seen
+    def columns_of(self, fewer: frozenset[str], subset: frozenset[str]) -> Rows:
+        """Where the columns of fewer sensors stand among those of a subset."""
+        fewer_owner = np.flatnonzero(self.sensors.mask(fewer))
+        return np.flatnonzero(np.isin(self.owner(subset), fewer_owner))
 
     def taught(self, subset: frozenset[str], weight: Array) -> Array:
         """Weight with which the leaf of a subset learns from each row, (n_rows,).
@@ -163,11 +115,7 @@ class Continued:
         right if what is lost is as expected by what was told, or if rows stand in for
         others as often as chances have it.
 
-        Parameters
-        ----------
-        lost : ndarray of shape (n_rows,)
-            With readings as they are filled.
-        subset : set of str
+        `lost` is given for readings as they are filled.
         """
         first, lacking = self.within(subset), ~self.has(subset)
         place = np.full(self.n_logged, -1)
@@ -188,15 +136,7 @@ class Continued:
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """A linear expectation, by what is told and by level.
-
-    Attributes
-    ----------
-    slope : ndarray of shape (n_told,)
-    intercept : float
-    by_level : ndarray of shape (n_levels,)
-        What each level has beside it.
-    """
+    """A linear expectation, by what is told and by what each level has beside it."""
 
     slope: Array
     intercept: float
@@ -219,10 +159,12 @@ def expectation(told: Array, level: Rows, value: Array, n_levels: int) -> Expect
     center, scale = moments(told, np.ones(len(told)))
     z = (told - center) / scale
     mean = float(value.mean())
-    slope = np.linalg.solve(z.T @ z + FEW * np.eye(z.shape[1]), z.T @ (value - mean))
+    slope = np.linalg.solve(
+        z.T @ z + PRIOR_ROWS * np.eye(z.shape[1]), z.T @ (value - mean)
+    )
     left = value - mean - z @ slope
     n_each = np.bincount(level, minlength=n_levels)
-    by_level = np.bincount(level, left, n_levels) / (n_each + FEW)
+    by_level = np.bincount(level, left, n_levels) / (n_each + PRIOR_ROWS)
     by_level -= by_level[level].mean()  # the mean is met exactly
     slope = slope / scale
     return Expectation(slope, mean - float(center @ slope), by_level)
@@ -236,19 +178,13 @@ def owner_of(
     return np.repeat(members, [blocks[sensor].shape[1] for sensor in members])
 
 
-def effective_size(standing_in: Rows, n_rows: int) -> float:
-    """Number of equal rows that those are worth who stand for others, (Σw)² / Σw²."""
-    times = np.bincount(standing_in, minlength=1).astype(np.float64)
-    return n_rows**2 / float(times @ times)
-
-
 def patterns_of(known: Mask, lacking: Mask) -> list[tuple[Mask, Rows]]:
     """Sets of known sensors, and the rows that count as if just these were known."""
     rows = np.flatnonzero(lacking)
     sets, set_of = np.unique(known[rows], axis=0, return_inverse=True)
     set_of = set_of.ravel()
     size = np.bincount(set_of, minlength=len(sets))
-    frequent = np.sort(np.argsort(-size, kind="stable")[:PATTERNS])
+    frequent = np.sort(np.argsort(-size, kind="stable")[:LOG_PATTERNS])
     nothing: Mask = np.asarray(known.all(axis=0))  # what is known of everybody
     kept = np.unique(np.vstack([sets[frequent], nothing[None]]), axis=0)
     inside = (kept[None] <= sets[:, None]).all(axis=2)  # (n_sets, n_kept)
@@ -258,26 +194,4 @@ def patterns_of(known: Mask, lacking: Mask) -> list[tuple[Mask, Rows]]:
         own = rows[counts_as[set_of] == number]
         if own.size:
             found.append((pattern, own))
-    return found
-
-
-def minimal_sets_beyond(
-    reach: Sequence[frozenset[str]], names: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """Sensors, pairs and threes of them that no set holds, none within another."""
-    found: list[tuple[str, ...]] = []
-    within: list[tuple[str, ...]] = [()]
-    for _ in range(3):
-        longer = []
-        for few in within:
-            start = names.index(few[-1]) + 1 if few else 0
-            for name in names[start:]:
-                more = (*few, name)
-                if any(set(less) <= set(more) for less in found):
-                    continue
-                if any(set(more) <= one for one in reach):
-                    longer.append(more)
-                else:
-                    found.append(more)
-        within = longer
     return found

@@ -9,31 +9,22 @@ asked no more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from sensortree.constants import (
+    DESCENT_DECREASE,
+    DESCENT_HALVINGS,
+    DESCENT_MEMORY,
+    EPS,
+)
 from sensortree.types import Array, Rows
-
-# Pairs of steps and changes of the gradient that are remembered.
-MEMORY = 12
-# Share of the decrease that the gradient promises, below which a step is halved; halvings.
-DECREASE, HALVINGS = 1e-4, 30
-EPS = float(np.finfo(float).eps)
 
 # Values and gradients of the numbered functions at one point each:
 # (numbers, points (n, size)) -> values (n,), gradients (n, size).
 Functions = Callable[[Rows, Array], tuple[Array, Array]]
-
-
-class Curvature(Protocol):
-    """A symmetric positive definite matrix that stands for the Hessian."""
-
-    def solve(self, gradients: Array) -> Array:
-        """Its inverse times each row, (n, size)."""
-        ...
 
 
 class Factored:
@@ -61,6 +52,10 @@ class Diagonal:
         return np.asarray(runs.reshape(gradients.shape))
 
 
+# A symmetric positive definite matrix that stands for the Hessian.
+Curvature = Factored | Diagonal
+
+
 def descend(
     functions: Functions,
     start: Array,
@@ -71,25 +66,9 @@ def descend(
 ) -> tuple[Array, bool]:
     """Points where each function is near its minimum, and whether all of them are.
 
-    Parameters
-    ----------
-    functions : callable
-    start : ndarray of shape (n_functions, size)
-    curvature : Curvature
-        The same for all functions.
-    tol : float or ndarray of shape (n_functions,)
-        A function is done when a Newton step promises no larger a decrease than half of
-        this, in the function's own unit.
-    max_rounds : int
-        Times that the functions are asked at most.
-    eps : float
-        Relative precision of their values.
-
-    Returns
-    -------
-    points : ndarray of shape (n_functions, size)
-    arrived : bool
-        False if `max_rounds` were not enough.
+    A function is done when a Newton step promises no larger a decrease than half of `tol`,
+    in the function's own unit. Functions are asked `max_rounds` times at most, and are
+    exact to a relative precision of `eps`. Points are (n_functions, size).
     """
     points = start.copy()
     going = np.arange(len(start))
@@ -99,18 +78,13 @@ def descend(
     promise = -_inner(gradient, direction)
     step, near = np.ones(len(start)), np.broadcast_to(tol, len(start))
     for _ in range(max_rounds):
-        done = (promise <= near) | (step < 0.5**HALVINGS)
+        done = (promise <= near) | (step < 0.5**DESCENT_HALVINGS)
         if done.any():
             points[going[done]] = at[done]
             left = ~done
-            going, at, value, gradient = (
-                going[left],
-                at[left],
-                value[left],
-                gradient[left],
-            )
-            direction, promise = direction[left], promise[left]
-            step, near = step[left], near[left]
+            going, at, value = going[left], at[left], value[left]
+            gradient, direction = gradient[left], direction[left]
+            promise, step, near = promise[left], step[left], near[left]
             memory.keep(left)
         if not len(going):
             return points, True
@@ -118,7 +92,7 @@ def descend(
         new_value, new_gradient = functions(going, trial)
         # Near the minimum the decrease drowns in rounding.
         rounding = 8 * eps * np.abs(value)
-        lower = new_value <= value - DECREASE * step * promise + rounding
+        lower = new_value <= value - DESCENT_DECREASE * step * promise + rounding
         moved = np.where(lower[:, None], trial - at, 0.0)
         bent = np.where(lower[:, None], new_gradient - gradient, 0.0)
         memory.remember(moved, bent)
@@ -159,9 +133,9 @@ class _Memory:
         product, size = _inner(step, bend), _inner(step, step)
         useful = product > EPS * size
         safe = np.where(useful, product, 1.0)
-        self.steps = [*self.steps, step][-MEMORY:]
-        self.bends = [*self.bends, bend][-MEMORY:]
-        self.rates = [*self.rates, np.where(useful, 1 / safe, 0.0)][-MEMORY:]
+        self.steps = [*self.steps, step][-DESCENT_MEMORY:]
+        self.bends = [*self.bends, bend][-DESCENT_MEMORY:]
+        self.rates = [*self.rates, np.where(useful, 1 / safe, 0.0)][-DESCENT_MEMORY:]
         solved = _inner(bend, self.curvature.solve(bend))
         before = np.ones(len(step)) if self.scale is None else self.scale
         ratio = product / np.where(useful & (solved > 0), solved, 1.0)

@@ -1,18 +1,46 @@
-"""Folds that rows are held out with: drawn, with classes spread evenly."""
+"""Order, folds and groups of rows: what is held out together, whatever row came first."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.types import Mask, Rows
+from sensortree.types import Array, Mask, Rows
+
+if TYPE_CHECKING:
+    from sensortree.leaves.task import Task
+
+
+class FoldedRows:
+    """Rows that engines fit all folds of as one job.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Classes as integers, or numbers.
+    weight : ndarray of shape (n_samples,), default=None
+        None stands for ones. A row of weight 0 is judged, and not learned from.
+    fold : ndarray of shape (n_samples,), default=None
+        The fold that a row is held out with; -1 for a row that never is. None stands for
+        -1 throughout.
+    """
+
+    def __init__(
+        self, y: NDArray[Any], weight: Array | None = None, fold: Rows | None = None
+    ):
+        self.y, self.given_weight = y, weight
+        self.weight = np.ones(len(y)) if weight is None else weight
+        self.taught = self.weight > 0
+        self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
+        self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
 
 
 def first_of_runs(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
@@ -58,16 +86,9 @@ def run_numbers(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
 class Dealt:
     """What is dealt out to folds, in an order that does not depend on that of the rows.
 
-    Attributes
-    ----------
-    stratum : ndarray of shape (n_samples,)
-        Rows of each are dealt out evenly: classes, or levels of numbers.
-    reading : ndarray of shape (n_samples,)
-        Equal for equal readings.
-    group : ndarray of shape (n_samples,) or None
-        Rows of one group go together; None where each row goes by itself.
-    classes : ndarray of shape (n_classes,) or None
-        Names of strata that no fold may hold all rows of; None where that does not matter.
+    Rows of a stratum, a class or a level of numbers, are dealt out evenly; `reading` is
+    equal for equal readings; rows of one group go together. `classes` are names of strata
+    that no fold may hold all rows of; None where that does not matter.
     """
 
     stratum: Rows
@@ -87,18 +108,8 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
     of what it holds. Equal rows of one group count once.
 
     The only row, or group, of a class is never held out (-1), since nothing could be
-    learned about the class without it.
-
-    Parameters
-    ----------
-    dealt : Dealt
-    n_folds : int
-    random_state : int, RandomState instance or None, default=0
-
-    Returns
-    -------
-    fold : ndarray of shape (n_samples,)
-        All -1 where there is nothing to learn from without the others.
+    learned about the class without it. All are -1 where there is nothing to learn from
+    without the others.
     """
     rng = check_random_state(random_state)
     group = dealt.group
@@ -125,9 +136,8 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
         of_all = np.r_[of_all, of_all.sum()]
         drawn = rng.permutation(len(many))
         drawn = drawn[np.argsort(-counts[drawn, -1], kind="stable")]
-        fold[many] = _deal_groups(
-            counts, of_all, drawn, held, dealt.classes is not None
-        )
+        whole = dealt.classes is not None
+        fold[many] = _deal_groups(counts, of_all, drawn, held, whole)
         for code in range(n_strata):
             single = np.flatnonzero(free & (size[unit] == 1) & (stratum == code))
             if not single.size:
@@ -175,18 +185,10 @@ def _deal_groups(
 ) -> Rows:
     """Fold of each group: where least is of what it holds, rare strata before others.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_groups, n_strata + 1)
-        Rows of each stratum, and of all.
-    of_all : ndarray of shape (n_strata + 1,)
-        The same of all groups together.
-    order : ndarray of shape (n_groups,)
-        In which they are dealt.
-    held : ndarray of shape (n_folds, n_strata + 1)
-        What folds hold; is added to.
-    whole : bool
-        Whether a fold that would hold all of a stratum is avoided.
+    Groups are dealt in an order by their `counts`, rows of each stratum and of all,
+    (n_groups, n_strata + 1); `of_all` is the sum of these. `held` is what folds hold,
+    (n_folds, n_strata + 1), and is added to. `whole` says whether a fold that would hold
+    all of a stratum is avoided.
     """
     share = 1.0 / np.maximum(of_all, 1.0) ** 2
     fold = np.empty(len(counts), dtype=np.intp)
@@ -219,33 +221,111 @@ def halves_of(fold: Rows, rng: np.random.Generator) -> Rows:
     return np.where(fold >= 0, np.searchsorted(folds, fold) % 2, drawn)
 
 
-def folds_of_splits(
-    splits: Iterable[tuple[Rows, Rows]], n_samples: int, rows: Rows
-) -> Rows:
-    """Fold of those rows that count, each of which must be held out once.
+def by_content(group: Rows, cell: Rows, weight: Array) -> Rows:
+    """Groups numbered by what they hold, whatever they are called, (n_rows,).
 
-    Parameters
-    ----------
-    splits : iterable of (train, test)
-        Positions among all rows.
-    n_samples : int
-        The number of all rows.
-    rows : ndarray of shape (n_rows,)
-        Those that count; whether others are held out does not matter.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_rows,)
+    `cell` is equal for rows that are equal: copies of a row in a group are one row of
+    their weight.
     """
-    fold = np.full(n_samples, -1)
-    times = np.zeros(n_samples, dtype=int)
-    for number, (_, test) in enumerate(splits):
-        fold[test] = number
-        np.add.at(times, test, 1)
-    wrong = rows[times[rows] != 1]
-    if wrong.size:
+    order = np.lexsort([cell, group])
+    group_, cell_ = group[order], cell[order]
+    first = first_of_runs([group_, cell_], len(order))
+    counted = np.add.reduceat(weight[order], first)
+    held = list(zip(cell_[first].tolist(), counted.tolist(), strict=True))
+    starts = first_of_runs([group_[first]], len(first)).tolist()
+    contents = [held[a:b] for a, b in pairwise([*starts, len(first)])]
+    ranked = sorted(range(len(contents)), key=contents.__getitem__)
+    number = np.empty(len(contents), dtype=np.intp)
+    number[ranked] = np.arange(len(contents))
+    return np.asarray(number[np.unique(group, return_inverse=True)[1]])
+
+
+def _check_enough_groups(group: Rows, n_folds: int) -> None:
+    """Warn where there are fewer groups than folds; refuse a single one."""
+    n_groups = len(np.unique(group))
+    if n_groups < 2:
         raise DataError(
-            f"cv holds row {wrong[0]} out {times[wrong[0]]} times; each row must be held "
-            f"out exactly once, as by KFold or StratifiedKFold."
+            "groups puts all rows into one group, so that none can be held out; give "
+            "labels that tell some rows apart, or cv=None."
         )
-    return fold[rows]
+    if n_groups < n_folds:
+        warnings.warn(
+            f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
+            f"own. cv={n_groups} asks for this.",
+            FewRowsWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """Where rows stood, their folds, and their groups; None if each row is a group."""
+
+    order: Rows
+    fold: Rows
+    group: Rows | None
+
+    def take(self, rows: Rows) -> Arranged:
+        """The same in another order."""
+        group = None if self.group is None else self.group[rows]
+        return Arranged(self.order[rows], self.fold[rows], group)
+
+
+@dataclass(frozen=True, eq=False)
+class Dealing:
+    """How rows are dealt out to folds; there are no classes where numbers are learned."""
+
+    task: Task
+    n_folds: int
+    random_state: Any
+    classes: NDArray[Any]
+
+    def folds(
+        self, codes: NDArray[Any], weight: Array, reading: Rows, group: Rows | None
+    ) -> Rows:
+        """Folds of sorted rows; says where there are fewer groups."""
+        if group is not None:
+            _check_enough_groups(group, self.n_folds)
+        stratum = self.task.levels(codes, weight)
+        named = self.classes if len(self.classes) else None
+        dealt = Dealt(stratum, reading, group, named)
+        return assign_folds(dealt, self.n_folds, self.random_state)
+
+
+def arrange(
+    read: Sequence[Array],
+    own: Sequence[NDArray[Any]],
+    weight: Array,
+    held: Arranged,
+    dealing: Dealing | None,
+) -> Arranged:
+    """Sort rows by what they hold, and deal them out to folds.
+
+    Equal rows that are held out together stand side by side. Groups are numbered by what
+    they hold.
+
+    `read` are the columns that are read, the one that counts most first; `own` is what else
+    belongs to a row, such as its prices, and at last its class, or number. `held` are rows
+    as they stand, with folds and groups that were given; without `dealing`, the folds are
+    kept.
+    """
+    n_rows = len(weight)
+    order = order_of_rows([*read, *own], n_rows)
+    reading = run_numbers((column[order] for column in read), n_rows)
+    cell = run_numbers([reading, *(column[order] for column in own)], n_rows)
+    weight, rows = weight[order], held.take(order)
+    if rows.group is not None:
+        rows = replace(rows, group=by_content(rows.group, cell, weight))
+
+    def again() -> Rows:
+        group = [] if rows.group is None else [rows.group]
+        return np.lexsort([weight, *group, rows.fold, cell])
+
+    sort = again()
+    weight, rows = weight[sort], rows.take(sort)
+    reading, cell = reading[sort], cell[sort]
+    if dealing is None:
+        return rows
+    codes = own[-1][rows.order]
+    rows = replace(rows, fold=dealing.folds(codes, weight, reading, rows.group))
+    return rows.take(again())

@@ -1,5 +1,7 @@
 """`Gaussians`: how readings go with each other within each class, learned from a log.
 
+`Drawn` are rows of a log that teach a leaf whose sensors they did not all buy.
+
 Readings of class c are taken to be normal with mean μ_c and covariance Σ_c. They are
 learned from all rows, each as far as it was bought, by expectation and maximisation; a
 class of few rows takes much of its covariance from all of them. What was not bought of a
@@ -14,73 +16,53 @@ reading with gaps are left as they are. Nothing leaves the range of what was bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sensortree.constants import (
+    DRAWN_ROWS,
+    DRAWN_TIMES,
+    GAUSSIAN_RIDGE,
+    GAUSSIAN_ROUNDS,
+    GAUSSIAN_WORK,
+    PRIOR_ROWS,
+)
+from sensortree.leaves.continued import patterns_of
+from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.types import Array, Mask, Rows
 
-# Rows that a covariance counts beside those of its class, of all classes; share of the
-# variance that is added to it.
-PRIOR, RIDGE = 30.0, 1e-3
-# Times that what is expected is expected anew.
-TIMES = 12
-# Classes times sets of known columns times columns cubed, at most: of more, nothing is
-# learned.
-WORK = 2e8
-
+# Columns that count as bought, (n_all,), and the rows of which.
 Patterns = Sequence[tuple[Mask, Rows]]
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
-    """A mean and a covariance for each class, of the columns that are numbers.
+    """A mean and a covariance for each class, of the columns that are numbers."""
 
-    Attributes
-    ----------
-    columns : ndarray of shape (n_columns,)
-        Where these stand among all; none if nothing was learned.
-    center, scale : ndarray of shape (n_columns,)
-        By which they are standardised.
-    low, high : ndarray of shape (n_columns,)
-        The range of what was bought, standardised.
-    mean : ndarray of shape (n_levels, n_columns)
-    covariance : ndarray of shape (n_levels, n_columns, n_columns)
-    """
-
+    # Where these stand among all; none if nothing was learned, (n_columns,).
     columns: Rows
-    center: Array
+    center: Array  # by which they are standardised, (n_columns,)
     scale: Array
-    low: Array
+    low: Array  # the range of what was bought, standardised, (n_columns,)
     high: Array
-    mean: Array
-    covariance: Array
+    mean: Array  # (n_levels, n_columns)
+    covariance: Array  # (n_levels, n_columns, n_columns)
 
     def moved(
         self, values: Array, other: Rows, patterns: Patterns, level: Rows
     ) -> Array:
         """What rows would have read if they differ from others as far as is expected.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n_all)
-        other : ndarray of shape (n_rows,)
-            The row whose readings are moved to each.
-        patterns : list of (columns, rows)
-            Columns that count as bought, (n_all,), and the rows of which.
-        level : ndarray of shape (n_rows,)
-
-        Returns
-        -------
-        moved : ndarray of shape (n_rows, n_all)
-            Right where nothing was bought of a row.
+        Values are (n_rows, n_all); the readings of `other`, (n_rows,), are moved to each
+        row. What comes is right where nothing was bought of a row.
         """
         found = values[other]
         z, theirs = self._standardised(values), self._standardised(found)
-        for given, rows, c in self._groups(patterns, level):
-            slope = regression(self.covariance[c], given)
+        for given, rows, _, slope in self._groups(patterns, level):
             apart = (z - theirs)[np.ix_(rows, given)] @ slope
             self._put(found, rows, ~given, theirs[np.ix_(rows, ~given)] + apart)
         return found
@@ -89,11 +71,8 @@ class Gaussians:
         """Readings of rows, drawn where nothing was bought; as `moved`."""
         rng = np.random.default_rng(seed)
         found, z = values.copy(), self._standardised(values)
-        for given, rows, c in self._groups(patterns, level):
-            slope = regression(self.covariance[c], given)
-            expected = self.mean[c, ~given] + (
-                (z[np.ix_(rows, given)] - self.mean[c, given]) @ slope
-            )
+        for given, rows, c, slope in self._groups(patterns, level):
+            expected = self._expected(z, given, rows, c, slope)
             left = unexplained(self.covariance[c], given, slope)
             noise = rng.normal(size=expected.shape) @ np.linalg.cholesky(left).T
             self._put(found, rows, ~given, expected + noise)
@@ -102,14 +81,25 @@ class Gaussians:
     def _standardised(self, values: Array) -> Array:
         return np.asarray((values[:, self.columns] - self.center) / self.scale)
 
-    def _groups(self, patterns: Patterns, level: Rows) -> list[tuple[Mask, Rows, int]]:
-        """Columns that are given, rows and their level, where something is not given."""
-        return [
-            (bought[self.columns], rows[level[rows] == c], int(c))
-            for bought, rows in patterns
-            for c in np.unique(level[rows])
-            if not bought[self.columns].all()
-        ]
+    def _groups(
+        self, patterns: Patterns, level: Rows
+    ) -> Iterator[tuple[Mask, Rows, int, Array]]:
+        """Columns that are given, rows and their level, where something is not given.
+
+        With the slopes of what is not given on what is.
+        """
+        for bought, rows in patterns:
+            given = bought[self.columns]
+            for c in np.unique(level[rows]) if not given.all() else ():
+                slope = regression(self.covariance[c], given)
+                yield given, rows[level[rows] == c], int(c), slope
+
+    def _expected(
+        self, z: Array, given: Mask, rows: Rows, c: int, slope: Array
+    ) -> Array:
+        """What is expected of what is not given."""
+        apart = z[np.ix_(rows, given)] - self.mean[c, given]
+        return np.asarray(self.mean[c, ~given] + apart @ slope)
 
     def _put(self, found: Array, rows: Rows, lacking: Mask, z: Array) -> None:
         z = np.clip(z, self.low[lacking], self.high[lacking])
@@ -122,20 +112,11 @@ def learn_gaussians(
 ) -> Gaussians:
     """Learn means and covariances from all rows, as far as they were bought.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_all)
-    known : ndarray of bool of shape (n_rows, n_all)
-        What was bought.
-    level : ndarray of shape (n_rows,)
-        The class, or the group that a number belongs to.
-    n_levels : int
-    patterns : list of (columns, rows)
-        Columns that count as bought, (n_all,), and the rows of which; rows that are not
-        named have all.
+    `known` says what was bought of the values, both (n_rows, n_all); `level` is the class,
+    or the group that a number belongs to. Rows that no pattern names have all.
     """
     columns = numbers_among(values, known)
-    if n_levels * (len(patterns) + 1) * len(columns) ** 3 > WORK:
+    if n_levels * (len(patterns) + 1) * len(columns) ** 3 > GAUSSIAN_WORK:
         columns = columns[:0]
     seen = np.where(known[:, columns], values[:, columns], np.nan)
     center, scale = moments(seen, np.ones(len(seen)))
@@ -150,7 +131,7 @@ def learn_gaussians(
         np.zeros((n_levels, len(columns))),
         np.tile(np.eye(len(columns)), (n_levels, 1, 1)),
     )
-    for _ in range(TIMES if len(columns) else 0):
+    for _ in range(GAUSSIAN_ROUNDS if len(columns) else 0):
         found = _expected_anew(found, z, level, patterns)
     return found
 
@@ -171,12 +152,10 @@ def _expected_anew(
     """Means and covariances, given those of the time before."""
     n_levels, width = before.mean.shape
     filled, unsure = z.copy(), np.zeros_like(before.covariance)
-    for given, rows, c in before._groups(patterns, level):
-        mean, covariance = before.mean[c], before.covariance[c]
-        slope = regression(covariance, given)
-        apart = z[np.ix_(rows, given)] - mean[given]
-        filled[np.ix_(rows, ~given)] = mean[~given] + apart @ slope
-        left = unexplained(covariance, given, slope)
+    for given, rows, c, slope in before._groups(patterns, level):
+        expected = before._expected(z, given, rows, c, slope)
+        filled[np.ix_(rows, ~given)] = expected
+        left = unexplained(before.covariance[c], given, slope)
         unsure[c][np.ix_(~given, ~given)] += len(rows) * left
     mean = before.mean.copy()
     for c in np.unique(level):
@@ -184,9 +163,9 @@ def _expected_anew(
         mean[c] = filled[rows].mean(axis=0)
         apart = filled[rows] - mean[c]
         unsure[c] += apart.T @ apart
-    common = unsure.sum(axis=0) / len(z) + RIDGE * np.eye(width)
+    common = unsure.sum(axis=0) / len(z) + GAUSSIAN_RIDGE * np.eye(width)
     n_each = np.bincount(level, minlength=n_levels)[:, None, None]
-    covariance = (unsure + PRIOR * common) / (n_each + PRIOR)
+    covariance = (unsure + PRIOR_ROWS * common) / (n_each + PRIOR_ROWS)
     return replace(before, mean=mean, covariance=covariance)
 
 
@@ -202,3 +181,80 @@ def unexplained(covariance: Array, given: Mask, slope: Array) -> Array:
     """Covariance of the others that is left, Σ_MM - Σ_MK B."""
     left = covariance[np.ix_(~given, ~given)]
     return np.asarray(left - covariance[np.ix_(~given, given)] @ slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows of a log that teach a leaf whose sensors they did not all buy.
+
+    What was not bought of a row is drawn, several times, given what was bought of it and
+    its class, by `Gaussians` that are learned from the rows that a leaf may learn from. A
+    row counts the less the more sensors are drawn: by a share for each of them.
+
+    `kept` is what was drawn within a set without a fold, (n_times, n_rows, width).
+    """
+
+    rows: TrainingRows
+    kept: dict[tuple[int, int], Array] = field(default_factory=dict)
+
+    def without(
+        self, subset: frozenset[str], share: float, out: int
+    ) -> tuple[Array, NDArray[np.intp], Array]:
+        """Readings, classes and weights that teach the leaf of a subset without a fold.
+
+        A row counts by a share for each sensor of the subset that it did not buy. The fold
+        is one that there is none of for all rows.
+        """
+        rows, log = self.rows, self.rows.continued
+        assert log is not None
+        has, there = log.has(subset), rows.fold != out
+        real, lacking = np.flatnonzero(has & there), np.flatnonzero(~has & there)
+        drawn = self._drawn(log.within(subset), out)
+        whole = log.reach[log.within(subset)]
+        own = drawn[:, lacking][:, :, log.columns_of(subset, whole)]
+        n_lacking = (~log.bought[lacking][:, log.sensors.mask(subset)]).sum(axis=1)
+        weight = rows.weight[lacking] * share**n_lacking / len(own)
+        return (
+            np.vstack([rows.features(subset)[real], *own]),
+            np.concatenate([rows.y[real], np.tile(rows.y[lacking], len(own))]),
+            np.concatenate([rows.weight[real], np.tile(weight, len(own))]),
+        )
+
+    def _drawn(self, within: int, out: int) -> Array:
+        """All readings of a set, drawn by what rows outside a fold say, some times."""
+        if (within, out) not in self.kept:
+            log = self.rows.continued
+            assert log is not None
+            whole = log.reach[within]
+            values, owner = self.rows.features(whole), log.owner(whole)
+            lacking = ~log.has(whole)
+            patterns = patterns_of(log.bought & log.sensors.mask(whole), lacking)
+            there = np.flatnonzero(self.rows.fold != out)
+            gaussians = learn_gaussians(
+                values[there],
+                log.bought[np.ix_(there, owner)],
+                log.level[there],
+                int(log.level.max()) + 1,
+                _columns(_among(patterns, there, len(values)), owner),
+            )
+            times = int(np.clip(DRAWN_ROWS // max(1, lacking.sum()), 1, DRAWN_TIMES))
+            known, columns = log.bought[:, owner], _columns(patterns, owner)
+            drawn = [
+                gaussians.drawn(values, columns, log.level, seed)
+                for seed in range(times)
+            ]
+            self.kept[within, out] = np.where(known, values, np.stack(drawn))
+        return self.kept[within, out]
+
+
+def _among(patterns: Patterns, there: Rows, n_rows: int) -> Patterns:
+    """The same patterns, with the places that rows have among some of them."""
+    place = np.full(n_rows, -1)
+    place[there] = np.arange(len(there))
+    found = [(pattern, place[rows][place[rows] >= 0]) for pattern, rows in patterns]
+    return [(pattern, rows) for pattern, rows in found if len(rows)]
+
+
+def _columns(patterns: Patterns, owner: Rows) -> Patterns:
+    """Patterns of sensors as patterns of columns."""
+    return [(pattern[owner], rows) for pattern, rows in patterns]

@@ -28,18 +28,7 @@ class RidgeLogisticRegression(ClassifierMixin, BaseEstimator):
 
     @one_thread()
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-        """
+        """Fit to data, with or without weights of the samples."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         _check_sizes(X)
         sample_weight = _check_weights(sample_weight, len(X))
@@ -67,24 +56,26 @@ class RidgeLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """Score of the positive class, or of every class if there are more than two."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        _check_sizes(X)
+        X = self._read(X)
         assert isinstance(self.scorer_, LogisticScorer)  # there are two classes or more
         scores = self.scorer_.scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, (n_samples, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        _check_sizes(X)
-        return self.scorer_.predict_proba(X)
+        return self.scorer_.predict_proba(self._read(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class, (n_samples,)."""
+        likely = self.predict_proba(X)
+        return np.asarray(self.classes_[likely.argmax(axis=1)])
+
+    def _read(self, X: Any) -> Array:
+        """Readings that the fitted classifier can be asked with."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        _check_sizes(X)
+        return np.asarray(X)
 
 
 class QuadraticLogisticRegression(RidgeLogisticRegression):

@@ -6,88 +6,52 @@ regressions without the row's fold answer, `fit` gives the one to all rows.
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
+from sensortree.constants import BOOSTED_UNJUDGED, SPREAD_PARTS
+from sensortree.exceptions import ParameterError
 from sensortree.leaves.boosting import (
-    CHUNK,
-    MANY_GROUPS,
-    MAX_ROUNDS,
     SIZES,
-    UNJUDGED,
+    BoostedFold,
+    TakesNaN,
+    choose_rounds,
+    groups_of,
     trees_of,
-    usual_size,
 )
 from sensortree.leaves.compiling import compile_boosted
-from sensortree.leaves.regression import RidgeEngine
-from sensortree.leaves.sklearn_private import (
-    OnceBinnedNumbers,
-    boosted_baseline,
-    boosted_scores,
-)
-from sensortree.leaves.spread import fit_answering
-from sensortree.leaves.weighting import weight_parameters
+from sensortree.leaves.regression import FoldedNumbers, RidgeEngine, fit_answering
+from sensortree.leaves.sklearn_private import OnceBinnedNumbers
 from sensortree.policy.classifiers import BoostedScorer
 from sensortree.policy.numbers import Answering, Foreign, NumberScorer, Regression
 from sensortree.sensors.number_loss import Pinball, squared
 from sensortree.types import Array, Mask, Rows
-
-# Parts of the rows that are held out for the spread, where no folds are given.
-PARTS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
     """What was found where rows were held out, for the fit to all of them.
 
-    Attributes
-    ----------
-    n_rounds : int
-        Of boosted trees.
-    number : ndarray of shape (n_samples,)
-        What regressions say of rows that they have not seen.
+    Rounds of boosted trees, and what regressions say of rows that they have not seen.
     """
 
     n_rounds: int
     number: Array
 
 
-class HeldOutEngine(metaclass=ABCMeta):
-    """Regressions whose spread is learned from rows that they have not seen.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-    weight : ndarray of shape (n_samples,), default=None
-        None stands for ones. A row of weight 0 is judged, and not learned from.
-    fold : ndarray of shape (n_samples,), default=None
-        The fold that a row is held out with; -1 for a row that never is.
-    quantile : float or None, default=None
-        Which value is answered; None is the mean.
-    """
+class HeldOutEngine(FoldedNumbers, ABC):
+    """Regressions whose spread is learned from rows that they have not seen."""
 
     # Whether the regression itself answers with the quantile.
     answers_quantile: ClassVar[bool]
-
-    def __init__(
-        self,
-        y: Array,
-        weight: Array | None = None,
-        fold: Rows | None = None,
-        quantile: float | None = None,
-    ):
-        self.y = np.asarray(y, dtype=np.float64)
-        self.given_weight = weight
-        self.weight = np.ones(len(y)) if weight is None else weight
-        self.taught = self.weight > 0
-        self.fold = np.full(len(y), -1) if fold is None else np.asarray(fold)
-        self.folds = [int(f) for f in np.unique(self.fold) if f >= 0]
-        self.quantile = quantile
 
     @abstractmethod
     def numbers_held_out(self, groups: list[Mask], X: Array) -> Judged:
@@ -98,21 +62,12 @@ class HeldOutEngine(metaclass=ABCMeta):
         """The regression fitted to all rows."""
 
     def judge(self, X: Array) -> tuple[Array, Judged]:
-        """Answer and spread of each row by a regression without the row's fold.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, width)
-
-        Returns
-        -------
-        said : ndarray of shape (n_samples, 2)
-        judged : Judged
-        """
-        groups = self._groups() or self._parts()
+        """Answer and spread of each row, (n_samples, 2), by fits without its fold."""
+        groups = self._groups()
         if not self._varies(X):
             scorer = self._constant(X)
-            return scorer.says(X), Judged(UNJUDGED, scorer.regression.scores(X)[:, 0])
+            number = scorer.regression.scores(X)[:, 0]
+            return scorer.says(X), Judged(BOOSTED_UNJUDGED, number)
         judged = self.numbers_held_out(groups, X)
         said = np.empty((len(X), 2))
         for held_out in groups:
@@ -128,7 +83,7 @@ class HeldOutEngine(metaclass=ABCMeta):
         if not self._varies(X):
             return self._constant(X)
         if start is None:
-            start = self.numbers_held_out(self._groups() or self._parts(), X)
+            start = self.numbers_held_out(self._groups(), X)
         regression = self.regression(X, start.n_rounds)
         everyone = np.ones(len(X), dtype=bool)
         return NumberScorer(regression, self._answering(X, start.number, everyone))
@@ -136,7 +91,7 @@ class HeldOutEngine(metaclass=ABCMeta):
     def _varies(self, X: Array) -> bool:
         """Whether there is anything to learn, and from."""
         y = self.y[self.taught]
-        return bool(X.shape[1] and (y != y[0]).any() and len(y) > PARTS)
+        return bool(X.shape[1] and (y != y[0]).any() and len(y) > SPREAD_PARTS)
 
     def _constant(self, X: Array) -> NumberScorer:
         """One answer for all."""
@@ -156,16 +111,29 @@ class HeldOutEngine(metaclass=ABCMeta):
         return fit_answering(*known, left, weight, quantile)
 
     def _groups(self) -> list[Mask]:
-        """Rows that are held out together: folds, or, of many rows, several of them."""
-        n_groups = len(self.folds)
-        if usual_size(len(self.y)) == "large":
-            n_groups = min(MANY_GROUPS, n_groups)
-        return [np.isin(self.fold, self.folds[k::n_groups]) for k in range(n_groups)]
+        """Rows that are held out together: folds, or parts at random if there are none."""
+        if self.folds:
+            groups = groups_of(self.folds, len(self.y))
+            return [np.isin(self.fold, group) for group in groups]
+        part = np.random.default_rng(0).permutation(len(self.y)) % SPREAD_PARTS
+        return [part == k for k in range(SPREAD_PARTS)]
 
-    def _parts(self) -> list[Mask]:
-        """The same where no folds are given: parts of the rows at random."""
-        part = np.random.default_rng(0).permutation(len(self.y)) % PARTS
-        return [part == k for k in range(PARTS)]
+    def _given(self, rows: Mask) -> Array | None:
+        """Weights of some rows, if there are any."""
+        return None if self.given_weight is None else self.weight[rows]
+
+
+@dataclass(eq=False)
+class NumberFold(BoostedFold):
+    """A booster of numbers in the making, and how far it is off."""
+
+    truth: Array
+    weight_judged: Array
+    distance: Callable[[Array, Array], Array]
+
+    def loss(self, scores: Array) -> float:
+        """The distance from the truth."""
+        return float(self.weight_judged @ self.distance(self.truth, scores[:, 0]))
 
 
 class BoostedNumbers(HeldOutEngine):
@@ -189,55 +157,29 @@ class BoostedNumbers(HeldOutEngine):
 
     def numbers_held_out(self, groups: list[Mask], X: Array) -> Judged:
         """Boost without each group, all by one number of rounds."""
-        folds = [
-            _Fold(
-                self._booster(X.shape),
-                X[train],
-                self.y[train],
-                None if self.given_weight is None else self.weight[train],
-                X[held_out],
-            )
-            for held_out in groups
-            for train in [self.taught & ~held_out]
-        ]
-        truth = [(self.y[g], self.weight[g]) for g in groups]
-        done, best, least = 0, 1, np.inf
-        kept = [fold.numbers for fold in folds]
-        while done < MAX_ROUNDS:
-            chunk = min(max(CHUNK, done // 2), MAX_ROUNDS - done)
-            after = [fold.boost(done, chunk) for fold in folds]
-            losses = [
-                sum(
-                    float(weight @ self._distance(y, said[k]))
-                    for (y, weight), said in zip(truth, after, strict=True)
-                )
-                for k in range(chunk)
-            ]
-            before, found = least, int(np.argmin(losses))
-            if losses[found] < least:
-                best, least = done + found + 1, losses[found]
-                kept = [said[found] for said in after]
-            done += chunk
-            if not least < (1 - SIZES["medium"].saved) * before:
-                break
+        distance = squared if self.quantile is None else Pinball(self.quantile)
+        folds = []
+        for held_out in groups:
+            train, booster = self.taught & ~held_out, self._booster(X.shape)
+            known = X[train], self.y[train], self._given(train), X[held_out]
+            truth = self.y[held_out], self.weight[held_out]
+            folds.append(NumberFold(booster, *known, 1, *truth, distance))
+        saved = 1 - SIZES["medium"].saved
+        n_rounds = choose_rounds(folds, lambda before, _: saved * before)
         number = np.empty(len(X))
-        for held_out, said in zip(groups, kept, strict=True):
-            number[held_out] = said
-        return Judged(best, number)
+        for held_out, fold in zip(groups, folds, strict=True):
+            number[held_out] = fold.best[:, 0]
+        return Judged(n_rounds, number)
 
     def regression(self, X: Array, n_rounds: int) -> Regression:
         """The trees boosted on all rows."""
         trees = self._booster(X.shape).set_params(warm_start=False, max_iter=n_rounds)
-        weight = None if self.given_weight is None else self.weight[self.taught]
-        grown = trees.fit(X[self.taught], self.y[self.taught], weight)
+        taught = self.taught
+        grown = trees.fit(X[taught], self.y[taught], self._given(taught))
         compiled = compile_boosted(grown)
         if isinstance(compiled, BoostedScorer):
             return replace(compiled, native=None)
         return Foreign(compiled)
-
-    def _distance(self, y: Array, number: Array) -> Array:
-        distance = squared if self.quantile is None else Pinball(self.quantile)
-        return distance(y, number)
 
     def _booster(self, shape: tuple[int, ...]) -> Any:
         """A booster of the loss, not fitted yet."""
@@ -248,44 +190,8 @@ class BoostedNumbers(HeldOutEngine):
         return booster(warm_start=True, **own, **trees_of(shape))
 
 
-@dataclass(eq=False)
-class _Fold:
-    """A booster in the making, and what it says of the rows that it has not seen."""
-
-    booster: Any
-    X: Array
-    y: Array
-    weight: Array | None
-    X_judged: Array
-    numbers: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.numbers = np.full(len(self.X_judged), float(self.y.mean()))
-
-    def boost(self, done: int, n_rounds: int) -> list[Array]:
-        """Numbers after each of some more rounds, (n_judged,) each."""
-        self.booster.set_params(max_iter=done + n_rounds)
-        self.booster.fit(self.X, self.y, self.weight)
-        if not done:
-            self.numbers = np.full(
-                len(self.X_judged), float(boosted_baseline(self.booster)[0])
-            )
-        after = []
-        for added in boosted_scores(self.booster, self.X_judged, done):
-            self.numbers = self.numbers + added[:, 0]
-            after.append(self.numbers)
-        return after + [self.numbers] * (n_rounds - len(after))
-
-
 class ForeignNumbers(HeldOutEngine):
-    """Regressions by a regressor of the user's.
-
-    Parameters
-    ----------
-    regressor : scikit-learn regressor
-    *rows
-        As in `HeldOutEngine`.
-    """
+    """Regressions by a regressor of the user's; other parameters as in `HeldOutEngine`."""
 
     answers_quantile = False
 
@@ -299,26 +205,19 @@ class ForeignNumbers(HeldOutEngine):
         for held_out in groups:
             fitted = self._fitted(X, self.taught & ~held_out)
             number[held_out] = Foreign(fitted).scores(X[held_out])[:, 0]
-        return Judged(UNJUDGED, number)
+        return Judged(BOOSTED_UNJUDGED, number)
 
     def regression(self, X: Array, n_rounds: int) -> Regression:
         """The regressor fitted to all rows."""
         return Foreign(self._fitted(X, self.taught))
 
     def _fitted(self, X: Array, rows: Mask) -> Any:
-        weight = None if self.given_weight is None else self.weight[rows]
-        own = weight_parameters(self.regressor, weight)
+        own = weight_parameters(self.regressor, self._given(rows))
         return clone(self.regressor).fit(X[rows], self.y[rows], **own)
 
 
 class LeafRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
-    """What leaves of numbers are fitted with.
-
-    Parameters
-    ----------
-    quantile : float or None, default=None
-        Which value is answered; None is the mean.
-    """
+    """What leaves of numbers are fitted with, to answer with a quantile or the mean."""
 
     def __init__(self, quantile: float | None = None):
         self.quantile = quantile
@@ -328,19 +227,6 @@ class LeafRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         self, y: Array, weight: Array | None, fold: Rows | None
     ) -> RidgeEngine | HeldOutEngine:
         """What fits all folds of a subset as one job."""
-
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
-        """Fit to data."""
-        self.scorer_ = self.engine(y, sample_weight, None).fit(np.asarray(X))
-        return self
-
-    def says(self, X: Array) -> Array:
-        """Answer and spread, (n_samples, 2)."""
-        return np.asarray(self.scorer_.says(np.asarray(X)))
-
-    def predict(self, X: Array) -> Array:
-        """Answers, (n_samples,)."""
-        return np.asarray(self.scorer_.predict(np.asarray(X)))
 
 
 class RidgeRegression(LeafRegressor):
@@ -359,7 +245,7 @@ class QuadraticRidgeRegression(RidgeRegression):
     _degree = 2
 
 
-class BoostedRegression(LeafRegressor):
+class BoostedRegression(TakesNaN, LeafRegressor):
     """Gradient boosting with rounds that follow the data."""
 
     def engine(
@@ -368,20 +254,9 @@ class BoostedRegression(LeafRegressor):
         """Fits all folds side by side."""
         return BoostedNumbers(y, weight, fold, self.quantile)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 class ForeignRegression(LeafRegressor):
-    """A regressor of the user's, with a spread.
-
-    Parameters
-    ----------
-    regressor : scikit-learn regressor
-    quantile : float or None, default=None
-    """
+    """A regressor of the user's, with a spread."""
 
     def __init__(self, regressor: Any, quantile: float | None = None):
         super().__init__(quantile)
@@ -397,3 +272,23 @@ class ForeignRegression(LeafRegressor):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.regressor).input_tags.allow_nan
         return tags
+
+
+def weight_parameters(classifier: Any, sample_weight: Array | None) -> dict[str, Any]:
+    """Say how a classifier, or the steps of a pipeline, take sample weights."""
+    if sample_weight is None:
+        return {}
+    if isinstance(classifier, Pipeline):
+        takers = [
+            name
+            for name, step in classifier.steps
+            if step != "passthrough" and has_fit_parameter(step, "sample_weight")
+        ]
+        if classifier.steps[-1][0] in takers:
+            return {f"{name}__sample_weight": sample_weight for name in takers}
+    elif has_fit_parameter(classifier, "sample_weight"):
+        return {"sample_weight": sample_weight}
+    raise ParameterError(
+        f"{classifier!r} cannot be fitted with sample weights; use a classifier that can, "
+        f"or fit without weights."
+    )

@@ -15,46 +15,38 @@ to about one nat, so that comparisons need no more than a fraction of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sensortree.constants import (
+    BASIS_KEPT,
+    BASIS_KEPT_PART,
+    LOGISTIC_CLIMBED,
+    LOGISTIC_COMPARED,
+    LOGISTIC_COMPARED_LARGE,
+    LOGISTIC_ENOUGH,
+    LOGISTIC_FACTORED,
+    LOGISTIC_FAR,
+    LOGISTIC_KEPT,
+    LOGISTIC_KEPT_LARGE,
+    LOGISTIC_LARGEST_SCORE,
+    LOGISTIC_LIFT,
+    LOGISTIC_MAX_ROUNDS,
+    LOGISTIC_MUCH,
+    LOGISTIC_NEWTON,
+    LOGISTIC_PARTED,
+    LOGISTIC_POWERS,
+    LOGISTIC_ROUNDS,
+    LOGISTIC_UNSEEN,
+)
 from sensortree.leaves.descent import Curvature, Diagonal, Factored, descend
-from sensortree.leaves.standardising import moments
-from sensortree.policy.classifiers import LogisticScorer, quadratic_terms
+from sensortree.leaves.standardising import basis_of, in_blocks, moments, n_terms_of
+from sensortree.policy.classifiers import LogisticScorer
 from sensortree.types import Array, Rows
 
-# Coefficients up to which all their second derivatives are computed; rows for each of
-# them from which the penalty no longer matters.
-NEWTON = 600
-ENOUGH = 20
-# Terms up to which their Gram matrix is factored; beyond it only the diagonal is used.
-FACTORED = 2_500
-# Nats that a step still promises, where there is little to compute and where there is
-# much: for each coefficient of what is compared; and of what is kept. For each
-# coefficient, where fits with and without each fold part.
-COMPARED, COMPARED_LARGE = 1e-5, 1e-4
-KEPT, KEPT_LARGE = 1e-18, 1e-2
-PARTED = 1e-3
-# Of what is compared, the share that is left where a fit sets out from one that has seen
-# rows that it must not have seen.
-UNSEEN = 0.01
-# Rounds before second derivatives are computed anew, and rounds at most.
-ROUNDS = (12, 36)
-MAX_ROUNDS = 3_000
-# Rows of a block, and numbers of a basis that is kept rather than computed anew.
-BLOCK = 4_096
-CACHED = 2**27
-# The same of a part of the rows.
-CACHED_PART = 2**23
-# Rows times coefficients that are much to compute: comparing is then done in single
-# precision.
-MUCH = 2_000_000
-# Standard deviations from the mean that are too far for single precision.
-FAR = 1e6
 # The score of a class that was not there to be learned.
 NEVER = -1e30
 # No fold is held out.
@@ -65,14 +57,7 @@ NONE = -2
 class FoldedLabels:
     """Classes and weights of rows that are sorted by fold, and the penalty asked for.
 
-    Attributes
-    ----------
-    y : ndarray of shape (n_samples,)
-    weight : ndarray of shape (n_samples,)
-    fold : ndarray of shape (n_samples,)
-        Ascending; -1 for a row that is never held out.
-    n_classes : int
-    C : "evidence" or float
+    Folds ascend; -1 stands for a row that is never held out. C is "evidence" or a number.
     """
 
     y: Rows
@@ -87,82 +72,61 @@ class FoldedLabels:
         return 1.0 if self.C == "evidence" else float(self.C)
 
 
-@dataclass(eq=False)
 class RidgeProblem:
-    """The fits to the columns of one subset: to all rows, or without a fold.
+    """The fits to the columns of one subset: to all rows, or without a fold."""
 
-    Attributes
-    ----------
-    linear : ndarray of shape (width, n_samples)
-        Standardised columns, rows by fold.
-    toward : mapping of int to ndarray of shape (n_outputs, n_terms + 1), or None
-        Coefficients that the penalty pulls towards, by the fold that is held out; None
-        for zeros.
-    """
+    # Coefficients that the penalty pulls towards, (n_outputs, n_terms + 1), by the fold
+    # that is held out; None for zeros.
+    toward: Mapping[int, Array] | None = None
+    cached: list[tuple[slice, int, Array]] | None = None
 
-    X: Array
-    degree: int
-    labels: FoldedLabels
-    compared_only: bool
-    toward: Mapping[int, Array] | None = field(default=None, init=False)
-    cached: list[tuple[slice, int, Array]] | None = field(default=None, init=False)
+    def __init__(
+        self, X: Array, degree: int, labels: FoldedLabels, compared_only: bool
+    ):
+        self._count(X.shape[1], degree, labels, compared_only)
+        self._standardise(X, moments(X, labels.weight), BASIS_KEPT)
 
-    def __post_init__(self) -> None:
-        weight = self.labels.weight
-        self.center, self.scale = moments(self.X, weight)
-        self.linear = np.ascontiguousarray(((self.X - self.center) / self.scale).T)
-        width = len(self.linear)
-        self.n_terms = width if self.degree == 1 else width * (width + 3) // 2
-        self.n_outputs = 1 if self.labels.n_classes == 2 else self.labels.n_classes
-        y, n_classes = self.labels.y, self.labels.n_classes
-        n_present = int((np.bincount(y, weight, n_classes) > 0).sum())
+    def _count(
+        self, width: int, degree: int, labels: FoldedLabels, compared_only: bool
+    ) -> None:
+        """How much there is to compute, and how exactly it is computed."""
+        self.degree, self.labels = degree, labels
+        self.n_terms = n_terms_of(width, degree)
+        self.n_outputs = 1 if labels.n_classes == 2 else labels.n_classes
+        mass = np.bincount(labels.y, labels.weight, labels.n_classes)
+        n_present = int((mass > 0).sum())
         self.n_coef = self.n_terms * (1 if n_present == 2 else n_present)
+        # Whether all second derivatives can be afforded.
+        self.small = self.n_coef <= LOGISTIC_NEWTON
+        self.wants_evidence = self.wants_evidence_on(slice(None))
         # Where there is much to compute, comparing is content with single precision.
-        self.much = bool(self.labels.weight.sum() * self.n_coef > MUCH)
-        single = self.compared_only and self.much and not self.wants_evidence
+        much = bool(labels.weight.sum() * self.n_coef > LOGISTIC_MUCH)
+        single = compared_only and much and not self.wants_evidence
         self.dtype: type[Any] = np.float32 if single else np.float64
         self.eps = float(np.finfo(self.dtype).eps)
-        if len(y) * (self.n_terms + 1) <= CACHED:
+        # Nats to the minimum that are close enough for a comparison; for one that sets out
+        # from a fit that has seen rows that it must not have seen; for where a fit that is
+        # kept sets out; for where fits with and without each fold part; for what is kept.
+        share = LOGISTIC_COMPARED_LARGE if much else LOGISTIC_COMPARED
+        self.compared = share * self.n_coef
+        self.unseen = self.compared * LOGISTIC_UNSEEN
+        self.started = LOGISTIC_COMPARED * self.n_coef
+        self.parted = LOGISTIC_PARTED * self.n_coef
+        large = much and not self.small
+        self.kept = LOGISTIC_KEPT_LARGE if large else LOGISTIC_KEPT
+
+    def _standardise(
+        self, X: Array, center_scale: tuple[Array, Array], most: int
+    ) -> None:
+        """Standardise columns, and keep their basis if it is of no more than `most`."""
+        self.center, self.scale = center_scale
+        self.linear = np.ascontiguousarray(((X - self.center) / self.scale).T)
+        if len(X) * (self.n_terms + 1) <= most:
             self.cached = list(self._blocks())
 
-    @property
-    def compared(self) -> float:
-        """Nats to the minimum that are close enough for a comparison."""
-        return (COMPARED_LARGE if self.much else COMPARED) * self.n_coef
-
-    @property
-    def started(self) -> float:
-        """The same for where a fit that is kept sets out."""
-        return COMPARED * self.n_coef
-
-    @property
-    def unseen(self) -> float:
-        """The same where a fit sets out from one that has seen what it must not."""
-        return self.compared * UNSEEN
-
-    @property
-    def parted(self) -> float:
-        """Nats to the minimum where fits with and without each fold part."""
-        return PARTED * self.n_coef
-
-    @property
-    def kept(self) -> float:
-        """Nats to the minimum that are close enough for what is kept."""
-        return KEPT_LARGE if self.much and not self.small else KEPT
-
-    @property
-    def small(self) -> bool:
-        """Whether all second derivatives can be afforded."""
-        return self.n_coef <= NEWTON
-
-    @property
-    def wants_evidence(self) -> bool:
-        """Whether the penalty matters, and its evidence can be afforded."""
-        return self.wants_evidence_on(slice(None))
-
     def wants_evidence_on(self, rows: Any) -> bool:
-        """The same where only some rows are learned from."""
-        few = self.labels.weight[rows].sum() <= ENOUGH * self.n_coef
+        """Whether the penalty matters for some rows, and its evidence can be afforded."""
+        few = self.labels.weight[rows].sum() <= LOGISTIC_ENOUGH * self.n_coef
         return bool(self.labels.C == "evidence" and few and self.small)
 
     def blocks(self) -> Iterator[tuple[slice, int, Array]]:
@@ -171,19 +135,11 @@ class RidgeProblem:
 
     def _blocks(self) -> Iterator[tuple[slice, int, Array]]:
         fold = self.labels.fold
-        starts = np.flatnonzero(np.r_[True, fold[1:] != fold[:-1]])
+        starts = np.flatnonzero(np.r_[True, fold[1:] != fold[:-1]]).tolist()
         for begin, end in zip(starts, [*starts[1:], len(fold)], strict=True):
-            n_parts = -(-(end - begin) // BLOCK)
-            cuts = np.linspace(begin, end, n_parts + 1).astype(int)
-            for a, b in pairwise(cuts):
-                terms = np.empty((self.n_terms + 1, b - a), self.dtype)
+            for a, b in in_blocks(begin, end):
                 linear = self.linear[:, a:b].astype(self.dtype)
-                if self.degree == 1:
-                    terms[:-1] = linear
-                else:
-                    quadratic_terms(linear, terms[:-1])
-                terms[-1] = 1.0
-                yield slice(a, b), int(fold[begin]), terms
+                yield slice(a, b), int(fold[begin]), basis_of(linear, self.degree)
 
     def start(self) -> Array:
         """No slopes, and the intercepts of the class prior, (n_outputs, n_terms + 1).
@@ -206,6 +162,17 @@ class RidgeProblem:
             coef[known] = given[known]
         return coef
 
+    def penalties(
+        self, C: float | Array, coef: Array, held_out: Rows
+    ) -> tuple[Array, Array]:
+        """Penalties of some coefficients, (n,), and their gradients like `coef`."""
+        slopes = coef.copy()
+        if self.toward is not None:
+            slopes -= np.array([self.toward[int(fold)] for fold in held_out])
+        slopes[..., -1] = 0.0
+        value = 0.5 / C * np.einsum("kcj,kcj->k", slopes, slopes)
+        return value, slopes / np.reshape(C, (-1, 1, 1))
+
     def losses(
         self, C: float | Array, coef: Array, held_out: Rows
     ) -> tuple[Array, Array]:
@@ -213,12 +180,7 @@ class RidgeProblem:
 
         Without each pair of folds, if `held_out` is of shape (n, 2); `C` may differ.
         """
-        slopes = coef.copy()
-        if self.toward is not None:
-            slopes -= np.array([self.toward[int(fold)] for fold in held_out])
-        slopes[..., -1] = 0.0
-        value = 0.5 / C * np.einsum("kcj,kcj->k", slopes, slopes)
-        gradient = slopes / np.reshape(C, (-1, 1, 1))
+        value, gradient = self.penalties(C, coef, held_out)
         y, weight = self.labels.y, self.labels.weight.astype(self.dtype)
         for rows, fold, terms in self.blocks():
             learns = np.flatnonzero(
@@ -244,7 +206,7 @@ class RidgeProblem:
         held_out: Rows,
         curvature: Curvature,
         tol: float | Array,
-        max_rounds: int = MAX_ROUNDS,
+        max_rounds: int = LOGISTIC_MAX_ROUNDS,
     ) -> tuple[Array, bool]:
         """Coefficients without each fold, like `start`, and whether all are near enough."""
         shape = start.shape[1:]
@@ -260,20 +222,29 @@ class RidgeProblem:
         found, arrived = descend(functions, flat, curvature, tol, max_rounds, self.eps)
         return np.asarray(found.reshape(start.shape)), arrived
 
-    def minimise_one(
+    def settle(
         self,
         C: float,
         coef: Array,
         curvature: Curvature,
         tol: float,
-        max_rounds: int,
+        rounds: Sequence[int] = (*LOGISTIC_ROUNDS, LOGISTIC_MAX_ROUNDS),
         out: int = NONE,
-    ) -> tuple[Array, bool]:
-        """Coefficients to all rows, or without a fold, and whether they are near enough."""
-        found, arrived = self.minimise(
-            C, coef[None], np.array([out]), curvature, tol, max_rounds
-        )
-        return np.asarray(found[0]), arrived
+        fresh: Callable[[Array, float], Curvature] | None = None,
+    ) -> tuple[Array, Curvature]:
+        """Coefficients to all rows, or without a fold, and the curvature near there.
+
+        After each number of rounds that was not enough, the curvature is worked out anew.
+        """
+        for n_rounds in rounds:
+            found, arrived = self.minimise(
+                C, coef[None], np.array([out]), curvature, tol, n_rounds
+            )
+            coef = np.asarray(found[0])
+            if arrived:
+                break
+            curvature = (fresh or self.curvature)(coef, C)
+        return coef, curvature
 
     def curvature(self, coef: Array, C: float) -> Curvature:
         """One matrix for all classes: x x' weighted by how unsure the row is."""
@@ -288,7 +259,7 @@ class RidgeProblem:
     def unsure_products(self, coef: Array) -> Array:
         """Sum of x x' weighted by how unsure the row is; of many terms, its diagonal."""
         width = self.n_terms + 1
-        large = width > FACTORED
+        large = width > LOGISTIC_FACTORED
         matrix = np.zeros(width if large else (width, width))
         for rows, _, terms in self.blocks():
             said = self._said(coef, terms)
@@ -317,7 +288,7 @@ class RidgeProblem:
             # Adding a constant to all scores changes nothing: any curvature will do.
             lift = matrix[intercepts, intercepts].mean() / self.n_outputs
             matrix[np.ix_(intercepts, intercepts)] += lift
-        matrix.flat[:: n + 1] += 1e-12 * np.diag(matrix)
+        matrix.flat[:: n + 1] += LOGISTIC_LIFT * np.diag(matrix)
         return matrix
 
     def hessian(self, coef: Array, out: int = NONE) -> Array:
@@ -329,7 +300,7 @@ class RidgeProblem:
         square of a reading that hardly any weight lets stand far out.
         """
         width, n = self.n_terms + 1, self.n_outputs
-        far = np.abs(self.linear).max(initial=0.0) > FAR
+        far = np.abs(self.linear).max(initial=0.0) > LOGISTIC_FAR
         kind = np.float64 if far else np.float32
         most = float(self.labels.weight.max())
         common = np.zeros((n * width, n * width))
@@ -355,7 +326,8 @@ class RidgeProblem:
         """Probability of every output, (n_outputs, n)."""
         scores = coef.astype(self.dtype, copy=False) @ terms
         if self.n_outputs == 1:
-            return np.asarray(1 / (1 + np.exp(-np.clip(scores, -80, 80))))
+            most = LOGISTIC_LARGEST_SCORE
+            return np.asarray(1 / (1 + np.exp(-np.clip(scores, -most, most))))
         scores -= scores.max(axis=0)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=0)
@@ -371,16 +343,7 @@ class RidgeProblem:
 class RidgePart(RidgeProblem):
     """Some of the rows of a problem; what all rows decide is given.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, width)
-    degree : int
-    labels : FoldedLabels
-        Of these rows.
-    moments : tuple of center and scale, each of shape (width,)
-        Of the columns of all rows.
-    single : bool
-        Whether single precision will do.
+    These are centre and scale of the columns, and whether single precision will do.
     """
 
     def __init__(
@@ -388,19 +351,12 @@ class RidgePart(RidgeProblem):
         X: Array,
         degree: int,
         labels: FoldedLabels,
-        moments: tuple[Array, Array],
+        center_scale: tuple[Array, Array],
         single: bool,
     ):
-        self.degree, self.labels, self.toward = degree, labels, None
-        self.center, self.scale = moments
-        self.linear = np.ascontiguousarray(((X - self.center) / self.scale).T)
-        width = len(self.linear)
-        self.n_terms = width if degree == 1 else width * (width + 3) // 2
-        self.n_outputs = 1 if labels.n_classes == 2 else labels.n_classes
+        self._count(X.shape[1], degree, labels, compared_only=False)
         self.dtype = np.float32 if single else np.float64
-        self.cached = None
-        if len(labels.y) * (self.n_terms + 1) <= CACHED_PART:
-            self.cached = list(self._blocks())
+        self._standardise(X, center_scale, BASIS_KEPT_PART)
 
 
 def _errors(scores: Array, y: Rows, weight: Array) -> tuple[Array, Array]:
@@ -425,3 +381,58 @@ def _errors(scores: Array, y: Rows, weight: Array) -> tuple[Array, Array]:
     scores *= (weight / total)[:, None]
     scores[:, y, rows] -= weight
     return np.asarray(loss.astype(np.float64) @ weight), scores
+
+
+def most_evident(
+    problem: RidgeProblem, coef: Array, out: int = NONE, best: int = 0
+) -> tuple[float, Array, Curvature]:
+    """C of the largest evidence outside a fold; each fit sets out from the last.
+
+    By climbing from 1, or from another power of 3.
+    """
+    curvature = problem.curvature(coef, 3.0**best)
+    hessian: Array | None = None
+    tried: dict[int, tuple[float, Array, Array]] = {}
+
+    def evidence(power: int) -> float:
+        nonlocal coef, curvature, hessian
+        if power not in tried:
+            C = 3.0**power
+            if hessian is not None:
+                curvature = Factored(problem.closed(hessian, C))
+            coef, curvature = problem.settle(
+                C, coef, curvature, LOGISTIC_CLIMBED, out=out
+            )
+            hessian = problem.hessian(coef, out)
+            tried[power] = log_evidence(problem, C, coef, hessian, out), coef, hessian
+        return tried[power][0]
+
+    evidence(best)  # the others set out from there
+    for way in (-1, +1):
+        while best + way in LOGISTIC_POWERS and evidence(best + way) > evidence(best):
+            best += way
+    _, coef, hessian = tried[best]
+    return 3.0**best, coef, Factored(problem.closed(hessian, 3.0**best))
+
+
+def log_evidence(
+    problem: RidgeProblem, C: float, coef: Array, hessian: Array, out: int = NONE
+) -> float:
+    """Laplace's approximation of the log-evidence of a ridge logistic regression.
+
+    The penalty |θ|²/(2C) is a Gaussian prior of variance C. With K the Hessian of the loss
+    at the optimum, the intercepts profiled out,
+
+        log p(y | C) = -loss - |θ|²/(2C) - 1/2 log det(1 + C K) + constant.
+    """
+    (penalised,), _ = problem.losses(C, coef[None], np.array([out]))
+    width = problem.n_terms + 1
+    intercepts = np.arange(width - 1, len(hessian), width)
+    slopes = np.delete(np.arange(len(hessian)), intercepts)
+    crossed = hessian[np.ix_(slopes, intercepts)]
+    inner = np.linalg.pinv(hessian[np.ix_(intercepts, intercepts)], hermitian=True)
+    profiled = hessian[np.ix_(slopes, slopes)] - crossed @ inner @ crossed.T
+    profiled *= C
+    profiled.flat[:: len(profiled) + 1] += 1.0
+    factor = Factored(profiled).factor
+    return float(-penalised - np.log(np.diag(factor)).sum())

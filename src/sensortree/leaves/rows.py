@@ -1,4 +1,4 @@
-"""`TrainingRows`: what is learned from, and the folds that rows are held out with."""
+"""`TrainingRows`: what is learned from; `Observations`: which of them are independent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sensortree.leaves.coding import Coded, coded, side_by_side
 from sensortree.leaves.continued import Continued
 from sensortree.leaves.folds import first_of_runs
-from sensortree.leaves.observations import Observations
 from sensortree.leaves.task import CLASSES, Task
 from sensortree.sensors.levels import levels_of
 from sensortree.sensors.loss import Loss
@@ -22,8 +23,58 @@ from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Rows
 
-# Folds where no number of them is given.
-FOLDS = 5
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Which independent observations some distinct rows stand for.
+
+    Each training row, of a weight, is a copy of one of `n_rows` distinct rows, `row`, and
+    belongs to an observation, `unit`: its own, or that of its group.
+    """
+
+    n_rows: int
+    row: Rows
+    unit: Rows
+    weight: Array
+
+    @classmethod
+    def of_rows(cls, unit: Rows, weight: Array) -> Observations:
+        """Those of rows as they are."""
+        return cls(len(unit), np.arange(len(unit)), unit, weight)
+
+    def noise(self, values: Array) -> float:
+        """Standard error of the weighted mean of some values."""
+        each = self.each(values)
+        return float(each.std() / np.sqrt(len(each)))
+
+    def together(self) -> Rows:
+        """A number for each distinct row, the same for those that share an observation."""
+        _, one = np.unique(self.unit, return_inverse=True)
+        size = self.n_rows + int(one.max()) + 1
+        links = (np.ones(len(one)), (self.row, self.n_rows + one))
+        _, number = connected_components(coo_array(links, (size, size)), directed=False)
+        return np.asarray(number[: self.n_rows], dtype=np.intp)
+
+    def take(self, rows: Any) -> Observations:
+        """The same of some distinct rows."""
+        rows = np.arange(self.n_rows)[rows]
+        place = np.full(self.n_rows, -1)
+        place[rows] = np.arange(len(rows))
+        at = place[self.row]
+        kept = at >= 0
+        return Observations(len(rows), at[kept], self.unit[kept], self.weight[kept])
+
+    def each(self, values: Array) -> Array:
+        """Values of distinct rows as one for each observation, of their weighted mean.
+
+        How far the values of an observation are from the mean is added up over its rows,
+        so that a standard error of what is given counts observations and not rows.
+        """
+        counted = np.bincount(self.row, self.weight, self.n_rows)
+        mean = counted @ values / counted.sum()
+        _, one = np.unique(self.unit, return_inverse=True)
+        apart = np.bincount(one, self.weight * (values[self.row] - mean))
+        return np.asarray(mean + apart * (len(apart) / counted.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,64 +83,38 @@ class TrainingRows:
 
     Rows of weight 0 are gone, and rows are sorted, so that neither they nor the order in
     which rows came can change the result.
-
-    Attributes
-    ----------
-    reader : SensorReader
-    blocks : list of n_sensors arrays of shape (n_samples, width)
-    y : ndarray of shape (n_samples,)
-        Positions in `classes`, or numbers.
-    classes : ndarray of shape (n_classes,)
-        None of them where numbers are learned.
-    weight : ndarray of shape (n_samples,)
-    weighted : bool
-        Whether the user gave weights.
-    fold : ndarray of shape (n_samples,)
-        The fold a row is held out with; -1 for a row that is never held out.
-    prices : ndarray of shape (n_samples, n_sensors) or None
-        Prices of each example; None if all pay the same.
-    loss : Loss
-        What wrong answers cost.
-    rows : ndarray of shape (n_samples,)
-        Where each row stands in the X that was given.
-    unit : ndarray of shape (n_samples,)
-        Rows of the same are one observation: those of one group, and those of a log for
-        which the same row stands in.
-    target : str
-        Name of what is predicted; "" if it has none.
-    referral : Referral or None
-        What it costs to hand an example over to a person; None if nobody is.
-    refer_costs : ndarray of shape (n_samples, n_classes) or None
-        What it costs to hand over each example if it is of each class.
-    may_refer : bool
-        Whether handing over may ever cost less than an answer.
-    task : Task
-        What else there is to know of classes, or of numbers.
-    continued : Continued or None
-        Who stands in where a log holds nothing of a row; None where everything was bought.
-        `blocks` are then as searches look at them.
-    dearest : float or None
-        What everything costs at most, where these rows are some of many that pay prices
-        of their own; None for what these say.
     """
 
     reader: SensorReader
-    blocks: list[Array]
-    y: NDArray[Any]
-    classes: NDArray[Any]
-    weight: Array
-    weighted: bool
+    blocks: list[Array]  # (n_samples, width)
+    y: NDArray[Any]  # positions in `classes`, or numbers, (n_samples,)
+    classes: NDArray[Any]  # none of them where numbers are learned, (n_classes,)
+    weight: Array  # (n_samples,)
+    weighted: bool  # whether the user gave weights
+    # The fold a row is held out with; -1 for a row that is never held out,
+    # (n_samples,).
     fold: Rows
+    # Prices of each example; None if all pay the same, (n_samples, n_sensors).
     prices: Array | None = None
-    loss: Loss = field(default_factory=Loss)
+    loss: Loss = field(default_factory=Loss)  # what wrong answers cost
+    # Where each row stands in the X that was given, (n_samples,).
     rows: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    # Rows of the same are one observation: those of one group, and those of a log for
+    # which the same row stands in, (n_samples,).
     unit: Rows = field(default_factory=lambda: np.empty(0, np.intp))
-    target: str = ""
+    target: str = ""  # name of what is predicted; "" if it has none
+    # What it costs to hand an example over to a person; None if nobody is.
     referral: Referral | None = None
+    # What it costs to hand over each example if it is of each class, (n_samples,
+    # n_classes).
     refer_costs: Array | None = None
-    may_refer: bool = False
-    task: Task = CLASSES
+    may_refer: bool = False  # whether handing over may ever cost less than an answer
+    task: Task = CLASSES  # what else there is to know of classes, or of numbers
+    # Who stands in where a log holds nothing of a row; None where everything was
+    # bought. `blocks` are then as searches look at them.
     continued: Continued | None = None
+    # What everything costs at most, where these rows are some of many that pay prices
+    # of their own; None for what these say.
     dearest: float | None = None
 
     @property
@@ -125,13 +150,6 @@ class TrainingRows:
         """What it costs to hand each example over, (n_samples,)."""
         assert self.refer_costs is not None  # examples may be handed over
         return np.asarray(self.refer_costs[np.arange(len(self.y)), self.y])
-
-    def own_refer_costs(self) -> Array:
-        """What a column says that handing over costs, (n_samples, 1), or (n_samples, 0)."""
-        if self.referral is None or self.referral.column is None:
-            return np.empty((len(self.y), 0))
-        assert self.refer_costs is not None  # there is a referral
-        return np.asarray(self.refer_costs[:, :1])
 
     @property
     def loss_name(self) -> str:
@@ -190,7 +208,10 @@ class TrainingRows:
 
     @cached_property
     def _distinct(self) -> tuple[Rows, Array]:
-        own = [self.varying_prices(), self.own_refer_costs()]
+        own = [self.varying_prices()]
+        if self.referral is not None and self.referral.column is not None:
+            assert self.refer_costs is not None  # there is a referral
+            own.append(self.refer_costs[:, :1])
         if self.continued is not None:  # rows with the same stand-in are not equal
             own.append(self.continued.own[:, None].astype(np.float64))
         ends = [*own, self.y[:, None], self.fold[:, None]]

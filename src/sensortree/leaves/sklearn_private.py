@@ -26,24 +26,12 @@ from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 from sensortree.types import Array, Rows
 
-__all__ = [
+__all__ = [  # what is passed on; the rest is below
     "HasMethods",
     "Interval",
     "InvalidParameterError",
-    "OnceBinned",
-    "OnceBinnedNumbers",
-    "ShallowTable",
     "StrOptions",
-    "begin_callbacks",
-    "boosted_baseline",
-    "boosted_levels",
-    "boosted_rounds",
-    "boosted_scores",
-    "calibrated_parts",
     "check_sample_weight",
-    "imputer_dtypes",
-    "input_positions",
-    "rare_categories",
     "rows_of",
     "validate_parameter_constraints",
 ]
@@ -124,11 +112,6 @@ def boosted_scores(classifier: Any, X: Array, first: int) -> Iterator[Array]:
         added = np.zeros((len(X), n_outputs), dtype=np.float64, order="F")
         classifier._predict_iterations(X, [trees], added, is_binned=False, n_threads=1)
         yield added
-
-
-def calibrated_parts(calibrated: Any) -> tuple[Any, str, list[Any]]:
-    """Classifier, method and calibrators of one of the ``calibrated_classifiers_``."""
-    return calibrated.estimator, calibrated.method, calibrated.calibrators
 
 
 def imputer_dtypes(imputer: Any) -> tuple[Any, Any]:

@@ -21,18 +21,13 @@ what leaves lose can be put right by how they differ (`Continued.put_right`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import (
-    Continued,
-    effective_size,
-    owner_of,
-    patterns_of,
-)
+from sensortree.leaves.continued import Continued, owner_of, patterns_of
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.gaussians import learn_gaussians
 from sensortree.leaves.standardising import moments
@@ -160,6 +155,12 @@ def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
         kept = kept - {max(reversed(left), key=rows.__getitem__)}
 
 
+def effective_size(standing_in: Rows, n_rows: int) -> float:
+    """Number of equal rows that those are worth who stand for others, (Σw)² / Σw²."""
+    times = np.bincount(standing_in, minlength=1).astype(np.float64)
+    return n_rows**2 / float(times @ times)
+
+
 @dataclass(frozen=True, eq=False)
 class StandIns:
     """Who stands in for whom within a set of sensors, and by what they were known.
@@ -264,3 +265,48 @@ def _match(
             else:  # nothing is known of them: each in turn
                 nearest = np.arange(len(asking)) % len(near)
             found[asking] = near[nearest]
+
+
+def blocks_seen(log: Continued, widths: Sequence[int]) -> list[Array]:
+    """Readings of each sensor as a search looks at them; 0 of what is out of reach."""
+    seen = []
+    for sensor, name in enumerate(log.sensors.names):
+        only = frozenset({name})
+        nothing = np.zeros((len(log.own), widths[sensor]))
+        seen.append(log.block(sensor, only) if log.reaches(only) else nothing)
+    return seen
+
+
+def sets_beyond(log: Continued) -> list[list[str]]:
+    """Sensors, and sets of two or three, out of reach, none within another.
+
+    Not those that 'one_of' forbids anyway.
+    """
+    sensors = log.sensors
+    return [
+        list(few)
+        for few in _minimal_sets_beyond(log.reach, sensors.names)
+        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
+    ]
+
+
+def _minimal_sets_beyond(
+    reach: Sequence[frozenset[str]], names: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Sensors, pairs and threes of them that no set holds, none within another."""
+    found: list[tuple[str, ...]] = []
+    within: list[tuple[str, ...]] = [()]
+    for _ in range(3):
+        longer = []
+        for few in within:
+            start = names.index(few[-1]) + 1 if few else 0
+            for name in names[start:]:
+                more = (*few, name)
+                if any(set(less) <= set(more) for less in found):
+                    continue
+                if any(set(more) <= one for one in reach):
+                    longer.append(more)
+                else:
+                    found.append(more)
+        within = longer
+    return found

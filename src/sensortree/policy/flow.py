@@ -115,11 +115,11 @@ class Flow:
 def measure_flow(
     tree: SensorTree,
     decisions: Array,
-    leaf_answers: NDArray[np.intp],
-    node_answers: NDArray[np.intp],
+    leaf_answers: NDArray[Any],
+    node_answers: NDArray[Any],
     leaf_losses: Array,
     node_losses: Array,
-    y: NDArray[np.intp],
+    y: NDArray[Any],
     n_classes: int,
     weight: Array,
 ) -> Flow:
@@ -129,18 +129,26 @@ def measure_flow(
     ----------
     tree : SensorTree
     decisions : ndarray of shape (n_samples, n_nodes)
-    leaf_answers : ndarray of int of shape (n_samples, n_leaves)
+    leaf_answers : ndarray of shape (n_samples, n_leaves)
         What each leaf would answer.
-    node_answers : ndarray of int of shape (n_samples, n_nodes)
+    node_answers : ndarray of shape (n_samples, n_nodes)
         What would be answered at each node.
     leaf_losses : ndarray of shape (n_samples, n_leaves)
         What its prediction would lose.
     node_losses : ndarray of shape (n_samples, n_nodes)
     y : ndarray of shape (n_samples,)
     n_classes : int
+        0 where numbers are predicted.
     weight : ndarray of shape (n_samples,)
     """
     leaf = tree.route(decisions)
+    if not n_classes:
+        rows = np.bincount(leaf, weight, tree.n_leaves).astype(np.float64)
+        numbers = _number_answers(
+            tree, decisions, leaf_answers, node_answers, y, weight
+        )
+        flow = _flow(tree, decisions, leaf_losses, node_losses, rows[:, None], weight)
+        return replace(flow, numbers=numbers)
     classes = np.zeros((tree.n_leaves, n_classes))
     np.add.at(classes, (leaf, y), weight)
     return replace(
@@ -148,25 +156,6 @@ def measure_flow(
         answers=_answers(
             tree, decisions, leaf_answers, node_answers, y, n_classes, weight
         ),
-    )
-
-
-def measure_number_flow(
-    tree: SensorTree,
-    decisions: Array,
-    leaf_answers: Array,
-    node_answers: Array,
-    leaf_losses: Array,
-    node_losses: Array,
-    y: Array,
-    weight: Array,
-) -> Flow:
-    """As `measure_flow`, of numbers."""
-    leaf = tree.route(decisions)
-    rows = np.bincount(leaf, weight, tree.n_leaves).astype(np.float64)
-    return replace(
-        _flow(tree, decisions, leaf_losses, node_losses, rows[:, None], weight),
-        numbers=_number_answers(tree, decisions, leaf_answers, node_answers, y, weight),
     )
 
 
