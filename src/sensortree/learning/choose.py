@@ -96,7 +96,7 @@ def choose_recipe(
     simpler : bool, default=False
         Whether one set for all, and nothing, are compared too.
     """
-    race = Race(prepared, settings, learn, simpler)
+    race = Race(prepared, settings, learn, simpler).led_by_likeliest()
     market = race.finder.market
     if settings.learns_structure:
         named = named_root(settings, market)
@@ -129,6 +129,8 @@ class Race:
         Of all that was judged.
     dropped : dict of str to str
         What was not judged, and why.
+    leads : dict
+        Leads of kinds of leaves over others with some sensors, each found once.
     """
 
     prepared: Prepared
@@ -137,6 +139,7 @@ class Race:
     simpler: bool
     outcomes: Outcomes = field(default_factory=Outcomes)
     dropped: dict[str, str] = field(default_factory=dict)
+    leads: dict[tuple[str, str, Known], float] = field(default_factory=dict)
 
     @cached_property
     def finder(self) -> TreeFinder:
@@ -205,11 +208,14 @@ class Race:
             return
         usual, *others = self.prepared.kinds or ("",)
         for structure in self._promising(structures):
+            beaten = structure == "planned" and bool(self.outcomes.of)
+            if beaten and not self._plan_promises():
+                continue
             self._judge(Recipe(structure, usual))
         for kind in others:
             best = Recipe.named(self.outcomes.best())
             rivals = [best.structure]
-            if "planned" in structures and self._plan_promises(self.outcomes):
+            if "planned" in structures and self._plan_promises():
                 rivals.append("planned")
             for structure in dict.fromkeys(rivals):
                 if not self.stopped and self._worth_trying(kind, structure, best.leaf):
@@ -238,13 +244,39 @@ class Race:
             if other.leaf == best.leaf and behind <= CLEARLY:
                 self._judge(Recipe(other.structure, kind))
 
+    def led_by_likeliest(self) -> Race:
+        """The race of the kind of leaf that is likeliest with the sensors of a tree."""
+        usual, *others = self.prepared.kinds or ("",)
+        if not others or not self.folds or not self.settings.learns_structure:
+            return self
+        first = usual
+        for structure in self.structures:
+            known = self.finder.find(structure)[0].sensors
+            if known:
+                with self.prepared.progress.watch.stage("leaf choice"):
+                    for kind in others:
+                        least = CLEARLY if kind == "boosted" else 0.0
+                        if self._lead(kind, first, known) > least:
+                            first = kind
+                break
+        if first == usual:
+            return self
+        prepared = self.prepared.led_by(first)
+        return Race(prepared, self.settings, self.learn, self.simpler, leads=self.leads)
+
+    def _lead(self, kind: str, other: str, known: Known) -> float:
+        """Standard errors by which a kind of leaf leads another, by its log-loss."""
+        if (kind, other, known) not in self.leads:
+            one, two = map(self.prepared.leaves_of, (kind, other))
+            self.leads[kind, other, known] = lead_of_kind(one, two, known)
+        return self.leads[kind, other, known]
+
     def _worth_trying(self, kind: str, structure: str, usual: str) -> bool:
         """Whether a kind of leaf may be better, by its log-loss with a tree's sensors."""
         known = self.finder.find(structure)[0].sensors
         if not known:
             return False
-        leaves = self.prepared.leaves_of(usual)
-        lead = lead_of_kind(self.prepared.leaves_of(kind), leaves, known)
+        lead = self._lead(kind, usual, known)
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
@@ -254,55 +286,39 @@ class Race:
         return lead > least
 
     def _promising(self, structures: list[str]) -> list[str]:
-        """Structures whose trees are not clearly worse, as what stands in for leaves sees.
+        """Structures that are judged with their own leaves.
 
-        A larger tree than the best, whose leaves take longer, must be no worse. Where
-        rows are few, all are promising: their leaves take no longer.
+        All of them; but boosted leaves of many rows take long: the first that is not
+        clearly worse than another by the booster of the search.
         """
-        quick = self.prepared.search.subsets.stand_ins if len(structures) > 1 else None
+        subsets = self.prepared.search.subsets
+        quick = subsets.stand_ins if subsets.fair and len(structures) > 1 else None
         if quick is None or self.finders is not None:
             return structures
-        subsets = self.prepared.search.subsets
         seen = Outcomes()
         for name in structures:
             if seen.of and self.stopped:
                 break
             tree = self._posable(self.finder.find(name)[0])
-            if name not in ("backward", "planned"):
-                rehearsed = rehearse(
-                    tree, quick, self.settings, self.learn, GLANCED_FOLDS
-                )
-                seen.of[name] = outcome_of(rehearsed, quick, self.settings)
-        if not seen.of:
-            return structures
-        best = seen.best()
-        size = {n: self.finder.find(n)[0].n_leaves for n in seen.of}
-        far = [
-            n
-            for n in seen.of
-            if seen.behind(n, best) > (CLEARLY if size[n] <= size[best] else 0.0)
-        ]
-        if (
-            subsets.fair
-        ):  # leaves take long, and see no more than what stands in for them
-            far = [n for n in seen.of if n != best]
-        if "planned" in structures and not self._plan_promises(seen):
-            self.dropped["planned"] = (
-                "promises no lower risk than a screen sees in others"
-            )
-            far.append("planned")
+            rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCED_FOLDS)
+            seen.of[name] = outcome_of(rehearsed, quick, self.settings)
+        behind = {name: seen.behind(name, seen.best()) for name in seen.of}
+        first = next(name for name, errors in behind.items() if errors <= CLEARLY)
         self.dropped |= {
-            n: f"is {seen.behind(n, best):.1f} standard errors behind by a screen"
-            for n in far
-            if n in seen.of
+            name: f"by a screen {errors:.1f} standard errors behind the best structure"
+            for name, errors in behind.items()
+            if name != first
         }
-        return [n for n in structures if n not in far and n in self.finder.found]
+        return [first]
 
-    def _plan_promises(self, others: Outcomes) -> bool:
+    def _plan_promises(self) -> bool:
         """Whether a plan, by its own cells, has no higher risk than the best of others."""
         steps = self.finder.find("planned")[1].steps
-        least = others.of[others.best()].risk.mean()
-        return bool(steps) and steps[-1]["loss"] <= least
+        least = self.outcomes.of[self.outcomes.best()].risk.mean()
+        promises = bool(steps) and steps[-1]["loss"] <= least
+        if not promises:
+            self.dropped["planned"] = "promises no lower risk than others have"
+        return promises
 
     def _judge(self, recipe: Recipe) -> None:
         """Judge a recipe, unless time is over and there is another."""
@@ -439,7 +455,8 @@ class Race:
             key=lambda s: (-market.mean_cost(frozenset((s,))), s),
         )
         own, ways = self._own(tree, leaves)
-        if self.prepared.winners is not None:
+        slow = self.prepared.search.subsets.fair and self.finders is None
+        if self.prepared.winners is not None or slow:
             bought = []
         for sensor in bought:
             less = without_sensors(tree, frozenset((sensor,)), market.allows)

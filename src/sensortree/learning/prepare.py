@@ -6,7 +6,7 @@ timed, so that the same rows give the same leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from sensortree.constants import (
     BOOSTED_ROUNDS,
     BOOSTED_SUBSETS,
     BOOSTED_WORK,
-    CLEARLY,
     CLOSE_COST_WEIGHTS,
     HUGE_ROWS,
     QUADRATIC_WORK,
@@ -91,7 +90,7 @@ class Prepared:
         What won in fits at other cost weights, where they are only measured; None where
         the model is kept, and must not depend on other fits.
     kinds : tuple of str
-        Kinds of leaves that are compared, the one that seems likeliest first; none if
+        Kinds of leaves that are compared, the one that searches go by first; none if
         the user said which.
     not_compared : dict of str to str
         Kinds that are not, and why.
@@ -131,6 +130,11 @@ class Prepared:
             self.of_kind[kind] = self.share(own)
         return self.of_kind[kind]
 
+    def led_by(self, kind: str) -> Prepared:
+        """The same with another kind of leaf first, and a search of its own."""
+        kinds = kind, *(other for other in self.kinds if other != kind)
+        return replace(self, leaves=self.leaves_of(kind), kinds=kinds)
+
     def with_leaves(self, leaves: LeafClassifiers) -> Prepared:
         """The same with other leaves; the search, and what it screened, is shared."""
         if leaves is self.leaves:
@@ -165,11 +169,8 @@ def prepare(
     leaves = {
         kind: share(leaves_of_kind(kind, rows, settings, watch)) for kind in kinds
     }
-    subsets = widest(rows, settings) if (rows.fold >= 0).any() else []
-    with watch.stage("leaf choice"):
-        usual = likeliest(leaves, subsets)
-    kinds = usual, *(kind for kind in kinds if kind != usual)
-    return Prepared(leaves[usual], settings, progress, None, kinds, out, leaves, share)
+    first = leaves[kinds[0]]
+    return Prepared(first, settings, progress, None, kinds, out, leaves, share)
 
 
 # kinds of leaves ------------------------------------------------------------------------
@@ -303,19 +304,6 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     lead = rows.take(at).each_row().each(ahead)
     error = float(lead.std() / np.sqrt(len(lead)))
     return float(lead.mean()) / error if error else 0.0
-
-
-def likeliest(leaves: Mapping[str, LeafClassifiers], subsets: Sequence[Known]) -> str:
-    """The kind of leaf of the least held-out log-loss with some of the sensors.
-
-    Boosted leaves only if they are clearly likelier.
-    """
-    first, *others = leaves
-    for kind in others if subsets else ():
-        lead = lead_of_kind(leaves[kind], leaves[first], subsets[0])
-        if lead > (CLEARLY if kind == "boosted" else 0.0):
-            first = kind
-    return first
 
 
 def boosted_work(rows: TrainingRows, n_leaves: int | str) -> float:

@@ -72,8 +72,8 @@ def structures_of(prepared: Prepared, settings: Settings) -> tuple[str, ...]:
     few = exhaustive_root(prepared, settings) is not None
     if not validates:
         return ("exhaustive",) if few else ("chain",)
-    # Where no screen is fair, none can order a chain.
-    chain = "chain" if search.subsets.screens else "backward"
+    # Boosted trees see what tells only together: sensors are dropped, not added.
+    chain = "backward" if search.subsets.masked else "chain"
     many = len(prepared.leaves.data.sensors) > search.most_leaves("chain")
     cascade = () if many else ("cascade",)
     return ("exhaustive" if few else chain, "planned", "branched", *cascade)
