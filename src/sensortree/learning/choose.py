@@ -96,14 +96,14 @@ def choose_recipe(
     simpler : bool, default=False
         Whether one set for all, and nothing, are compared too.
     """
-    race = Race(prepared, settings, learn, simpler).led_by_likeliest()
+    race = Race(prepared, settings, learn, simpler)
     market = race.finder.market
     if settings.learns_structure:
         named = named_root(settings, market)
         worth_most = prepared.leaves.data.largest_loss
         if named is None and settings.cost_weight * market.least_price() >= worth_most:
             return only_leaf(str(settings.structure), market)
-        return race.chosen()
+        return race.led_by_likeliest().chosen()
     if isinstance(settings.structure, str):
         tree = build_structure(settings, market)
     else:
@@ -250,8 +250,9 @@ class Race:
         if not others or not self.folds or not self.settings.learns_structure:
             return self
         first = usual
-        for structure in self.structures:
-            known = self.finder.find(structure)[0].sensors
+        quick = replace(self, prepared=self.prepared.by_screens())
+        for structure in quick.structures:
+            known = quick.finder.find(structure)[0].sensors
             if known:
                 with self.prepared.progress.watch.stage("leaf choice"):
                     for kind in others:
@@ -288,11 +289,11 @@ class Race:
     def _promising(self, structures: list[str]) -> list[str]:
         """Structures that are judged with their own leaves.
 
-        All of them; but boosted leaves of many rows take long: the first that is not
-        clearly worse than another by the booster of the search.
+        All of them; but boosted leaves of many rows take long: the first, and those that
+        the booster of the search puts before it.
         """
         subsets = self.prepared.search.subsets
-        quick = subsets.stand_ins if subsets.fair and len(structures) > 1 else None
+        quick = subsets.stand_ins if subsets.masked and len(structures) > 1 else None
         if quick is None or self.finders is not None:
             return structures
         seen = Outcomes()
@@ -302,14 +303,11 @@ class Race:
             tree = self._posable(self.finder.find(name)[0])
             rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCED_FOLDS)
             seen.of[name] = outcome_of(rehearsed, quick, self.settings)
-        behind = {name: seen.behind(name, seen.best()) for name in seen.of}
-        first = next(name for name, errors in behind.items() if errors <= CLEARLY)
-        self.dropped |= {
-            name: f"by a screen {errors:.1f} standard errors behind the best structure"
-            for name, errors in behind.items()
-            if name != first
-        }
-        return [first]
+        first = structures[0]
+        lead = {name: seen.lead(name, first)[0] for name in seen.of}
+        out = [name for name in seen.of if name != first and lead[name] <= 0]
+        self.dropped |= dict.fromkeys(out, f"is no better than {first} by a screen")
+        return [name for name in seen.of if name not in out]
 
     def _plan_promises(self) -> bool:
         """Whether a plan, by its own cells, has no higher risk than the best of others."""
@@ -450,15 +448,17 @@ class Race:
         known = (
             tree.root.sensors if named_root(self.settings, market) else market.free()
         )
-        bought = sorted(
-            tree.sensors - known,
-            key=lambda s: (-market.mean_cost(frozenset((s,))), s),
-        )
         own, ways = self._own(tree, leaves)
-        slow = self.prepared.search.subsets.fair and self.finders is None
+        slow = self.prepared.search.subsets.masked and self.finders is None
         if self.prepared.winners is not None or slow:
-            bought = []
-        for sensor in bought:
+            return tree, own, ()
+        stops = {
+            at for _, _, stop in ways for at in np.unique(stop) if at < tree.n_leaves
+        }
+        bought = frozenset().union(*(tree.leaves[at].sensors for at in stops)) - known
+        for sensor in sorted(
+            bought, key=lambda s: (-market.mean_cost(frozenset((s,))), s)
+        ):
             less = without_sensors(tree, frozenset((sensor,)), market.allows)
             if less is None or self.stopped or not self._may_go(sensor, ways):
                 continue

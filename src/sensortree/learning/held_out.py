@@ -130,18 +130,21 @@ def outcome_of(
 ) -> Outcome:
     """Risk, loss, error and cost of held-out rows where they stop."""
     data = leaves.data
-    market = data.market(settings.max_cost)
     distinct, _ = data.distinct()
     tests, lost, wrong, paid = [], [], [], []
     for tree, rows, stop in parts:
-        stops = stops_of(tree, market)[: 1 + max(tree.n_leaves - 1, int(stop.max()))]
-        leaves.judge(each.sensors for each in stops)
+        stops, costs = list(tree.leaves), costs_of_leaves(tree, leaves)
+        if (stop >= tree.n_leaves).any():  # some rows can pay for none of them
+            market = data.market(settings.max_cost)
+            stops = stops_of(tree, market)
+            costs = costs_of_stops(tree, leaves, market)
+            leaves.judge(each.sensors for each in stops)
         numbers, at = distinct[rows], (np.arange(len(rows)), stop)
         given = answers(stops, leaves)[numbers][at]
         tests.append(rows)
         lost.append(losses(stops, leaves)[numbers][at])
         wrong.append(data.loss.error(data.y[numbers], given))
-        paid.append(costs_of_stops(tree, leaves, market)[rows, stop])
+        paid.append(costs[rows, stop])
     each = data.observations().take(np.concatenate(tests)).each
     loss, error, cost = (each(np.concatenate(c)) for c in (lost, wrong, paid))
     return Outcome(loss + settings.cost_weight * cost, loss, error, cost)

@@ -31,6 +31,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch, TextProgress
+from sensortree.structure.screening import standardised
 from sensortree.structure.search import StructureSearch, open_search
 from sensortree.types import Array
 
@@ -135,6 +136,12 @@ class Prepared:
         kinds = kind, *(other for other in self.kinds if other != kind)
         return replace(self, leaves=self.leaves_of(kind), kinds=kinds)
 
+    def by_screens(self) -> Prepared:
+        """The same with searches that take the screen's word, and share what it said."""
+        other = replace(self, settings=replace(self.settings, n_exact=0))
+        other.__dict__["search"] = replace(self.search, n_exact=0)
+        return other
+
     def with_leaves(self, leaves: LeafClassifiers) -> Prepared:
         """The same with other leaves; the search, and what it screened, is shared."""
         if leaves is self.leaves:
@@ -233,13 +240,12 @@ def leaves_of_kind(
 def widest(rows: TrainingRows, settings: Settings) -> list[Known]:
     """A third of the sensors that may be bought together, and all, of so many columns.
 
-    The cheapest come first, whatever the order in which they were declared.
+    Those that go with the target most come first.
     """
     market = rows.market(settings.max_cost)
     width = [block.shape[1] for block in rows.coded_blocks]
     known, nested = market.free(), list[Known]()
-    names, costs = rows.sensors.names, rows.sensors.costs
-    for _, name in sorted(zip(costs.tolist(), names, strict=True)):
+    for name in by_association(rows):
         more = None if name in known else market.extension(known, name)
         if more is None:
             continue
@@ -249,6 +255,19 @@ def widest(rows: TrainingRows, settings: Settings) -> list[Known]:
         nested.append(known)
     few = max(1, round(len(nested) / 3))
     return list(dict.fromkeys(nested[k - 1] for k in (few, len(nested)) if nested))
+
+
+def by_association(rows: TrainingRows) -> list[str]:
+    """Names of sensors, that whose columns go with the target most first."""
+    targets = rows.task.targets(rows.y, rows.weight)
+    share = rows.weight / rows.weight.sum()
+    targets = share[:, None] * (targets - share @ targets)
+    strength = []
+    for block in rows.blocks:
+        columns = standardised(block, rows.weight)
+        strength.append(float(((columns.T @ targets) ** 2).sum()))
+    ranked = zip(np.round(strength, 9).tolist(), rows.sensors.names, strict=True)
+    return [name for _, name in sorted(ranked, key=lambda each: (-each[0], each[1]))]
 
 
 def sized_trees(trees: Any, rows: TrainingRows, subsets: Sequence[Known]) -> Any:

@@ -104,22 +104,6 @@ class SubsetLosses:
         """Whether a masked booster stands in for the classifiers in a search."""
         return isinstance(self.leaves.classifier, (BoostedTrees, BoostedRegression))
 
-    @property
-    def screens(self) -> bool:
-        """Whether the screen sees what the classifiers would.
-
-        A masked booster has small trees. Leaves of many rows may have larger ones, which
-        make much more of some sensors than of others.
-        """
-        trees = self.leaves.classifier
-        boosted = isinstance(trees, BoostedTrees)
-        return not (boosted and trees.size_for(len(self.data.y)) in ("large", "huge"))
-
-    @property
-    def fair(self) -> bool:
-        """Whether what stands in for the classifiers may decide between trees."""
-        return self.masked and self.screens
-
     def screen(self, subsets: Sequence[Subset]) -> Array:
         """Losses estimated cheaply, (n_rows, n_subsets).
 
