@@ -163,9 +163,11 @@ def test_the_parameter_stays_and_the_same_rows_give_the_same_leaf():
 
 def test_a_fit_as_the_choice_says_is_the_same():
     y = (X**2).sum(axis=1) > 2
-    auto = SensorTreeClassifier(outages=False).fit(X, y)
+    auto = SensorTreeClassifier(root_sensors=[], outages=False).fit(X, y)
     structure, _, leaf = auto.comparison_.chosen.partition(", ")
-    named = SensorTreeClassifier(classifier=leaf, structure=structure, outages=False)
+    named = SensorTreeClassifier(
+        classifier=leaf, structure=structure, root_sensors=[], outages=False
+    )
     np.testing.assert_array_equal(
         auto.predict_proba(X), named.fit(X, y).predict_proba(X)
     )

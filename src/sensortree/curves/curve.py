@@ -90,7 +90,7 @@ def tradeoff_curve(
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
     >>> model = SensorTreeClassifier({"cheap": [0], "dear": [1]}, costs={"dear": 5})
-    >>> curve = tradeoff_curve(model, X, y, cost_weights=[1, 0.02, 0.001])
+    >>> curve = tradeoff_curve(model, X, y, cost_weights=[1, 0.05, 0.001])
     >>> curve.fold_cost.shape
     (3, 5)
     >>> bool(curve.mean_cost[0] < curve.mean_cost[1] < curve.mean_cost[2])

@@ -325,6 +325,7 @@ class Race:
         leaves = self.prepared.leaves_of(recipe.leaf)
         trees = [self._posable(t) for t in self._trees(recipe.structure)]
         self.outcomes.of[str(recipe)] = self._outcome(trees, leaves)
+        self.dropped.pop(recipe.structure, None)
         self.prepared.progress.step("comparing", str(recipe))
 
     def _trees(self, structure: str) -> list[SensorTree]:
@@ -403,7 +404,7 @@ class Race:
             nothing = nothing_bought(leaves, self.settings)
             known = nothing if choice == NOTHING else self._best_set(leaves)
             tree = SensorTree(Leaf(known))
-            report = report_of_built(choice, tree, leaves.data.sensors)
+            report = self._report_of_set(choice, tree)
         else:
             recipe = Recipe.named(choice)
             leaves = self.prepared.leaves_of(recipe.leaf)
@@ -419,6 +420,17 @@ class Race:
         )
         return Chosen(
             tree, report, leaves, replace(compared, informative=self._tells())
+        )
+
+    def _report_of_set(self, choice: str, tree: SensorTree) -> StructureReport:
+        """How one set for all, or nothing, came about: trees were searched for, too."""
+        search = self.prepared.search
+        return replace(
+            report_of_built(choice, tree, self.prepared.leaves.data.sensors),
+            stopped=search.progress.stopped or "no tree was better",
+            n_classifiers=len(search.subsets.leaves.posteriors),
+            n_screened=search.subsets.n_screened,
+            n_rows=len(search.rows),
         )
 
     def _best_recipe(self) -> str:

@@ -63,7 +63,8 @@ class RidgeLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, (n_samples, n_classes)."""
-        return self.scorer_.predict_proba(self._read(X))
+        X = self._read(X)
+        return self.scorer_.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class, (n_samples,)."""
