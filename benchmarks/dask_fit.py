@@ -31,10 +31,10 @@ import numpy as np
 
 from benchmarks.problems import forest
 from benchmarks.solver import Report, exponent, machine, peak_memory
-from sensortree import CertificateWarning
 from sensortree.dask.disk import OnDisk
 from sensortree.dask.log import Source
 from sensortree.dask.workers import OnWorkers
+from sensortree.exceptions import CertificateWarning
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import Chunks, InMemory, cut
 from sensortree.program.in_chunks import ProblemRows, solve_rows

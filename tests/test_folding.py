@@ -13,17 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_svg import boxes_of, parsed, tips_of, words_of
 
-from sensortree import (
-    Leaf,
-    Node,
-    ParameterError,
-    SensorSet,
-    SensorTree,
-    cascade_tree,
-    exhaustive_tree,
-)
+from sensortree import Leaf, Node, SensorSet, SensorTree, cascade_tree, exhaustive_tree
 from sensortree.display import PathDisplay, TreeDisplay
 from sensortree.display.words import range_words
+from sensortree.exceptions import ParameterError
 from sensortree.tree.forks import fork_at
 
 PARTS = ("engine", "brakes", "gearbox", "hydraulics", "electrics")

@@ -17,11 +17,8 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from sensortree import (
-    DataError,
     LogDisplay,
-    ParameterError,
     SensorTreeClassifier,
-    Terms,
     acquired_from_events,
     compare_from_log,
     evaluate_from_log,
@@ -31,6 +28,7 @@ from sensortree import (
 from sensortree.cli.app import app
 from sensortree.display.figures import money
 from sensortree.display.svg import escaped
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
     contributions,
     likely_variance,
@@ -41,6 +39,7 @@ from sensortree.logs.histories import scaled
 from sensortree.logs.outlook import PENALTY, OutlookRegression
 from sensortree.logs.purchases import NEVER, read_purchases
 from sensortree.logs.support import Support, reason_to_refuse
+from sensortree.results import Terms
 from sensortree.sensors.sensor_set import SensorSet
 
 THREE = SensorSet(("a", "b", "c"), ((0,), (1,), (2,)), (1.0, 2.0, 4.0))

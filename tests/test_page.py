@@ -17,8 +17,9 @@ from sklearn.preprocessing import QuantileTransformer
 from typer.testing import CliRunner
 
 import sensortree
-from sensortree import ModelFileError, ParameterError, Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTreeClassifier
 from sensortree.cli.app import app
+from sensortree.exceptions import ModelFileError, ParameterError
 from sensortree.page.build import SCRIPTS, without_comments
 from sensortree.page.questions import questions
 from sensortree.page.runnable import CLASSIFIERS, TRANSFORMERS, check_runnable

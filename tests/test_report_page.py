@@ -11,17 +11,11 @@ import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import (
-    SensorTreeClassifier,
-    SensorTreeClassifierCV,
-    TradeoffCurve,
-    UnseenWarning,
-    load,
-    save,
-)
+from sensortree import SensorTreeClassifier, SensorTreeClassifierCV, load, save
 from sensortree.display.beside import Line, Point, beside
 from sensortree.display.figures import between, figure, money, share
 from sensortree.display.markup import html
+from sensortree.exceptions import UnseenWarning
 from sensortree.policy.about import About, HeldOut
 from sensortree.policy.baselines import Baseline
 from sensortree.policy.limited import LIMITS, limited, some_limits
@@ -29,6 +23,7 @@ from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.page import page_of
 from sensortree.policy.report import cost_report
 from sensortree.policy.rules import plain_rules
+from sensortree.results import TradeoffCurve
 from sensortree.sensors.table import Table
 
 SCRIPT = "<script>alert(1)</script>"

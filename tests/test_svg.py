@@ -17,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from test_public_api import in_a_new_process
 
 from sensortree import (
-    About,
     Leaf,
     Node,
     PathDisplay,
@@ -35,6 +34,7 @@ from sensortree.display.layout import LINE, SIZE
 from sensortree.display.notebook import tree_in_notebook
 from sensortree.display.svg import ZOOM
 from sensortree.display.words import estimated_width
+from sensortree.results import About
 
 NAMES = (
     "history and physical examination",

@@ -19,17 +19,7 @@ import pytest
 from bureau import Bureau, charges
 
 from benchmarks.postgres import LACKING, find_postgres, postgres
-from sensortree import (
-    DataError,
-    OracleError,
-    ParameterError,
-    Sensor,
-    SensorError,
-    SensorTreeClassifier,
-    StorageError,
-    UnseenWarning,
-    save,
-)
+from sensortree import Sensor, SensorTreeClassifier, save
 from sensortree.dask import (
     Lookup,
     PostgresLedger,
@@ -39,6 +29,14 @@ from sensortree.dask import (
     bill_of,
 )
 from sensortree.dask.entries import Outcome, exact, total
+from sensortree.exceptions import (
+    DataError,
+    OracleError,
+    ParameterError,
+    SensorError,
+    StorageError,
+    UnseenWarning,
+)
 
 SENSORS = {
     "a": Sensor(["a"], cost=0.1),

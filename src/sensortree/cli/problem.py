@@ -98,19 +98,17 @@ class Problem:
                     f"target {file.target!r} is a number; leave it out."
                 )
             return _number_settings(self, cost_weight, max_cost, mistake_cost, risk)
-        loss = self.loss if mistake_cost is None else None
         cost = file.mistake_cost if mistake_cost is None else mistake_cost
+        loss = self.loss if cost is None else cost
         risk = file.risk if risk is None else risk
         weight = file.cost_weight if cost_weight is None else cost_weight
-        priced = loss is not None or cost is not None
         return {
             "sensors": self.sensors,
             "risk": risk,
-            "mistake_cost": cost,
             "loss": loss,
             "refer_cost": file.refer_cost if refer_cost is None else refer_cost,
             "cost_weight": cost_weight_of(
-                "auto" if weight is None else weight, in_money=priced
+                "auto" if weight is None else weight, in_money=loss is not None
             ),
             "max_cost": file.max_cost if max_cost is None else max_cost,
             "unit": file.unit,
@@ -334,9 +332,9 @@ def summarise(problem: Problem) -> dict[str, Any]:
     settings = problem.settings()
     stake = (
         Market(resolved, read_prices(Table(problem.X), resolved), settings["max_cost"]),
-        Settings(
-            **{name: settings[name] for name in ("risk", "loss", "mistake_cost")}
-        ).losses(classes, np.zeros(0, np.intp), np.zeros(0)),
+        Settings(risk=settings["risk"], loss=settings["loss"]).losses(
+            classes, np.zeros(0, np.intp), np.zeros(0)
+        ),
         len(classes),
         settings["cost_weight"],
     )
@@ -355,7 +353,7 @@ def summarise(problem: Problem) -> dict[str, Any]:
         "everything": None if varies else float(resolved.cost_of(resolved.names)),
         "unused_columns": problem.unused,
         "notes": list(problem.notes),
-        "mistake_cost": settings["mistake_cost"],
+        "mistake_cost": None if problem.loss else settings["loss"],
         "refer_cost": settings["refer_cost"],
         "cost_weight": settings["cost_weight"],
         "max_cost": settings["max_cost"],

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
 
 from sensortree.curves.picking import PicksCostWeight
-from sensortree.estimators.sensor_tree import SensorTreeClassifier
+from sensortree.estimators.parameters import Buying, parameters
+from sensortree.estimators.sensor_tree import JointTreeOfClasses, SensorTreeClassifier
 
 
-class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
+@parameters
+class SensorTreeClassifierCV(
+    Buying, JointTreeOfClasses, ClassifierMixin, PicksCostWeight
+):
     """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
 
     A `tradeoff_curve` is measured, with more points around the target; the point that
@@ -29,8 +33,8 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         held-out mean cost is at most this is taken; if there is none the cheapest, with a
         `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
     max_error : float, default=None
-        Error (with a `mistake_cost` or `loss`, mean loss) that is good enough: the
-        cheapest point with at most this held-out error is taken; if there is none, the
+        Error (with a `loss`, mean loss) that is good enough: the cheapest point with at
+        most this held-out error is taken; if there is none, the
         one of the least error, with a `BudgetWarning`. With neither `budget` nor
         `max_error`, the cheapest point whose error is within one standard error of the
         least is taken.
@@ -40,13 +44,12 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
-            n_leaves, n_exact, max_time, root_sensors, classifier, calibration, \
-            random_state, savings, errors, decision_features, refine, solver, tol, l2, l1, \
-            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
+    costs, risk, loss, class_weight, refer_cost, max_cost, structure, n_leaves, n_exact, \
+            max_time, root_sensors, classifier, calibration, random_state, program, \
+            calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
-        measured: of those that there are, which both ends of the curve come first of, one
-        is picked, and the fit on all rows is finished.
+        measured: one of the points measured so far, both ends of the curve first, is
+        picked, and the fit on all rows is finished.
 
     Attributes
     ----------
@@ -79,77 +82,9 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
     ('budget', True)
     """
 
-    _picked_for = SensorTreeClassifier
+    _picked_for: ClassVar[Any] = SensorTreeClassifier
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        budget: float | None = None,
-        max_error: float | None = None,
-        cost_weights: Iterable[float] | None = None,
-        cv: Any = 5,
-        costs: Any = None,
-        risk: Any = "error",
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        class_weight: Any = None,
-        refer_cost: Any = None,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        classifier: Any = "auto",
-        calibration: str | None = None,
-        random_state: Any = 0,
-        savings: str = "tight",
-        errors: str = "smoothed",
-        decision_features: Any = "posterior+raw",
-        refine: bool = True,
-        solver: str = "structured",
-        tol: float = 1e-6,
-        l2: float | str = "auto",
-        l1: float = 0.0,
-        fallback: bool = True,
-        calibrate_leaves: bool = True,
-        outages: bool | str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.budget = budget
-        self.max_error = max_error
-        self.cost_weights = cost_weights
-        self.cv = cv
-        self.costs = costs
-        self.risk = risk
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.class_weight = class_weight
-        self.refer_cost = refer_cost
-        self.max_cost = max_cost
-        self.structure = structure
-        self.n_leaves = n_leaves
-        self.n_exact = n_exact
-        self.max_time = max_time
-        self.root_sensors = root_sensors
-        self.classifier = classifier
-        self.calibration = calibration
-        self.random_state = random_state
-        self.savings = savings
-        self.errors = errors
-        self.decision_features = decision_features
-        self.refine = refine
-        self.solver = solver
-        self.tol = tol
-        self.l2 = l2
-        self.l1 = l1
-        self.fallback = fallback
-        self.calibrate_leaves = calibrate_leaves
-        self.outages = outages
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.unit = unit
+    loss: Any = None
+    budget: float | None = None
+    max_error: float | None = None
+    cost_weights: Iterable[float] | None = None

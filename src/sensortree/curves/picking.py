@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from sensortree.curves.curve import (
     FIRST_POINTS,
@@ -19,15 +19,9 @@ from sensortree.curves.curve import (
     measured_curve,
 )
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.callbacks import (
-    CallbackSupportMixin,
-    Progress,
-    all_or_nothing,
-    with_callbacks,
-)
-from sensortree.estimators.jointly import LearnsJointly
-from sensortree.estimators.parameters import SensorParameters
-from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
+from sensortree.estimators.prediction import SensorEstimator
+from sensortree.estimators.sensor_tree import LearnsJointly
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
 from sensortree.logs.purchases import Log, Order, Unbought, log_of
@@ -47,9 +41,7 @@ OTHERS = 4
 OWN = ("budget", "max_error", "cost_weights", "cv")
 
 
-class PicksCostWeight(
-    CallbackSupportMixin, PolicyPredictor, SensorParameters, BaseEstimator
-):
+class PicksCostWeight(SensorEstimator):
     """Estimators whose cost weight is picked on held-out folds."""
 
     # The estimator whose cost weight it is.
@@ -312,15 +304,6 @@ class PicksCostWeight(
         warnings.warn(
             f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=6
         )
-
-    def _leaf_classifier(self) -> Any:
-        return self._plain()._leaf_classifier()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._plain()._accepts_nan()
-        tags.input_tags.string = True
-        return tags
 
 
 def weight_before(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
 from sensortree.curves.picking import PicksCostWeight
-from sensortree.estimators.sensor_tree_regressor import SensorTreeRegressor
+from sensortree.estimators.parameters import Buying, LeavesOfNumbers, parameters
+from sensortree.estimators.sensor_tree import JointTree, SensorTreeRegressor
 
 
-class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
+@parameters
+class SensorTreeRegressorCV(
+    Buying, LeavesOfNumbers, JointTree, RegressorMixin, PicksCostWeight
+):
     """The tree for numbers that a budget asks for: its cost weight is picked on folds.
 
     As `SensorTreeClassifierCV`, with a `SensorTreeRegressor`.
@@ -34,8 +38,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf regressors.
     costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
-            root_sensors, regressor, random_state, savings, errors, decision_features, \
-            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
+            root_sensors, regressor, random_state, program, outages, n_jobs, verbose, unit
         As in `SensorTreeRegressor`.
 
     Attributes
@@ -59,67 +62,8 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     True
     """
 
-    _picked_for = SensorTreeRegressor
+    _picked_for: ClassVar[Any] = SensorTreeRegressor
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        budget: float | None = None,
-        max_error: float | None = None,
-        cost_weights: Iterable[float] | None = None,
-        cv: Any = 5,
-        costs: Any = None,
-        risk: Any = "squared",
-        quantile: float = 0.5,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        regressor: Any = "auto",
-        random_state: Any = 0,
-        savings: str = "tight",
-        errors: str = "smoothed",
-        decision_features: Any = "prediction+raw",
-        refine: bool = True,
-        solver: str = "structured",
-        tol: float = 1e-6,
-        l2: float | str = "auto",
-        l1: float = 0.0,
-        fallback: bool = True,
-        outages: bool | str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.budget = budget
-        self.max_error = max_error
-        self.cost_weights = cost_weights
-        self.cv = cv
-        self.costs = costs
-        self.risk = risk
-        self.quantile = quantile
-        self.max_cost = max_cost
-        self.structure = structure
-        self.n_leaves = n_leaves
-        self.n_exact = n_exact
-        self.max_time = max_time
-        self.root_sensors = root_sensors
-        self.regressor = regressor
-        self.random_state = random_state
-        self.savings = savings
-        self.errors = errors
-        self.decision_features = decision_features
-        self.refine = refine
-        self.solver = solver
-        self.tol = tol
-        self.l2 = l2
-        self.l1 = l1
-        self.fallback = fallback
-        self.outages = outages
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.unit = unit
+    budget: float | None = None
+    max_error: float | None = None
+    cost_weights: Iterable[float] | None = None

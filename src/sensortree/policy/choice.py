@@ -42,7 +42,7 @@ class Choice:
 
     Examples
     --------
-    >>> from sensortree import TradeoffCurve
+    >>> from sensortree.results import TradeoffCurve
     >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1)], [0.9, 0.3, 0.1])
     >>> print(curve.choose(budget=2.5))
     budget 2.5: cost weight 0.3, mean cost 2, error 0.3000

@@ -57,7 +57,7 @@ class TradeoffCurve:
 
     Examples
     --------
-    >>> from sensortree import TradeoffCurve
+    >>> from sensortree.results import TradeoffCurve
     >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1), (4, 0.2)])
     >>> curve.hull()
     [(1.0, 0.4), (3.0, 0.1)]
