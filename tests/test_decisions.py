@@ -325,7 +325,7 @@ def test_as_published_turns_every_switch_off():
     assert (model.cost_weight, model.cv, model.program.l2) == (0.5, None, 3)
     assert (program.savings, program.errors) == ("published", "observed")
     assert program.decision_features == "raw"
-    assert not (program.refine or program.fallback)
+    assert (program.refine, program.fallback) == (False, False)
 
 
 def test_the_refined_risk_is_at_most_the_linear_programs(two_sensors):

@@ -58,7 +58,7 @@ def test_a_name_that_moved_is_still_found_with_a_warning_that_says_where(name):
 def test_every_class_that_moved_is_in_a_documented_module():
     exceptions = import_module("sensortree.exceptions")
     public = {n for n in vars(exceptions) if n.endswith(("Error", "Warning"))}
-    moved = {n: home for n, home in sensortree._MOVED.items()}
+    moved = sensortree._MOVED
     assert public == {"SensorTreeError", *(n for n in moved if n in public)}
     results = [n for n, home in moved.items() if home == "results"]
     assert results == sensortree.results.__all__
