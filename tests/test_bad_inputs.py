@@ -295,17 +295,17 @@ CASES = {
     "unknown solver": (
         fit(TWO, program=Program(solver="gurobi")),
         ParameterError,
-        "The 'solver' parameter of SensorTreeClassifier must be a str among",
+        "The 'solver' parameter of Program must be a str among",
     ),
     "unknown savings": (
         fit(TWO, program=Program(savings="large")),
         ParameterError,
-        "The 'savings' parameter of SensorTreeClassifier must be a str among",
+        "The 'savings' parameter of Program must be a str among",
     ),
     "tolerance of zero": (
         fit(TWO, program=Program(tol=0)),
         ParameterError,
-        "The 'tol' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'tol' parameter of Program must be a float in the range",
     ),
     "unknown classifier": (
         fit(TWO, classifier="forest"),

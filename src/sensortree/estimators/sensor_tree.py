@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from sensortree.estimators.base import BaseSensorTreeClassifier, BaseSensorTreeRegressor
+from sensortree.estimators.base import (
+    BaseSensorTree,
+    BaseSensorTreeClassifier,
+    BaseSensorTreeRegressor,
+)
 from sensortree.estimators.parameters import (
     LeavesOfClasses,
     Program,
     TreeSearch,
     parameters,
 )
-from sensortree.estimators.prediction import SensorEstimator
 from sensortree.learning.calibrating import CalibrationReport
 from sensortree.learning.choose import choose_recipe
 from sensortree.learning.fit import FitReport, Fitted, fit_policy
@@ -31,7 +34,7 @@ from sensortree.program import SOLVERS, Certificate
 from sensortree.threads import threads_asked
 
 
-class LearnsJointly(SensorEstimator):
+class LearnsJointly(BaseSensorTree):
     """Estimators whose decisions are learned together, refined, and certified."""
 
     certificate_: Certificate
