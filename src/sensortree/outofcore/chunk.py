@@ -1,10 +1,16 @@
-"""`FitRows`: training rows of a chunk, and what a fit makes of them in its place."""
+"""A chunk of rows: what a fit does with it, what makes it, and what it was told.
+
+Tasks that change chunks are kept in a log, so that a chunk that was lost is made anew: they
+depend on nothing but the chunk and their arguments, and done again to a new chunk they
+give the same bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,25 +38,11 @@ Coef = list[Array]
 
 
 class FitRows:
-    """Training rows of a chunk.
+    """Training rows of a chunk; `leaves` knows their posteriors."""
 
-    Parameters
-    ----------
-    data : TrainingRows
-
-    Attributes
-    ----------
-    leaves : LeafClassifiers
-        Knows the posteriors of these rows.
-    ridge : RidgePart
-        While a leaf classifier is fitted.
-    posed : Posed
-    program : ProblemRows
-    """
-
-    ridge: RidgePart
+    ridge: RidgePart  # while a leaf classifier is fitted
     posed: Posed
-    program: ProblemRows
+    program: ProblemRows  # while it is solved
 
     def __init__(self, data: TrainingRows):
         self.leaves = LeafClassifiers(data, None, None)
@@ -238,15 +230,10 @@ def make_rows(
 ) -> FitRows:
     """A chunk of readings that come in pieces.
 
-    Parameters
-    ----------
-    frame : TrainingRows
-        No rows, and all that they have in common.
-    pieces : list of arrays of shape (n, width)
-        Readings of all sensors, then prices, if rows have their own.
-    labels : tuple of five arrays of shape (n_rows,)
-        Where each row stands among the pieces, one after the other; its class, its fold,
-        its number among all rows, and its weight.
+    `frame` has no rows, and all that they have in common. Pieces are (n, width): readings
+    of all sensors, then prices, if rows have their own. Labels are five arrays of shape
+    (n_rows,): where each row stands among the pieces, one after the other; its class, its
+    fold, its number among all rows, and its weight.
     """
     place, y, fold, numbers, weight = labels
     readings = np.concatenate(pieces)[place]
@@ -263,3 +250,70 @@ def make_rows(
         unit=numbers,
     )
     return FitRows(data)
+
+
+# made, and made anew ----------------------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """What makes a chunk: a function, and what it is given."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def make(self) -> Any:
+        """A new chunk."""
+        return self.function(*self.arguments)
+
+
+class Told(NamedTuple):
+    """A task, and what it was given besides the chunk."""
+
+    task: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def done_to(self, chunk: Any) -> Any:
+        """Do the task; where rounding is all that is left, numbers overflow."""
+        with np.errstate(all="ignore"):
+            return self.task(chunk, *self.arguments)
+
+
+def caught_up(chunk: Any, pending: Sequence[Told], asked: Told | None) -> Any:
+    """What a chunk says when all pending tasks are done to it, and then what is asked."""
+    answer = None
+    for each in pending if asked is None else (*pending, asked):
+        answer = each.done_to(chunk)
+    return answer
+
+
+class Logged:
+    """Chunks that do what a log says; `_call` gives what each of them answers.
+
+    `log` has the tasks that change chunks, in the order in which they were told. A chunk
+    that has done the first `n` of them is at version `n`.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[Told] = []
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Nothing is held in common."""
+        yield
+
+    def ask(self, task: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+        """What a task that changes nothing says of each chunk, in order."""
+        return iter(self._call(Told(task, arguments)))
+
+    def tell(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """The same of a task that changes the chunks."""
+        self.note(task, *arguments)
+        return list(self._call(None))
+
+    def note(self, task: Callable[..., Any], *arguments: Any) -> None:
+        """Have chunks changed by a task that says nothing, before the next one."""
+        self.log.append(Told(task, arguments))
+
+    def _call(self, asked: Told | None) -> Iterable[Any]:
+        """What each chunk answers, or says of what it was told last."""
+        raise NotImplementedError
