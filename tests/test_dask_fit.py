@@ -301,6 +301,23 @@ def test_with_a_sample_of_all_rows_the_model_is_that_of_a_fit_in_memory():
     assert model.training_cost_ == pytest.approx(alone.training_cost_)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_with_every_default_on_the_model_is_that_of_a_fit_in_memory(seed):
+    """Structure, leaves and ridge by themselves, one leaf for all, detours."""
+    from sensortree.dask import DaskSensorTreeClassifier
+
+    X, y = made_up(600, 2 + seed % 2, seed)
+    given = {"sensors": SENSORS, "costs": PARAMETERS["costs"]}
+    alone = SensorTreeClassifier(**given).fit(X, y)
+    model = DaskSensorTreeClassifier(**given).fit(*in_parts(X, y, 97))
+    assert model.tree_ == alone.tree_
+    assert model.decision_report_.kept == alone.decision_report_.kept
+    assert model.decision_report_.risk == pytest.approx(alone.decision_report_.risk)
+    np.testing.assert_array_equal(model.acquired(X), alone.acquired(X))
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), 1e-6)
+    assert set(model.policy_.around) == set(alone.policy_.around)
+
+
 @pytest.mark.parametrize("n_rows", [97, 5_000])
 def test_neither_partitions_nor_the_order_of_rows_change_anything(n_rows):
     X, y = made_up()

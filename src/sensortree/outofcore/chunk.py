@@ -80,31 +80,19 @@ class FitRows:
         X = data.features(subset)[order]
         self.ridge = RidgePart(X, degree, labels, moments, single)
 
-    def ridge_losses(self, coef: Array, held_out: Rows) -> tuple[Array, Array]:
-        """Losses of some fits, and their gradients, without penalties."""
-        return self.ridge.losses(np.inf, coef, held_out)
-
-    def ridge_products(self, coef: Array) -> Array:
-        """See `RidgeProblem.unsure_products`."""
-        return self.ridge.unsure_products(coef)
-
-    def ridge_hessian(self, coef: Array, out: int) -> Array:
-        """See `RidgeProblem.hessian`."""
-        return self.ridge.hessian(coef, out)
-
     def judge_ridge(
         self, subset: Subset, coef: Array, fits: Mapping[int, Array], only: Any
     ) -> None:
         """Find posteriors by the fits without each fold, and forget the basis."""
-        ridge, data = self.ridge, self.leaves.data
-        said = np.empty((len(data.y), len(data.classes)))
-        for rows, fold, terms in ridge.blocks():
+        data = self.leaves.data
+        folded = np.empty((len(data.y), len(data.classes)))
+        for rows, fold, terms in self.ridge.blocks():
             if fold in only:
-                said[rows] = np.eye(2)[only[fold]]
+                folded[rows] = np.eye(2)[only[fold]]
                 continue
-            said[rows] = posterior_of(fits.get(fold, coef), terms)
-        posterior = np.empty_like(said)
-        posterior[self.folded] = said
+            folded[rows] = posterior_of(fits.get(fold, coef), terms)
+        posterior = np.empty_like(folded)
+        posterior[self.folded] = folded
         self.leaves.posteriors[subset] = rounded(posterior)
 
     def close_ridge(self) -> None:
@@ -220,7 +208,7 @@ class FitRows:
     def posteriors(self, numbers: Rows) -> dict[Subset, Array]:
         """Posteriors of those rows of this chunk that are asked for."""
         rows = np.flatnonzero(np.isin(self.leaves.data.rows, numbers))
-        return {s: said[rows] for s, said in self.leaves.posteriors.items()}
+        return {s: judged[rows] for s, judged in self.leaves.posteriors.items()}
 
 
 def make_rows(

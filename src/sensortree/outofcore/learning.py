@@ -37,7 +37,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.engine import Fewer, LogisticEngine, Solution
 from sensortree.leaves.logistic import RidgeLogisticRegression
-from sensortree.leaves.ridge import NONE, FoldedLabels, RidgeProblem
+from sensortree.leaves.ridge import NONE, FoldedLabels, RidgePart, RidgeProblem
 from sensortree.leaves.standardising import check_readings, n_terms_of, usable_scale
 from sensortree.outofcore.chunk import FitRows
 from sensortree.outofcore.readings import Ordered
@@ -185,22 +185,21 @@ def keep(
 ) -> Learned:
     """Keep the program's decisions, refined ones, or one leaf for all.
 
-    Decisions are refined on the sample. All are judged on all rows: refined ones are kept
-    if their risk is lower there, and one leaf if its risk is lower still.
+    Decisions are refined on the sample, and all are judged on all rows. Refined ones are
+    kept unless their risk is higher there than that of the program, which it cannot be
+    where the sample is all rows.
     """
-    tree, found_ways = posed.problem.tree, {"linear program": coef}
+    tree, learned = posed.problem.tree, {"linear program": coef}
     if ways["refine"] and tree.n_nodes:
         share = posed.problem.weight.sum() / weight
-        found_ways["refined"] = refined(posed.problem, coef, share * ridge)
+        learned["refined"] = refined(posed.problem, coef, share * ridge)
     leaf = int(np.argmin(total(rows.ask(FitRows.constant_risks))))
-    found_ways[ONE_LEAF] = posed.observed.constant_coef(leaf)
-    found = total(rows.ask(FitRows.risks, list(found_ways.values()))) / weight
-    observed, own = (
-        dict(zip(found_ways, risk.tolist(), strict=True)) for risk in found.T
-    )
-    best = min(list(found_ways)[:-1], key=observed.__getitem__)
+    coefs = {**learned, ONE_LEAF: posed.observed.constant_coef(leaf)}
+    risks = total(rows.ask(FitRows.risks, list(coefs.values()))) / weight
+    observed, own = (dict(zip(coefs, risk.tolist(), strict=True)) for risk in risks.T)
+    best = min(reversed(learned), key=own.__getitem__)
     return keep_best(
-        tree, found_ways, best, leaf, observed, own.__getitem__, ridge, ways["fallback"]
+        tree, coefs, best, leaf, observed, own.__getitem__, ridge, ways["fallback"]
     )
 
 
@@ -242,7 +241,7 @@ class RidgeInChunks(RidgeProblem):
         labels: FoldedLabels,
         compared_only: bool,
     ):
-        self.rows = rows
+        self.part = Within(rows, "ridge")
         self._count(columns.shape[1], degree, labels, compared_only)
         self.center, self.scale = _moments(rows, columns.subset)
         moments, single = (self.center, self.scale), self.dtype is np.float32
@@ -253,16 +252,17 @@ class RidgeInChunks(RidgeProblem):
     ) -> tuple[Array, Array]:
         """Penalised losses without each fold, and their gradients."""
         value, gradient = self.penalties(C, coef, held_out)
-        lost, slope = totals(self.rows.ask(FitRows.ridge_losses, coef, held_out))
+        without = self.part.ask(RidgePart.losses, np.inf, coef, held_out)
+        lost, slope = totals(without)
         return value + lost, gradient + slope
 
     def unsure_products(self, coef: Array) -> Array:
         """Sum of x x' weighted by how unsure the row is."""
-        return total(self.rows.ask(FitRows.ridge_products, coef))
+        return total(self.part.ask(RidgePart.unsure_products, coef))
 
     def hessian(self, coef: Array, out: int = NONE) -> Array:
         """Second derivatives of the loss outside a fold."""
-        return total(self.rows.ask(FitRows.ridge_hessian, coef, out))
+        return total(self.part.ask(RidgePart.hessian, coef, out))
 
 
 class EngineInChunks(LogisticEngine):
