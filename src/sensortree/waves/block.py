@@ -34,7 +34,7 @@ from sensortree.waves.ledger import (
     write_reading,
 )
 from sensortree.waves.oracles import Ask, Failure, Lookup, ask_until_answered
-from sensortree.waves.rows import BlockRows, Naming, Wish, read_known, unusable
+from sensortree.waves.rows import BlockRows, Naming, Wish, unusable
 
 Unsettled = Literal["ask", "hold"]
 
@@ -66,16 +66,13 @@ def answer_block(
     Nothing new is asked once `ending` is set. Returns what training never saw of what
     was bought.
     """
-    given = read_known(part, job.policy, job.where)
-    if not given.keys:
-        return ()
-    run = job.ledger.begin(job.policy.digest, given.kind)
-    stand = BlockRows.of(job.policy, given, job.where.known)
+    stand = BlockRows.read(part, job.policy, job.where)
+    run = job.ledger.begin(job.policy.digest, stand.kind)
     before = [s for s in job.ledger.stops(stand.keys) if s.because not in FOR_NOW]
     done = {stand.position[stop.key] for stop in before}
     rows = np.array([r for r in range(len(stand.keys)) if r not in done], np.intp)
     stand.recall(job.ledger.orders([stand.keys[r] for r in rows]))
-    waves = Waves(job, stand, run, given.kind, ending or Event())
+    waves = Waves(job, stand, run, ending or Event())
     asyncio.run(waves.go(rows))
     job.ledger.stop(job.call, block, [*before, *stand.stops(rows)])
     return merged(waves.unseen)
@@ -84,13 +81,13 @@ def answer_block(
 class Waves:
     """The waves of one block.
 
-    `run` is the ledger's own name, of which tokens are made; `kind` what keys are.
-    `unseen` is what training never saw of what was bought.
+    `run` is the ledger's own name, of which tokens are made. `unseen` is what training
+    never saw of what was bought.
     """
 
-    def __init__(self, job: Job, stand: BlockRows, run: str, kind: str, ending: Event):
+    def __init__(self, job: Job, stand: BlockRows, run: str, ending: Event):
         self._job, self._stand = job, stand
-        self._run, self._kind, self._ending = run, kind, ending
+        self._run, self._ending = run, ending
         self._failed: Counter[str] = Counter()  # calls in a row
         self._doors: dict[str, asyncio.Semaphore] = {}
         self.unseen: list[Unseen] = []
@@ -102,25 +99,22 @@ class Waves:
             for name, lookup in self._job.oracles.items()
         }
         while rows.size:
-            wishes = list(self._stand.wishes(rows))
+            wishes = self._stand.wishes(rows)
             calls = [call for wish in wishes for call in self._calls(wish)]
             for sensor, failures in await self._all(calls):
                 # Rows without an answer are settled now that others have theirs.
                 await self._settle(sensor, failures)
-            asked = [row for wish in wishes for row in wish.rows.tolist()]
+            asked = [row for wish in wishes for row in wish.rows]
             waiting = self._stand.waiting
             rows = np.array([row for row in asked if row not in waiting], np.intp)
 
     def _calls(self, wish: Wish) -> list[Any]:
         """Buy what rows wish for, in calls of at most so many rows."""
-        rows, size = wish.rows.tolist(), self._job.oracles[wish.sensor].size
+        size = self._job.oracles[wish.sensor].size
+        keys = [self._stand.keys[row] for row in wish.rows]
         return [
-            self._buy_or_end(
-                wish.sensor,
-                [self._stand.keys[row] for row in rows[start : start + size]],
-                wish.prices[start : start + size],
-            )
-            for start in range(0, len(rows), size)
+            self._buy_or_end(wish.sensor, keys[some], wish.prices[some])
+            for some in (slice(at, at + size) for at in range(0, len(keys), size))
         ]
 
     async def _all(self, calls: Sequence[Any]) -> list[Any]:
@@ -167,7 +161,7 @@ class Waves:
             ask = Ask(
                 sensor,
                 job.policy.columns_of[sensor],
-                tuple(read_key(key, self._kind) for key in wanted),
+                tuple(read_key(key, self._stand.kind) for key in wanted),
                 tuple(token_of(self._run, key, sensor) for key in wanted),
             )
             await self._slot(sensor, len(ask.keys))

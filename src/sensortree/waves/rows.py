@@ -48,20 +48,6 @@ class Naming:
     prices: Mapping[str, str]
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known of a block of rows before anything is bought."""
-
-    keys: list[Any]  # all int, or all str
-    columns: dict[int, NDArray[Any]]  # by their position in the policy's tables
-    prices: Array | None  # those that are not among the columns, (n_rows, n_sensors)
-
-    @property
-    def kind(self) -> str:
-        """What the keys are, as the ledger notes it."""
-        return type(self.keys[0]).__name__
-
-
 # cut into parts ---------------------------------------------------------------------------
 
 
@@ -172,39 +158,6 @@ def _known_sensors(
     return tuple(found)
 
 
-# read -------------------------------------------------------------------------------------
-
-
-def read_known(part: Any, policy: Policy, where: Naming) -> Known:
-    """Keys, known columns and prices of a part of the rows."""
-    sensors = policy.sensors
-    if not Table.holds(part):
-        return Known(_check_keys(list(part)), {}, None)
-    table = Table(part)
-    at = {name: i for i, name in enumerate(table.column_names or ())}
-
-    def column(name: str) -> NDArray[Any]:
-        (found,) = columns_of(table.take(slice(None), [at[name]]))
-        return found
-
-    def known(name: str) -> NDArray[Any]:
-        """A column as numbers if it has a type of numbers, else as objects."""
-        found = column(name)
-        return found.astype(np.float64 if found.dtype.kind in NUMERIC else object)
-
-    keys = part.index.tolist() if where.key is None else column(where.key).tolist()
-    wanted = [c for n in where.known for c in sensors.columns[sensors.index(n)]]
-    wanted += [t.price_column for t in sensors.terms if t.price_column is not None]
-    prices = None
-    if where.prices:
-        prices = np.full((len(keys), len(sensors)), np.nan)
-        for name, named in where.prices.items():
-            prices[:, sensors.index(name)] = known(named)
-        prices = check_price_array(prices, len(keys), sensors)
-    columns = {c: known(sensors.column_names[c]) for c in wanted}
-    return Known(_check_keys(keys), columns, prices)
-
-
 def _check_keys(keys: Sequence[Any]) -> list[Any]:
     """Keys as plain whole numbers or text, all alike and each once."""
     plain = [key.item() if isinstance(key, np.generic) else key for key in keys]
@@ -234,7 +187,7 @@ class Wish(NamedTuple):
     """Rows that ask for the same sensor next, and what each would pay."""
 
     sensor: str
-    rows: Rows
+    rows: list[int]
     prices: list[Decimal]
 
 
@@ -248,10 +201,9 @@ class BlockRows:
     """
 
     policy: Policy
+    kind: str  # what keys are: "int" or "str"
     keys: list[str]  # as the ledger has them
-    columns: dict[
-        int, NDArray[Any]
-    ]  # what is known, by the column's position, (n_rows,)
+    columns: dict[int, NDArray[Any]]  # what is known, by its position, (n_rows,)
     known: Mask  # what can be read, (n_rows, n_sensors)
     free: tuple[str, ...]  # sensors that were known for free
     prices: Array | None  # (n_rows, n_sensors)
@@ -265,18 +217,46 @@ class BlockRows:
         self.position = {key: row for row, key in enumerate(self.keys)}
 
     @classmethod
-    def of(cls, policy: Policy, given: Known, free: tuple[str, ...]) -> BlockRows:
-        """Rows before anything is bought."""
-        n_rows = len(given.keys)
-        table = table_of(policy, given.columns, n_rows, given.prices)
+    def read(cls, part: Any, policy: Policy, where: Naming) -> BlockRows:
+        """Rows of a part, before anything is bought."""
+        sensors, columns = policy.sensors, dict[int, NDArray[Any]]()
+        beside = None
+        if not Table.holds(part):
+            keys = _check_keys(list(part))
+        else:
+            table = Table(part)
+            at = {name: i for i, name in enumerate(table.column_names or ())}
+
+            def column(name: str) -> NDArray[Any]:
+                (found,) = columns_of(table.take(slice(None), [at[name]]))
+                return found
+
+            def known(name: str) -> NDArray[Any]:
+                """A column as numbers if it has a type of numbers, else as objects."""
+                found = column(name)
+                return found.astype(float if found.dtype.kind in NUMERIC else object)
+
+            own = where.key is None
+            keys = _check_keys((part.index if own else column(where.key)).tolist())
+            wanted = [c for n in where.known for c in sensors.columns[sensors.index(n)]]
+            priced = [t.price_column for t in sensors.terms]
+            wanted += [c for c in priced if c is not None]
+            columns = {c: known(sensors.column_names[c]) for c in wanted}
+            if where.prices:
+                beside = np.full((len(keys), len(sensors)), np.nan)
+                for name, named in where.prices.items():
+                    beside[:, sensors.index(name)] = known(named)
+                beside = check_price_array(beside, len(keys), sensors)
+        n_rows = len(keys)
         return cls(
             policy,
-            [str(key) for key in given.keys],
-            dict(given.columns),
-            np.tile(policy.sensors.mask(free), (n_rows, 1)),
-            free,
-            policy.reader.prices(table),
-            given.prices,
+            type(keys[0]).__name__,
+            [str(key) for key in keys],
+            columns,
+            np.tile(sensors.mask(where.known), (n_rows, 1)),
+            where.known,
+            policy.reader.prices(table_of(policy, columns, n_rows, beside)),
+            beside,
             [Decimal(0)] * n_rows,
         )
 
@@ -310,33 +290,23 @@ class BlockRows:
 
     # where they stand ---------------------------------------------------------------------
 
-    def wishes(self, rows: Rows) -> Iterator[Wish]:
+    def wishes(self, rows: Rows) -> list[Wish]:
         """What rows that go on ask for next, by sensor in declared order."""
-        names = self.policy.sensors.names
+        wishes = {name: Wish(name, [], []) for name in self.policy.sensors.names}
         usual, odd = self._apart(rows)
-        asks: list[tuple[Rows, list[Decimal]]] = [
-            (np.empty(0, dtype=np.intp), []) for _ in names
-        ]
         if usual.size:
             known = self.known[usual]
             action = next_sensors(Walk(self.policy, self._table(usual), known), known)
-            for sensor in range(len(names)):
+            for sensor, wish in enumerate(wishes.values()):
                 asking = usual[action == sensor + 1]
-                asks[sensor] = asking, self._prices_of(sensor, asking)
-        led: dict[str, list[tuple[int, Decimal]]] = {}
+                wish.rows.extend(asking.tolist())
+                wish.prices.extend(self._prices_of(sensor, asking))
         for row in odd.tolist():
             stand = self._lead(row)
             if stand.sensor is not None:
-                led.setdefault(stand.sensor, []).append((row, exact(stand.price)))
-        for name, (asking, prices) in zip(names, asks, strict=True):
-            more = led.get(name, [])
-            if asking.size or more:
-                others = np.array([row for row, _ in more], dtype=np.intp)
-                yield Wish(
-                    name,
-                    np.concatenate((asking, others)),
-                    prices + [price for _, price in more],
-                )
+                wishes[stand.sensor].rows.append(row)
+                wishes[stand.sensor].prices.append(exact(stand.price))
+        return [wish for wish in wishes.values() if wish.rows]
 
     def stops(self, rows: Rows) -> Iterator[Stop]:
         """Where rows have stopped, or wait for now, and what is said there."""
@@ -379,7 +349,7 @@ class BlockRows:
         sensors = self.policy.sensors
         told = {
             sensors.names[s]: tuple(
-                _plain(self.columns[c][row]) for c in sensors.columns[s]
+                self.columns[c].item(row) for c in sensors.columns[s]
             )
             for s in np.flatnonzero(self.known[row]).tolist()
         }
@@ -425,8 +395,8 @@ class BlockRows:
         told: dict[str, float | None] = {}
         for s, name in enumerate(sensors.names):
             at = sensors.terms[s].price_column
-            full = float(self.prices[row, s])
-            told[name] = full if at is None else float(self.columns[at][row])
+            price = self.prices[row, s] if at is None else self.columns[at][row]
+            told[name] = float(price)
         return told
 
 
@@ -511,7 +481,3 @@ def _with(
         column = column.astype(object)
     column[rows] = made
     return column
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
