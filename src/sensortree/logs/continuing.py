@@ -260,22 +260,11 @@ def blocks_seen(log: Continued, widths: Sequence[int]) -> list[Array]:
 
 
 def sets_beyond(log: Continued) -> list[list[str]]:
-    """Sensors, and sets of two or three, out of reach, none within another.
+    """Sensors, pairs and threes of them out of reach, none within another.
 
     Not those that 'one_of' forbids anyway.
     """
-    sensors = log.sensors
-    return [
-        list(few)
-        for few in _minimal_sets_beyond(log.reach, sensors.names)
-        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
-    ]
-
-
-def _minimal_sets_beyond(
-    reach: Sequence[frozenset[str]], names: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """Sensors, pairs and threes of them that no set holds, none within another."""
+    sensors, names = log.sensors, log.sensors.names
     found: list[tuple[str, ...]] = []
     within: list[tuple[str, ...]] = [()]
     for _ in range(3):
@@ -286,9 +275,10 @@ def _minimal_sets_beyond(
                 more = (*few, name)
                 if any(set(less) <= set(more) for less in found):
                     continue
-                if any(set(more) <= one for one in reach):
-                    longer.append(more)
-                else:
-                    found.append(more)
+                (longer if log.reaches(frozenset(more)) else found).append(more)
         within = longer
-    return found
+    return [
+        list(few)
+        for few in found
+        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
+    ]
