@@ -301,21 +301,28 @@ def test_with_a_sample_of_all_rows_the_model_is_that_of_a_fit_in_memory():
     assert model.training_cost_ == pytest.approx(alone.training_cost_)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_with_every_default_on_the_model_is_that_of_a_fit_in_memory(seed):
-    """Structure, leaves and ridge by themselves, one leaf for all, detours."""
+# Also where refined decisions err as often as those of the program, and where nothing
+# is bought.
+@pytest.mark.parametrize(
+    ("cost_weight", "n_classes", "seed"), [(0.02, 2, 0), (0.02, 3, 3), (5.0, 2, 2)]
+)
+def test_with_every_default_on_the_model_is_that_of_a_fit_in_memory(
+    cost_weight, n_classes, seed
+):
     from sensortree.dask import DaskSensorTreeClassifier
 
-    X, y = made_up(600, 2 + seed % 2, seed)
+    X, y = made_up(150, n_classes, seed)
     given = {"sensors": SENSORS, "costs": PARAMETERS["costs"]}
+    given["cost_weight"] = cost_weight
     alone = SensorTreeClassifier(**given).fit(X, y)
     model = DaskSensorTreeClassifier(**given).fit(*in_parts(X, y, 97))
     assert model.tree_ == alone.tree_
     assert model.decision_report_.kept == alone.decision_report_.kept
     assert model.decision_report_.risk == pytest.approx(alone.decision_report_.risk)
+    assert model.fallback_leaf_ == alone.fallback_leaf_
+    assert set(model.policy_.around) == set(alone.policy_.around)
     np.testing.assert_array_equal(model.acquired(X), alone.acquired(X))
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), 1e-6)
-    assert set(model.policy_.around) == set(alone.policy_.around)
 
 
 @pytest.mark.parametrize("n_rows", [97, 5_000])
@@ -422,7 +429,7 @@ def test_chunks_on_workers_are_solved_to_the_same_bits(client):
     from sensortree.outofcore.workers import OnWorkers
 
     rows = OnWorkers(client, sources())
-    assert len({place.worker for place in rows.places}) == 2
+    assert len({share.worker for share in rows.shares}) == 2
     same(solve_rows(rows, l2=1.0), solve(PROBLEM, l2=1.0))
     assert not rows.made_again
     rows.close()

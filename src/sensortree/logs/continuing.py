@@ -268,7 +268,7 @@ def sets_beyond(log: Continued) -> list[list[str]]:
     found: list[tuple[str, ...]] = []
     within: list[tuple[str, ...]] = [()]
     for _ in range(3):
-        longer = []
+        longer: list[tuple[str, ...]] = []
         for few in within:
             start = names.index(few[-1]) + 1 if few else 0
             for name in names[start:]:

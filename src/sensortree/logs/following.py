@@ -137,17 +137,17 @@ def without_dead_ends(followed: Followed) -> Followed:
     n_needed = np.where(followed.n_needed > end, UNKNOWN, followed.n_needed)
     outcomes = followed.outcomes.copy()
     outcomes[n_needed == UNKNOWN] = np.nan
+    stands = []
+    reached = followed.stands[: int(end.max(initial=0)) + 1]
+    for after, (rows, ahead, belief) in enumerate(reached):
+        left = end[rows] >= after
+        stands.append(Stand(rows[left], ahead[left], belief[left]))
     return replace(
         followed,
         purchases=Purchases(purchases.sensors, rounds),
         n_needed=n_needed,
         outcomes=outcomes,
-        stands=tuple(
-            Stand(*(each[end[stand.rows] >= after] for each in stand))
-            for after, stand in enumerate(
-                followed.stands[: int(end.max(initial=0)) + 1]
-            )
-        ),
+        stands=tuple(stands),
     )
 
 

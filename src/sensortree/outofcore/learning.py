@@ -190,7 +190,7 @@ def keep(
     where the sample is all rows.
     """
     tree, learned = posed.problem.tree, {"linear program": coef}
-    if ways["refine"] and tree.n_nodes:
+    if ways["refine"]:
         share = posed.problem.weight.sum() / weight
         learned["refined"] = refined(posed.problem, coef, share * ridge)
     leaf = int(np.argmin(total(rows.ask(FitRows.constant_risks))))

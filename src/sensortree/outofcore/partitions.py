@@ -142,15 +142,14 @@ class Digests(NamedTuple):
 
 def all_digests(parts: Iterable[Digests]) -> Digests:
     """What all partitions say of their rows."""
-    lengths, numbers, labels, weight, priced = zip(*parts, strict=True)
-    if not np.concatenate(lengths).sum():
+    *columns, priced = zip(*parts, strict=True)
+    lengths, numbers, labels, weight = map(np.concatenate, columns)
+    if not lengths.sum():
         raise DataError(
             "X has no rows of a weight above 0; give at least two, of two classes."
         )
-    return Digests(
-        *map(np.concatenate, (lengths, numbers, labels, weight)),
-        None if priced[0] is None else np.any(priced, axis=0),
-    )
+    some = None if priced[0] is None else np.any(priced, axis=0)
+    return Digests(lengths, numbers, labels, weight, some)
 
 
 def digests(X: Any, y: Any, weight: Any, prices: Any) -> Digests:

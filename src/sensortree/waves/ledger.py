@@ -371,7 +371,7 @@ class Ledger(ABC):
                 "INSERT INTO orders {lines} ON CONFLICT (key, sensor) DO UPDATE SET "
                 "state = excluded.state, reading = excluded.reading, "
                 "reason = excluded.reason",
-                [(*o._replace(price=str(o.price)), _now()) for o in after.values()],
+                [(*o[:3], str(o.price), *o[4:], _now()) for o in after.values()],
             )
             spent = total(o.price for o in after.values() if o.state in PAID)
             lost = total(o.price for o in after.values() if o.state == "lost")
@@ -525,8 +525,8 @@ def _order(line: tuple[Any, ...]) -> Order:
 
 
 def _stop(line: tuple[Any, ...]) -> Stop:
-    *where, spent, posterior = line
-    return Stop(*where, Decimal(spent), bytes(posterior))
+    key, place, because, around, referred, spent, posterior = line
+    return Stop(key, place, because, around, referred, Decimal(spent), bytes(posterior))
 
 
 def _read_totals(transaction: Transaction) -> Totals:

@@ -236,8 +236,8 @@ class BlockRows:
                 found = column(name)
                 return found.astype(float if found.dtype.kind in NUMERIC else object)
 
-            own = where.key is None
-            keys = _check_keys((part.index if own else column(where.key)).tolist())
+            own = part.index if where.key is None else column(where.key)
+            keys = _check_keys(own.tolist())
             wanted = [c for n in where.known for c in sensors.columns[sensors.index(n)]]
             priced = [t.price_column for t in sensors.terms]
             wanted += [c for c in priced if c is not None]
