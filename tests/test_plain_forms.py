@@ -9,6 +9,7 @@ from inspect import isclass
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from toys import toy_policy
 
 import sensortree
@@ -16,10 +17,11 @@ from sensortree import SensorTreeClassifier
 from sensortree.text import plain
 
 OBJECTS = {
-    name: getattr(sensortree, name)
-    for name in sensortree.__all__
-    if isclass(getattr(sensortree, name))
-    and not issubclass(getattr(sensortree, name), BaseException)
+    name: getattr(module, name)
+    for module in (sensortree, sensortree.results)
+    for name in module.__all__
+    if isclass(getattr(module, name))
+    and not issubclass(getattr(module, name), BaseException)
 }
 
 
@@ -73,10 +75,11 @@ def samples(tmp_path_factory):
         sensortree.TradeoffDisplay.from_curve(curve),
         sensortree.LogDisplay(["old"], [[0.2, 0.1, 0.3]], [[3.0, 2.0, 4.0]]),
         model,
+        sensortree.Program(l2=0.1),
         *(
             estimator()
             for estimator in OBJECTS.values()
-            if issubclass(estimator, sensortree.estimators.base.BaseEstimator)
+            if issubclass(estimator, BaseEstimator)
         ),
     ]
     return found

@@ -28,7 +28,6 @@ from sensortree.dask import (
     answers,
     bill_of,
 )
-from sensortree.dask.entries import Outcome, exact, total
 from sensortree.exceptions import (
     DataError,
     OracleError,
@@ -37,6 +36,7 @@ from sensortree.exceptions import (
     StorageError,
     UnseenWarning,
 )
+from sensortree.waves.ledger import Outcome, exact, total
 
 SENSORS = {
     "a": Sensor(["a"], cost=0.1),
