@@ -15,10 +15,17 @@ from sensortree.progress import TextProgress
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.scores import SCORES
 from sensortree.structure import planning
-from sensortree.structure.cells import cells, cells_of, cells_of_numbers
+from sensortree.structure.cells import (
+    Answers,
+    Scores,
+    Squares,
+    cells,
+    cells_of,
+    cells_of_numbers,
+    stopping_of,
+)
 from sensortree.structure.planning import Planner, plan_for
 from sensortree.structure.search import run_search
-from sensortree.structure.stopping import Answers, Scores, Squares, stopping_of
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 

@@ -42,9 +42,8 @@ from sensortree.constants import (
 )
 from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
-from sensortree.structure.cells import cells_of, joint
+from sensortree.structure.cells import Stopping, cells_of, joint, stopping_of
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.stopping import Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
 
 
