@@ -1,4 +1,4 @@
-"""`evaluate_from_log`, `compare_from_log`: what policies would have done, by a log."""
+"""What policies would have done, by a log: judged, compared, and as a page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sensortree.display.log_page import LogPage
+from sensortree.display.tree import TreeDisplay
 from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
     UNTOLD,
     Estimate,
+    Support,
     as_share,
     contributions,
     likely_variance,
     mean_estimate,
     ratio_estimate,
+    reason_to_refuse,
+    support_of,
     weights,
 )
-from sensortree.logs.following import Followed, follow
-from sensortree.logs.histories import Histories, read_histories, views
+from sensortree.logs.following import Followed, follow, without_dead_ends
 from sensortree.logs.judgement import (
     Band,
     LogComparison,
@@ -32,7 +35,13 @@ from sensortree.logs.judgement import (
     PlaceFromLog,
     SensorFromLog,
 )
-from sensortree.logs.outlook import learn_outlook
+from sensortree.logs.nuisances import (
+    Histories,
+    learn_outlook,
+    learn_stopping,
+    read_histories,
+    views,
+)
 from sensortree.logs.purchases import (
     Order,
     Unbought,
@@ -42,8 +51,7 @@ from sensortree.logs.purchases import (
     labels_of,
     read_purchases,
 )
-from sensortree.logs.stopping import Stopping, learn_stopping
-from sensortree.logs.support import Support, reason_to_refuse, support_of
+from sensortree.policy.about import now
 from sensortree.policy.measures import MEASURES
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import check_price_array
@@ -140,7 +148,8 @@ def evaluate_from_log(
     """
     options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
     log = _read(model, X, y, acquired, order, prices, answers, unbought)
-    return _judge(log, stopping, outlook, options).evaluation
+    evaluation, _ = _judge(log, stopping, outlook, options)
+    return evaluation
 
 
 @one_thread()
@@ -192,10 +201,65 @@ def compare_from_log(
             f"{listed(names[1])}; only policies on the same sensors can be compared on "
             f"one log."
         )
-    one, two = (_judge(log, stopping, outlook, options) for log in logs)
-    refused = one.evaluation.refused or two.evaluation.refused
-    difference = _measured(None if refused else one.values - two.values)
-    return LogComparison(one.evaluation, two.evaluation, difference, refused)
+    (one, values), (two, others) = (
+        _judge(log, stopping, outlook, options) for log in logs
+    )
+    refused = one.refused or two.refused
+    difference = _measured(None if refused else values - others)
+    return LogComparison(one, two, difference, refused)
+
+
+def report_page_from_log(
+    model: Any, judged: LogEvaluation, *, data: str = "", title: str = ""
+) -> str:
+    """Give what a log says about a policy as one HTML page, for people who decide.
+
+    What it would answer and spend beside what was done, whom it would ask for what, what
+    that rests on and assumes, how hidden reasons could change it; or why the log cannot
+    tell.
+
+    Parameters
+    ----------
+    model : Policy, fitted classifier or loaded model
+    judged : LogEvaluation
+        Of the same policy.
+    data : str, default=""
+        Name of the log, for the page.
+    title : str, default=""
+        Heading of the page; by default it says what is predicted.
+
+    Returns
+    -------
+    html : str
+        It loads nothing from elsewhere, and runs no script; it can be read on a phone and
+        printed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sensortree
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1500, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = sensortree.SensorTreeClassifier(cost_weight=0.02).fit(X[:500], y[:500])
+    >>> bought = np.column_stack([np.ones(1000, int), 2 * (rng.random(1000) < 0.6)])
+    >>> judged = sensortree.evaluate_from_log(
+    ...     model, X[500:], y[500:], acquired=bought)
+    >>> page = sensortree.report_page_from_log(model, judged, data="log.csv")
+    >>> page.startswith("<!DOCTYPE html>")
+    True
+    """
+    policy = policy_of(model)
+    named = f"{policy.about.target}: what" if policy.about.target else "What"
+    return LogPage(
+        judged,
+        TreeDisplay.from_estimator(model, unit=policy.about.unit),
+        policy.about,
+        data,
+        now(),
+        policy.digest,
+        title or f"{named} the log says",
+    ).to_html()
 
 
 # the steps --------------------------------------------------------------------------------
@@ -238,14 +302,6 @@ class _Log:
     followed: Followed
     histories: Histories
     logger: Array  # error, loss and cost of each row, (n_rows, 3)
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """A judgement, and what each row contributes to it, (n_rows, 4)."""
-
-    evaluation: LogEvaluation
-    values: Array
 
 
 def _read(
@@ -318,23 +374,20 @@ def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
     return Table(table.data, own)
 
 
-def _chances(log: _Log, stopping: Any, options: _Options) -> Stopping:
-    """Learn how likely the logger stops."""
-    n_rows = len(log.truth)
+def _judge(
+    log: _Log, stopping: Any, outlook: Any, options: _Options
+) -> tuple[LogEvaluation, Array]:
+    """Judge a policy on a log; also what each row contributes, (n_rows, 4)."""
+    followed, policy = log.followed, log.policy
+    fold = options.folds(len(log.truth))
     more = None
     if options.label_influenced_buying:
-        classes = np.arange(len(log.policy.classes))
+        classes = np.arange(len(policy.classes))
         more = (log.truth[:, None] == classes).astype(np.float64)
     candidates = None if stopping is None else [stopping]
-    return learn_stopping(log.histories, options.folds(n_rows), candidates, more)
-
-
-def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged:
-    """Judge a policy on a log."""
-    followed, policy = log.followed, log.policy
-    chances = _chances(log, stopping, options)
+    chances = learn_stopping(log.histories, fold, candidates, more)
     seen = views(log.histories, followed.stands, policy, log.truth)
-    foretold = learn_outlook(followed, seen, options.folds(len(log.truth)), outlook)
+    foretold = learn_outlook(followed, seen, fold, outlook)
     weight = weights(followed, chances)
     support = support_of(followed, chances, weight)
     refused = reason_to_refuse(support)
@@ -377,7 +430,7 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
         cost_weight=policy.cost_weight,
         unit=policy.about.unit,
     )
-    return _Judged(evaluation, values)
+    return evaluation, values
 
 
 def _with_total(values: Array, cost_weight: float) -> Array:
@@ -397,12 +450,7 @@ def _measured(values: Array | None, variances: Array | None = None) -> Measured:
 def _band(odds: float, values: Array, variances: Array) -> Band:
     """Least and largest means, if every row may have the worst of some contributions.
 
-    Parameters
-    ----------
-    odds : float
-    values : ndarray of shape (n_ways, n_rows, 4)
-    variances : ndarray of shape (4,)
-        The least that those of the contributions are taken to be.
+    These are (n_ways, n_rows, 4); `variances` is the least that theirs are taken to be.
     """
     least = _measured(values.min(axis=0), variances)
     most = _measured(values.max(axis=0), variances)

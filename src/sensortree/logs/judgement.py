@@ -1,14 +1,14 @@
-"""`LogEvaluation`, `LogComparison`: what a log says about policies, as values."""
+"""`LogEvaluation`, `LogComparison`: what a log says about policies, as values and text."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from sensortree.logs.estimate import Estimate
-from sensortree.logs.evaluation_text import comparison_text, evaluation_text
-from sensortree.logs.support import Support
-from sensortree.text import plain
+from sensortree.display.words import percent
+from sensortree.logs.estimate import Estimate, Support
+from sensortree.text import PlainForm, aligned
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class LogEvaluation:
+class LogEvaluation(PlainForm):
     """What a policy would have cost and answered on the rows of a log.
 
     Attributes
@@ -111,11 +111,6 @@ class LogEvaluation:
     cost_weight: float
     unit: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def _repr_html_(self) -> str:
         from sensortree.display.from_log import evaluation_in_notebook
 
@@ -126,7 +121,7 @@ class LogEvaluation:
 
 
 @dataclass(frozen=True)
-class LogComparison:
+class LogComparison(PlainForm):
     """Two policies judged on the same log.
 
     Attributes
@@ -143,11 +138,6 @@ class LogComparison:
     difference: Measured
     refused: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def _repr_html_(self) -> str:
         from sensortree.display.from_log import comparison_in_notebook
 
@@ -155,3 +145,123 @@ class LogComparison:
 
     def __str__(self) -> str:
         return comparison_text(self)
+
+
+# as text --------------------------------------------------------------------------------
+
+
+def evaluation_text(found: LogEvaluation) -> str:
+    """All parts of a judgement, in the order in which they are asked for."""
+    parts = [
+        f"judged from a log of {found.support.n_rows:,} rows; 95 % intervals in brackets",
+        f"refused: {found.refused}" if found.refused else "",
+        _summary(found),
+        aligned(("what this rests on", ""), _support(found.support)),
+        "" if found.refused else _sensors(found),
+        "" if found.refused else _leaves(found),
+        _bands(found),
+        *found.notes,
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def comparison_text(found: LogComparison) -> str:
+    """Two policies and their difference."""
+    refused = [f"refused: {found.refused}"] if found.refused else []
+    names, sides = _measures(found.first), (found.first, found.second, found.difference)
+    head = ("per row", "first", "second", "first less second")
+    sizes = [
+        f"{who}: worth {one.support.effective_size:,.0f} rows "
+        f"({percent(one.support.effective_share)}) of {one.support.n_rows:,}"
+        for who, one in (("first", found.first), ("second", found.second))
+    ]
+    table = aligned(head, _side_by_side(names, *sides))
+    return "\n\n".join([*refused, table, "\n".join(sizes)])
+
+
+def _measures(found: LogEvaluation) -> tuple[str, ...]:
+    """Measures that are shown; a loss only if it is not the error."""
+    loss = ("loss",) if found.has_loss else ()
+    return ("error", *loss, "cost", "total")
+
+
+def _side_by_side(names: Iterable[str], *sides: Any) -> list[list[str]]:
+    """Measures of several, each with its interval."""
+    return [
+        [name, *(_with_interval(getattr(side, name)) for side in sides)]
+        for name in names
+    ]
+
+
+def _with_interval(one: Estimate) -> str:
+    """A mean with its interval, or a dash."""
+    if one.value != one.value:
+        return "–"
+    if one.low != one.low:
+        return f"{one.value:.4g}"
+    return f"{one.value:.4g} ({one.low:.3g} to {one.high:.3g})"
+
+
+def _support(support: Support) -> list[tuple[str, str]]:
+    """What a judgement rests on, as names and words."""
+    return [
+        (
+            "rows that the log answers completely",
+            f"{support.n_complete:,} of {support.n_rows:,}",
+        ),
+        (
+            "worth so many equal rows",
+            f"{support.effective_size:,.0f} ({percent(support.effective_share)})",
+        ),
+        ("mean weight (should be about 1)", f"{support.mean_weight:.3f}"),
+        ("share of the largest weight", f"{percent(support.largest_weight)}"),
+        ("rounds after which stopping was all but sure", f"{percent(support.certain)}"),
+        ("rows of which hardly any went on", f"{percent(support.unreached)}"),
+    ]
+
+
+def _summary(found: LogEvaluation) -> str:
+    sides = (found, found.logger, found.difference)
+    lines = _side_by_side(_measures(found), *sides)
+    loss = "loss" if found.has_loss else "error"
+    unit = f"; costs in {found.unit}" if found.unit else ""
+    return (
+        f"{aligned(('per row', 'policy', 'logger', 'policy less logger'), lines)}\n"
+        f"total is {loss} + {found.cost_weight:g} × cost{unit}"
+    )
+
+
+def _sensors(found: LogEvaluation) -> str:
+    lines = [
+        [use.sensor, _with_interval(use.share), _with_interval(use.spend)]
+        for use in found.sensors
+    ]
+    return aligned(("sensor", "share of rows", "spend"), lines)
+
+
+def _leaves(found: LogEvaluation) -> str:
+    lines = [
+        [
+            use.place,
+            f"{use.rows:,}",
+            _with_interval(use.share),
+            _with_interval(use.error),
+            ", ".join(use.sensors) or "nothing",
+        ]
+        for use in found.leaves
+    ]
+    head = ("place", "in the log", "share of rows", "error", "sensors")
+    return aligned(head, lines, "left")
+
+
+def _bands(found: LogEvaluation) -> str:
+    """What would follow if hidden reasons had changed the odds of stopping."""
+    if not found.bands:
+        return ""
+    lines = []
+    for band in found.bands:
+        ends = [getattr(band, name) for name in _measures(found)]
+        lines.append(
+            [f"× {band.odds:g}", *(f"{low:.3g} to {high:.3g}" for low, high in ends)]
+        )
+    return aligned(("hidden reasons to stop, odds", *_measures(found)), lines)
