@@ -437,7 +437,7 @@ def test_of_very_many_sensors_the_promising_are_planned_with(monkeypatch):
 
 
 def test_a_value_that_no_row_of_a_vertex_shows_is_no_cell_to_plan_in():
-    # Classes are even, so an empty cell is in doubt; the cells of a that have rows are pure.
+    # Classes are even, so an empty cell is in doubt; cells of a that have rows are pure.
     a = np.repeat([0, 1, 2, 2], 50)
     y = np.r_[np.repeat([0, 1], 50), np.tile([0, 1], 50)]
     planner = planner_of(search_of(frame(np.c_[a, y * 0 + 1, y]), y), 0.3)
