@@ -25,7 +25,7 @@ from sensortree import (
 )
 from sensortree.cli.app import app
 from sensortree.exceptions import ModelFileError
-from sensortree.learning.comparison import Outcome, Outcomes, comparison_of
+from sensortree.learning.held_out import Outcome, Outcomes, comparison_of
 from sensortree.learning.joint import spread_rows
 from sensortree.leaves import boosting
 from sensortree.persistence.text import parse, render

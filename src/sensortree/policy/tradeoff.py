@@ -31,7 +31,7 @@ class TradeoffCurve:
     cost_weight : ndarray of shape (n_weights,)
         In descending order, so that what buys least comes first; NaN where not known.
     error : ndarray of shape (n_weights,)
-        Share of wrong answers on held-out rows; with a `mistake_cost`, a `loss` or
+        Share of wrong answers on held-out rows; with a `loss` or
         another `risk`, its mean.
     mean_cost : ndarray of shape (n_weights,)
         Mean price of the sensors bought for a held-out row.
