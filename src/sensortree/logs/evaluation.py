@@ -52,11 +52,9 @@ from sensortree.logs.purchases import (
     read_purchases,
 )
 from sensortree.policy.about import now
+from sensortree.policy.masked import partly_known
 from sensortree.policy.measures import MEASURES
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.sensor_set import default_names
-from sensortree.sensors.table import Table, typed_table
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -316,8 +314,10 @@ def _read(
 ) -> _Log:
     """Check a log, and follow a policy through it."""
     policy = policy_of(model)
-    table = _table(policy, X, prices)
+    table = partly_known(policy, X, prices)
     n_rows, classes = table.shape[0], policy.labels
+    if not n_rows:
+        raise DataError("X has no rows; a log needs at least one.")
     truth = labels_of(y, classes, n_rows)
     own = policy.reader.prices(table)
     purchases = read_purchases(acquired, order, policy.sensors, n_rows, own)
@@ -346,32 +346,6 @@ def policy_of(model: Any) -> Policy:
             f"got {type(model).__name__}; fit it first."
         )
     return policy
-
-
-def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
-    """X with the columns of the policy, of which no cell is looked at."""
-    table = typed_table(X)
-    if table is None:
-        table = Table(np.asarray(X))
-    expected, names = policy.sensors.column_names, table.column_names
-    if table.shape[1] != len(expected):
-        raise DataError(
-            f"X has {table.shape[1]} columns, but the policy was fitted with "
-            f"{len(expected)}; give all of them, with anything where nothing was bought."
-        )
-    if not table.shape[0]:
-        raise DataError("X has no rows; a log needs at least one.")
-    plainly = default_names(len(expected))
-    if names is not None and names != expected and expected != plainly:
-        at = next(i for i, name in enumerate(names) if name != expected[i])
-        raise DataError(
-            f"column {at} of X is {names[at]!r}, expected {expected[at]!r}; give the "
-            f"columns that the policy was fitted with, in their order."
-        )
-    if prices is None:
-        return table
-    own = check_price_array(prices, table.shape[0], policy.sensors)
-    return Table(table.data, own)
 
 
 def _judge(
