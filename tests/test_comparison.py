@@ -24,7 +24,7 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
-from sensortree.learning.comparison import Outcome, Outcomes, comparison_of
+from sensortree.learning.held_out import Outcome, Outcomes, comparison_of
 from sensortree.learning.joint import spread_rows
 from sensortree.leaves import boosting
 from sensortree.persistence.text import parse, render
