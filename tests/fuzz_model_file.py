@@ -24,7 +24,7 @@ from models import fitted
 
 from sensortree import SensorTreeError, load, save
 from sensortree.exceptions import ModelFileError
-from sensortree.persistence.text import NO_DIGEST, digest_of
+from sensortree.persistence.files import NO_DIGEST, digest_of
 
 MAX_SECONDS = 1.0
 MAX_MEMORY = 64 * 2**20

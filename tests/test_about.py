@@ -18,7 +18,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.exceptions import ModelFileError
-from sensortree.persistence.text import parse, render
+from sensortree.persistence.files import parse, render
 from sensortree.policy.about import now
 from sensortree.results import About
 

@@ -12,8 +12,7 @@ from sensortree import Leaf, Node, Sensor, SensorTreeClassifier, SensorTreeRegre
 from sensortree.estimators.validation import read_rows
 from sensortree.learning.prepare import prepare
 from sensortree.progress import TextProgress
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.scores import SCORES
+from sensortree.sensors.loss import SCORES, Loss
 from sensortree.structure import planning
 from sensortree.structure.cells import (
     Answers,

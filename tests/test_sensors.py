@@ -12,7 +12,7 @@ from sklearn.compose import make_column_selector
 
 from sensortree import Sensor, SensorSet
 from sensortree.exceptions import SensorError
-from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 
 FRAME = pd.DataFrame(

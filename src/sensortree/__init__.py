@@ -36,10 +36,12 @@ if TYPE_CHECKING:
         StaticSubsetClassifier,
         StaticSubsetRegressor,
     )
-    from sensortree.curves.classifier_cv import SensorTreeClassifierCV
-    from sensortree.curves.curve import tradeoff_curve
-    from sensortree.curves.regressor_cv import SensorTreeRegressorCV
-    from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
+    from sensortree.curves.curve import (
+        acquisition_cost_scorer,
+        cost_adjusted_scorer,
+        tradeoff_curve,
+    )
+    from sensortree.curves.cv import SensorTreeClassifierCV, SensorTreeRegressorCV
     from sensortree.display import (
         LogDisplay,
         PathDisplay,
@@ -65,8 +67,7 @@ if TYPE_CHECKING:
     from sensortree.persistence import load, save
     from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.policy import Policy
-    from sensortree.sensors.sensor import Sensor
-    from sensortree.sensors.sensor_set import SensorSet
+    from sensortree.sensors.sensor import Sensor, SensorSet
     from sensortree.structure import cascade_tree, exhaustive_tree
     from sensortree.tree.tree import Leaf, Node, SensorTree
 
@@ -117,10 +118,8 @@ _HOMES = {
         "ASTCClassifier AlternatingTreeClassifier CSTCClassifier "
         "MyopicClassifier StaticSubsetClassifier StaticSubsetRegressor"
     ),
-    "curves.classifier_cv": "SensorTreeClassifierCV",
-    "curves.curve": "tradeoff_curve",
-    "curves.regressor_cv": "SensorTreeRegressorCV",
-    "curves.scorers": "acquisition_cost_scorer cost_adjusted_scorer",
+    "curves.curve": "acquisition_cost_scorer cost_adjusted_scorer tradeoff_curve",
+    "curves.cv": "SensorTreeClassifierCV SensorTreeRegressorCV",
     "display": "LogDisplay PathDisplay SensorUseDisplay TradeoffDisplay TreeDisplay",
     "estimators": "CascadeClassifier Program SensorTreeClassifier SensorTreeRegressor",
     "exceptions": "SensorTreeError",
@@ -132,8 +131,7 @@ _HOMES = {
     "persistence": "load save",
     "policy.guarantee": "guarantee_error",
     "policy.policy": "Policy",
-    "sensors.sensor": "Sensor",
-    "sensors.sensor_set": "SensorSet",
+    "sensors.sensor": "Sensor SensorSet",
     "structure": "cascade_tree exhaustive_tree",
     "tree.tree": "Leaf Node SensorTree",
 }

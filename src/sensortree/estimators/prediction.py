@@ -18,7 +18,8 @@ from sensortree.estimators.parameters import NestedParameters
 from sensortree.leaves.sklearn_private import ShallowTable
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array, float_table
+from sensortree.sensors.market import check_price_array
+from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
 

@@ -41,9 +41,8 @@ from sensortree.constants import (
 from sensortree.leaves.folds import first_of_runs, order_of_rows
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
-from sensortree.sensors.levels import Levels, levels_of
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.number_loss import NumberLoss, weighted_quantile
+from sensortree.sensors.loss import Loss, NumberLoss, weighted_quantile
+from sensortree.sensors.transforms import LevelColumns, levels_of
 from sensortree.types import Array, Rows
 
 # The normal density at 0.
@@ -236,7 +235,7 @@ def cells_of_numbers(n_rows: float) -> int:
 
 
 def cells(
-    block: Array, weight: Array, levels: Levels = (), number: int = MOST_CELLS
+    block: Array, weight: Array, levels: LevelColumns = (), number: int = MOST_CELLS
 ) -> Rows:
     """The cell of each reading of one sensor, (n_rows,).
 

@@ -1,4 +1,7 @@
-"""`PicksCostWeight`: what a budget asks for, of classes or numbers, on held-out folds."""
+"""Sensor trees at a budget: their cost weight is picked on held-out folds.
+
+`SensorTreeClassifierCV` and `SensorTreeRegressorCV`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 
 from sensortree.curves.curve import (
     FIRST_POINTS,
@@ -20,11 +23,19 @@ from sensortree.curves.curve import (
 )
 from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
+from sensortree.estimators.parameters import Buying, LeavesOfNumbers, parameters
 from sensortree.estimators.prediction import SensorEstimator
-from sensortree.estimators.sensor_tree import LearnsJointly
+from sensortree.estimators.sensor_tree import (
+    JointTree,
+    JointTreeOfClasses,
+    LearnsJointly,
+    SensorTreeClassifier,
+    SensorTreeRegressor,
+)
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
-from sensortree.logs.purchases import Log, Order, Unbought, log_of
+from sensortree.logs.purchases import Order, Unbought, log_of
+from sensortree.policy.about import HeldOut
 from sensortree.policy.choice import Choice, check_targets, choice_at, choose
 from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
@@ -91,8 +102,8 @@ class PicksCostWeight(SensorEstimator):
         with all_or_nothing(self):
             check_targets(self.budget, self.max_error)
             log = log_of(acquired, order, label_influenced_buying, unbought)
-            folds = self._folds(X, y, sample_weight, prices, progress, log, groups)
-            self._fit(folds)
+            rows = X, y, self._cv, sample_weight, prices
+            self._fit(HeldOutFolds(self._plain(), *rows, progress, log, groups))
         progress.end()
         return self
 
@@ -149,26 +160,16 @@ class PicksCostWeight(SensorEstimator):
         most = self._most_steps(len(models))
         progress = Progress(self, self.verbose, most, self.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
-        folds = self._folds(X, y, sample_weight, prices, progress, log, groups)
+        rows = X, y, self._cv, sample_weight, prices
+        folds = HeldOutFolds(self._plain(), *rows, progress, log, groups)
         for model in models:
             model._fit(folds)
         progress.end()
         return models
 
-    def _folds(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        prices: ArrayLike | None,
-        progress: Progress,
-        log: Log | None,
-        groups: ArrayLike | None,
-    ) -> HeldOutFolds:
-        cv = 5 if self.cv is None else self.cv
-        return HeldOutFolds(
-            self._plain(), X, y, cv, sample_weight, prices, progress, log, groups
-        )
+    @property
+    def _cv(self) -> Any:
+        return 5 if self.cv is None else self.cv
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
@@ -197,10 +198,9 @@ class PicksCostWeight(SensorEstimator):
     def _most_steps(self, n_budgets: int = 1) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
-            grid, more = (
-                (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
-            )
-            return grid + 2 + n_budgets * (more + 1)
+            if not self._aims():
+                return POINTS + 2 + n_budgets
+            return FIRST_POINTS + 2 + n_budgets * (AROUND + BEFORE + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets
@@ -261,7 +261,9 @@ class PicksCostWeight(SensorEstimator):
             model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
             found = as_delivered(promised, model, folds)
             tried.append((model, found))
-            kept = found.error <= promised.error + standard_error_of(model)
+            score = held_out_score(model)
+            noise = np.inf if score is None else score.loss_se
+            kept = found.error <= promised.error + noise
             if not promised.met or (found.met and kept):
                 break
             if self.budget is None or found.met:
@@ -279,9 +281,8 @@ class PicksCostWeight(SensorEstimator):
         chosen = placed(chosen, curve)
         first = tried[0][1]
         if chosen.cost_weight != first.cost_weight and first.rule == chosen.rule:
-            worse = (
-                "would spend" if not first.met and self.budget is not None else "has"
-            )
+            overspends = not first.met and self.budget is not None
+            worse = "would spend" if overspends else "has"
             note = (
                 f"the point that promised most was at cost weight {first.cost_weight:.3g}; "
                 f"fitted on all rows, it {worse} mean cost {first.mean_cost:.4g} and "
@@ -292,18 +293,17 @@ class PicksCostWeight(SensorEstimator):
 
     def _warn(self, chosen: Choice) -> None:
         if chosen.rule == "budget":
-            said = (
+            message = (
                 f"no cost weight meets budget={self.budget:g}; the cheapest is taken, "
                 f"which costs {chosen.mean_cost:.4g} in the mean on held-out folds"
             )
         else:
-            said = (
+            message = (
                 f"no cost weight meets max_error={self.max_error:g} on held-out folds; the "
                 f"least {chosen.measure} is taken, {chosen.error:.4g}"
             )
-        warnings.warn(
-            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=6
-        )
+        message += ". See curve_ for the points that can be reached."
+        warnings.warn(message, BudgetWarning, stacklevel=6)
 
 
 def weight_before(
@@ -322,12 +322,10 @@ def as_delivered(promised: Choice, model: Any, folds: HeldOutFolds) -> Choice:
     Its cost and error are those of the model on held-out rows; that of its training rows
     must meet a budget too.
     """
-    compared = getattr(model, "comparison_", None)
-    score = None if compared is None else compared.held_out
+    score, met = held_out_score(model), promised.met
     cost, error = promised.mean_cost, promised.error
     if score is not None:
         cost, error = score.cost, score.loss
-    met = promised.met
     if promised.rule == "budget":
         spent = training_cost(model, folds)
         cost = cost if within(spent, promised.target) else max(cost, spent)
@@ -337,11 +335,10 @@ def as_delivered(promised: Choice, model: Any, folds: HeldOutFolds) -> Choice:
     return replace(promised, met=met, mean_cost=float(cost), error=float(error))
 
 
-def standard_error_of(model: Any) -> float:
-    """Standard error of a model's loss on held-out rows; infinite if none were."""
+def held_out_score(model: Any) -> HeldOut | None:
+    """How good a model was on held-out rows; None if there were none."""
     compared = getattr(model, "comparison_", None)
-    score = None if compared is None else compared.held_out
-    return np.inf if score is None else float(score.loss_se)
+    return None if compared is None else compared.held_out
 
 
 def rank(found: Choice) -> tuple[bool, float, float]:
@@ -371,3 +368,138 @@ def training_cost(model: Any, folds: HeldOutFolds) -> float:
     weight = None if sample_weight is None else np.asarray(sample_weight)
     own = np.average(model.acquisition_cost(X, prices), weights=weight)
     return max(float(own), float(model.training_cost_))
+
+
+@parameters
+class SensorTreeClassifierCV(
+    Buying, JointTreeOfClasses, ClassifierMixin, PicksCostWeight
+):
+    """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
+
+    A `tradeoff_curve` is measured, with more points around the target; the point that
+    meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
+    all rows. If what that spends on its training rows, as judged out of fold or as the
+    fitted model sends them, is above the budget, the next best point of a higher cost
+    weight is taken, which is one in between if none is near.
+
+    Parameters
+    ----------
+    sensors : dict of str to `Sensor` or columns, default=None
+        As in `SensorTreeClassifier`.
+    budget : float, default=None
+        What an example may cost in the mean. The point of the least held-out error whose
+        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
+    max_error : float, default=None
+        Error (with a `loss`, mean loss) that is good enough: the cheapest point with at
+        most this held-out error is taken; if there is none, the
+        one of the least error, with a `BudgetWarning`. With neither `budget` nor
+        `max_error`, the cheapest point whose error is within one standard error of the
+        least is taken.
+    cost_weights : iterable of float, default=None
+        Cost weights to pick from. By default seven from where nothing is bought to where
+        everything is that saves an error, and up to ten more around the target; with no
+        target, up to 20 as in `tradeoff_curve`.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds, for the curve and for judging leaf classifiers.
+    costs, risk, loss, class_weight, refer_cost, max_cost, structure, n_leaves, n_exact, \
+            max_time, root_sensors, classifier, calibration, random_state, program, \
+            calibrate_leaves, outages, n_jobs, verbose, unit
+        As in `SensorTreeClassifier`. When `max_time` is over, no further point is
+        measured: one of the points measured so far, both ends of the curve first, is
+        picked, and the fit on all rows is finished.
+
+    Attributes
+    ----------
+    curve_ : TradeoffCurve
+        Held-out error against mean cost, all points that were measured.
+    cost_weight_ : float
+        The cost weight that was picked.
+    chosen_ : Choice
+        The point that was picked, whether it meets the target, and what the points beside
+        it would give; print it.
+    fit_report_ : FitReport
+        As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
+    tree_, certificate_, decision_report_, structure_report_, comparison_, \
+            calibration_report_, outage_report_, fallback_leaf_, sensors_, classes_, \
+            policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`, of the model fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifierCV
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifierCV(
+    ...     {"cheap": [0], "dear": [1]}, costs={"dear": 5}, budget=4,
+    ...     cost_weights=[1, 0.1, 0.02, 0.001])
+    >>> bool(model.fit(X, y).acquisition_cost(X).mean() <= 4)
+    True
+    >>> model.chosen_.rule, model.chosen_.met
+    ('budget', True)
+    """
+
+    _picked_for: ClassVar[Any] = SensorTreeClassifier
+
+    loss: Any = None
+    budget: float | None = None
+    max_error: float | None = None
+    cost_weights: Iterable[float] | None = None
+
+
+@parameters
+class SensorTreeRegressorCV(
+    Buying, LeavesOfNumbers, JointTree, RegressorMixin, PicksCostWeight
+):
+    """The tree for numbers that a budget asks for: its cost weight is picked on folds.
+
+    As `SensorTreeClassifierCV`, with a `SensorTreeRegressor`.
+
+    Parameters
+    ----------
+    sensors : dict of str to `Sensor` or columns, default=None
+        As in `SensorTreeClassifier`.
+    budget : float, default=None
+        What an example may cost in the mean. The point of the least held-out risk whose
+        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        `BudgetWarning`.
+    max_error : float, default=None
+        Mean loss, in the unit of the risk, that is good enough: the cheapest point with at
+        most this is taken; if there is none, the one of the least, with a
+        `BudgetWarning`. With neither, the cheapest point within one standard error of the
+        least is taken.
+    cost_weights : iterable of float, default=None
+        Cost weights to pick from; by default as in `SensorTreeClassifierCV`.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds, for the curve and for judging leaf regressors.
+    costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
+            root_sensors, regressor, random_state, program, outages, n_jobs, verbose, unit
+        As in `SensorTreeRegressor`.
+
+    Attributes
+    ----------
+    curve_, cost_weight_, chosen_, fit_report_
+        As in `SensorTreeClassifierCV`.
+    tree_, certificate_, decision_report_, structure_report_, comparison_, \
+            outage_report_, fallback_leaf_, sensors_, policy_, n_features_in_, \
+            feature_names_in_
+        As in `SensorTreeRegressor`, of the model fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeRegressorCV
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = 2 * X[:, 0] + (X[:, 0] > 0) * X[:, 1]
+    >>> model = SensorTreeRegressorCV(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 0, "dear": 1}, budget=0.7)
+    >>> bool(model.fit(X, y).acquisition_cost(X).mean() <= 0.7)
+    True
+    """
+
+    _picked_for: ClassVar[Any] = SensorTreeRegressor
+
+    budget: float | None = None
+    max_error: float | None = None
+    cost_weights: Iterable[float] | None = None
