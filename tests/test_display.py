@@ -25,8 +25,8 @@ from sensortree import (
     exhaustive_tree,
 )
 from sensortree.display import SensorUseDisplay, TradeoffDisplay, TreeDisplay
-from sensortree.display.layout import LINE
-from sensortree.display.words import percent, shortened, wrapped
+from sensortree.reports.layout import LINE
+from sensortree.reports.words import percent, shortened, wrapped
 
 NAMES = (
     "history_and_examination",

@@ -28,7 +28,7 @@ from sensortree import (
     Sensor,
     SensorTreeClassifier,
 )
-from sensortree.policy.explanation import Purchase, explain
+from sensortree.reports.explanation import Purchase, explain
 from sensortree.sensors.table import Table
 from sensortree.text import chance_words
 

@@ -23,7 +23,7 @@ from sensortree import (
     exhaustive_tree,
 )
 from sensortree.display import PathDisplay, TreeDisplay
-from sensortree.display.words import range_words
+from sensortree.reports.words import range_words
 from sensortree.tree.forks import fork_at
 
 PARTS = ("engine", "brakes", "gearbox", "hydraulics", "electrics")

@@ -12,8 +12,8 @@ import pytest
 from toys import toy_policy
 
 from sensortree import TradeoffCurve, TradeoffDisplay
-from sensortree.display.curve_svg import ticks
-from sensortree.policy.report import cost_report
+from sensortree.reports.curve_svg import ticks
+from sensortree.reports.report import cost_report
 from sensortree.sensors.table import Table
 
 matplotlib.use("Agg")

@@ -19,16 +19,13 @@ from sensortree import (
     load,
     save,
 )
-from sensortree.display.beside import Line, Point, beside
-from sensortree.display.figures import between, figure, money, share
-from sensortree.display.markup import html
-from sensortree.policy.about import About, HeldOut
-from sensortree.policy.baselines import Baseline
-from sensortree.policy.limited import LIMITS, limited, some_limits
-from sensortree.policy.outages import Outage, OutageReport
-from sensortree.policy.page import page_of
-from sensortree.policy.report import cost_report
-from sensortree.policy.rules import plain_rules
+from sensortree.policy.about import About, Baseline, HeldOut, Outage, OutageReport
+from sensortree.reports.baselines import LIMITS, limited, some_limits
+from sensortree.reports.beside import Line, Point, beside
+from sensortree.reports.html import between, figure, html, money, share
+from sensortree.reports.report import cost_report
+from sensortree.reports.report_page import page_of
+from sensortree.reports.rules import plain_rules
 from sensortree.sensors.table import Table
 
 SCRIPT = "<script>alert(1)</script>"

@@ -30,11 +30,10 @@ from sensortree import (
     save,
 )
 from sensortree.display import TreeDisplay
-from sensortree.display.colours import CLASSES, DARK, LIGHT
-from sensortree.display.layout import LINE, SIZE
-from sensortree.display.notebook import tree_in_notebook
-from sensortree.display.svg import ZOOM
-from sensortree.display.words import estimated_width
+from sensortree.reports.drawing import CLASSES, DARK, LIGHT, ZOOM
+from sensortree.reports.layout import LINE, SIZE
+from sensortree.reports.tables import tree_in_notebook
+from sensortree.reports.words import estimated_width
 
 NAMES = (
     "history and physical examination",
@@ -521,7 +520,7 @@ def test_a_tree_that_cannot_be_drawn_is_no_error(fitted, monkeypatch):
     def fails(*_):
         raise RuntimeError
 
-    monkeypatch.setattr("sensortree.display.notebook.TreeDisplay.from_estimator", fails)
+    monkeypatch.setattr("sensortree.reports.tables.TreeDisplay.from_estimator", fails)
     html = model._repr_html_()
     assert "sk-top-container" in html
     assert "sensortree-" not in html

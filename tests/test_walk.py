@@ -9,8 +9,8 @@ import pytest
 from toys import toy_policy
 
 from sensortree import MaskedPolicy
-from sensortree.policy.explanation import explain
 from sensortree.policy.walk import within
+from sensortree.reports.explanation import explain
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.table import Table
 

@@ -9,7 +9,7 @@ from sensortree.cli.console import Work
 from sensortree.cli.problem import Problem
 from sensortree.curves.held_out import HeldOutFolds, Measured
 from sensortree.exceptions import SensorTreeError
-from sensortree.policy.baselines import EVERYTHING, NOTHING
+from sensortree.policy.about import EVERYTHING, NOTHING
 from sensortree.progress import TextProgress
 from sensortree.text import aligned
 

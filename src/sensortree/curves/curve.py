@@ -14,8 +14,8 @@ from sensortree.estimators.base import BaseSensorTree
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
 from sensortree.logs.purchases import Log, Order, Unbought, log_of
-from sensortree.policy.baselines import EVERYTHING, NOTHING
-from sensortree.policy.tradeoff import TradeoffCurve, standard_error
+from sensortree.policy.about import EVERYTHING, NOTHING
+from sensortree.reports.tradeoff import TradeoffCurve, standard_error
 from sensortree.sensors.scores import METRICS
 from sensortree.threads import one_thread
 

@@ -38,8 +38,8 @@ from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import Observations, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.logs.purchases import Log
-from sensortree.policy.measures import metrics
 from sensortree.progress import TextProgress
+from sensortree.reports.measures import metrics
 from sensortree.sensors.number_loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.search import report_of_built

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import ParameterError
-from sensortree.policy.referred import losses_of
+from sensortree.reports.report_sums import losses_of
 
 Scorer = Callable[..., float]
 

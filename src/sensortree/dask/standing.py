@@ -24,7 +24,7 @@ from sensortree.dask.rows import Known
 from sensortree.policy.batch import Walk
 from sensortree.policy.masked import next_sensors
 from sensortree.policy.policy import Policy
-from sensortree.policy.retracing import Stand, retrace
+from sensortree.policy.session import Stand, retrace
 from sensortree.sensors.seen import Unseen
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_bill

@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from sensortree.constants import OPTIMISM_SAMPLES, OPTIMISM_SUMS, SURELY
-from sensortree.policy.about import HeldOut
-from sensortree.policy.comparison import NOTHING, Comparison
+from sensortree.policy.about import NOTHING, Comparison, HeldOut
 from sensortree.types import Array
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from sensortree.logs.following import Followed
 from sensortree.logs.stopping import Stopping
-from sensortree.policy.measures import DEVIATIONS
+from sensortree.reports.measures import DEVIATIONS
 from sensortree.types import Array
 
 

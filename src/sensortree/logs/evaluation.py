@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
@@ -44,8 +43,9 @@ from sensortree.logs.purchases import (
 )
 from sensortree.logs.stopping import Stopping, learn_stopping
 from sensortree.logs.support import Support, reason_to_refuse, support_of
-from sensortree.policy.measures import MEASURES
 from sensortree.policy.policy import Policy
+from sensortree.reports.measures import MEASURES
+from sensortree.reports.words import percent
 from sensortree.sensors.reader import check_price_array
 from sensortree.sensors.sensor_set import default_names
 from sensortree.sensors.table import Table, typed_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sensortree.display.words import percent
+from sensortree.reports.words import percent
 from sensortree.text import aligned
 
 if TYPE_CHECKING:

@@ -117,7 +117,7 @@ class LogEvaluation:
         return form
 
     def _repr_html_(self) -> str:
-        from sensortree.display.from_log import evaluation_in_notebook
+        from sensortree.reports.log_page import evaluation_in_notebook
 
         return evaluation_in_notebook(self)
 
@@ -149,7 +149,7 @@ class LogComparison:
         return form
 
     def _repr_html_(self) -> str:
-        from sensortree.display.from_log import comparison_in_notebook
+        from sensortree.reports.log_page import comparison_in_notebook
 
         return comparison_in_notebook(self)
 

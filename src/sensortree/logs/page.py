@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sensortree.display.log_page import LogPage
-from sensortree.display.tree import TreeDisplay
 from sensortree.logs.evaluation import policy_of
 from sensortree.logs.judgement import LogEvaluation
 from sensortree.policy.about import now
+from sensortree.reports.log_page import LogPage
+from sensortree.reports.tree_display import TreeDisplay
 
 
 def report_page_from_log(

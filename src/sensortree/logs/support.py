@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sensortree.display.words import percent
 from sensortree.logs.following import Followed
 from sensortree.logs.stopping import Stopping
+from sensortree.reports.words import percent
 from sensortree.types import Array
 
 LEAST_SHARE = 0.01  # effective size as a share of the rows, below which nothing is said

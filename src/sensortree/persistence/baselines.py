@@ -9,7 +9,7 @@ from typing import Any
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields
 from sensortree.persistence.leaves import read_classifier, write_classifier
-from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
+from sensortree.policy.about import EVERYTHING, FIXED, NOTHING, Baseline
 from sensortree.policy.policy import Policy
 
 # Bytes of a classifier above which it is not worth its room: no answer depends on it.

@@ -6,8 +6,7 @@ from typing import Any
 
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, check_text
-from sensortree.policy.about import HeldOut
-from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
+from sensortree.policy.about import NOTHING, ONE_SET, Comparison, HeldOut
 from sensortree.sensors.sensor_set import SensorSet
 
 MAX_ROWS = 10**15

@@ -9,8 +9,14 @@ import numpy as np
 
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields, number, numbers, scalar
-from sensortree.policy.choice import RULES, Choice, choice_at
-from sensortree.policy.tradeoff import Point, TradeoffCurve, standard_error
+from sensortree.reports.tradeoff import (
+    RULES,
+    Choice,
+    Point,
+    TradeoffCurve,
+    choice_at,
+    standard_error,
+)
 from sensortree.sensors.scores import METRICS
 from sensortree.types import Array
 

@@ -9,7 +9,7 @@ from sensortree.exceptions import ModelFileError
 from sensortree.persistence.decisions import read_decisions, write_decisions
 from sensortree.persistence.fields import Fields
 from sensortree.persistence.trees import read_flow, read_tree, write_flow, write_tree
-from sensortree.policy.detours import Detour, Detours
+from sensortree.policy.flow import Detour, Detours
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.tree import Leaf, Node, SensorTree
 

@@ -8,7 +8,7 @@ from typing import Any
 from sensortree.persistence import classifiers
 from sensortree.persistence.fields import Fields
 from sensortree.persistence.numbers import read_number_scorer, write_number_scorer
-from sensortree.policy.numbers import NumberScorer
+from sensortree.policy.classifiers import NumberScorer
 
 
 def write_classifier(scorer: Any, what: str, foreign: str | None) -> dict[str, Any]:

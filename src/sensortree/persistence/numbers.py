@@ -11,9 +11,15 @@ from sensortree.exceptions import ModelFileError
 from sensortree.persistence.classifiers import read_boosted, write_boosted
 from sensortree.persistence.fields import Fields, numbers
 from sensortree.persistence.foreign import read_foreign, write_foreign
-from sensortree.policy.classifiers import BoostedScorer, Polynomial
+from sensortree.policy.classifiers import (
+    Answering,
+    BoostedScorer,
+    Foreign,
+    NumberScorer,
+    Polynomial,
+    Spread,
+)
 from sensortree.policy.flow import NumberAnswers
-from sensortree.policy.numbers import Answering, Foreign, NumberScorer, Spread
 from sensortree.sensors.number_loss import NumberLoss, named_distance
 from sensortree.tree.tree import SensorTree
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sensortree.exceptions import ModelFileError
 from sensortree.persistence.fields import Fields
-from sensortree.policy.outages import Outage, OutageReport
+from sensortree.policy.about import Outage, OutageReport
 from sensortree.sensors.sensor_set import SensorSet
 
 

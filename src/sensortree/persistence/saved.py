@@ -14,12 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
 from sensortree.exceptions import DataError
 from sensortree.persistence.written import WrittenValues, categories_of
-from sensortree.policy.choice import Choice
-from sensortree.policy.comparison import Comparison
-from sensortree.policy.interface import PolicyAnswers
-from sensortree.policy.outages import OutageReport
+from sensortree.policy.about import Comparison, OutageReport
 from sensortree.policy.policy import Policy
-from sensortree.policy.tradeoff import TradeoffCurve
+from sensortree.reports.interface import PolicyAnswers
+from sensortree.reports.tradeoff import Choice, TradeoffCurve
 from sensortree.sensors.reader import check_price_array, float_table
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table

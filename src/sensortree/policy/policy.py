@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.policy.about import About
-from sensortree.policy.baselines import Baseline
+from sensortree.policy.about import About, Baseline
 from sensortree.policy.batch import send
 from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.detours import Detours
 from sensortree.policy.digest import fingerprint
-from sensortree.policy.flow import Flow, stop_leaves
+from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
 from sensortree.policy.session import Session, resume_session, stand
 from sensortree.policy.steps import Decision, Step

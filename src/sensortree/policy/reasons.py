@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sensortree.policy.meanings import (
+from sensortree.policy.decisions import (
     PREDICTION,
     PROBABILITY,
     Meaning,
