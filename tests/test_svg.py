@@ -32,7 +32,7 @@ from sensortree import (
 from sensortree.display import TreeDisplay
 from sensortree.reports.drawing import CLASSES, DARK, LIGHT, ZOOM
 from sensortree.reports.layout import LINE, SIZE
-from sensortree.reports.tables import tree_in_notebook
+from sensortree.reports.tree_display import tree_in_notebook
 from sensortree.reports.words import estimated_width
 
 NAMES = (
@@ -520,7 +520,9 @@ def test_a_tree_that_cannot_be_drawn_is_no_error(fitted, monkeypatch):
     def fails(*_):
         raise RuntimeError
 
-    monkeypatch.setattr("sensortree.reports.tables.TreeDisplay.from_estimator", fails)
+    monkeypatch.setattr(
+        "sensortree.reports.tree_display.TreeDisplay.from_estimator", fails
+    )
     html = model._repr_html_()
     assert "sk-top-container" in html
     assert "sensortree-" not in html

@@ -6,7 +6,6 @@ from typing import Any
 
 from sensortree.logs.evaluation import policy_of
 from sensortree.logs.judgement import LogEvaluation
-from sensortree.policy.about import now
 from sensortree.reports.log_page import LogPage
 from sensortree.reports.tree_display import TreeDisplay
 
@@ -52,13 +51,5 @@ def report_page_from_log(
     True
     """
     policy = policy_of(model)
-    named = f"{policy.about.target}: what" if policy.about.target else "What"
-    return LogPage(
-        judged,
-        TreeDisplay.from_estimator(model, unit=policy.about.unit),
-        policy.about,
-        data,
-        now(),
-        policy.digest,
-        title or f"{named} the log says",
-    ).to_html()
+    tree = TreeDisplay.from_estimator(model, unit=policy.about.unit)
+    return LogPage(policy, data, title, tree, judged).to_html()

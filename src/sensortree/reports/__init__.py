@@ -3,7 +3,7 @@
 ::
 
     interface         `PolicyAnswers`: the methods of every fitted or loaded model
-    report            `CostReport`: what a policy spent on some rows, and what that was worth
+    report            `CostReport`: what a policy spent on rows, and what it was worth
     report_sums       answers and bills, added up by sensor, by place and by class
     baselines         the same rows answered by baselines, or with less to spend
     measures          shares, ranks and means, with intervals
@@ -15,7 +15,7 @@
     guarantee         `guarantee_error`: refer so many that the error keeps a promise
     tradeoff          `TradeoffCurve`: error against cost;  `Choice`: a point of it
     tradeoff_display  `TradeoffDisplay` and `LogDisplay`: error against cost, drawn
-    curve_svg, beside the same as SVG
+    chart             the same as an SVG picture
     tree_display      `TreeDisplay`: a tree with the share of rows on each way
     path_display      `PathDisplay`: one row's way through a tree
     sensor_use        `SensorUseDisplay`: which sensors are bought for which classes

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
+from sensortree.exceptions import MissingDependencyError
 from sensortree.reports.layout import BAR, LINE, PAD, SIZE, TRUTH, Layout, Vertex
-from sensortree.reports.tradeoff_display import new_figure
 from sensortree.reports.words import estimated_width
 
 SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
@@ -435,6 +435,18 @@ def font_width() -> Callable[[str], float]:
         )
 
     return width
+
+
+def new_figure(width: float, height: float) -> Any:
+    """New figure of a size in inches."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingDependencyError(
+            "matplotlib is needed to draw and is not installed; run "
+            "pip install 'sensortree[plot]'."
+        ) from error
+    return pyplot.figure(figsize=(width, height))
 
 
 def draw(

@@ -339,7 +339,6 @@ class Explanation:
         html : str
             It loads nothing from elsewhere.
         """
-
         return explained_page(self, title)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,7 @@
-"""Parts of an HTML page. Whatever comes from data is escaped here, and nowhere else."""
+"""Parts of the HTML pages of reports, and `Page`, what these have in common.
+
+Whatever comes from data is escaped here, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sensortree.policy.about import now
+from sensortree.policy.policy import Policy
 from sensortree.reports.drawing import DARK, LIGHT, escaped
 from sensortree.reports.words import percent
 
@@ -139,18 +144,6 @@ tbody th{{min-width:4.5rem}}
 ul{{padding-left:1.25rem;margin:.25rem 0}}
 li{{margin:.25rem 0}}
 .rule{{color:var(--faint);font-size:.9rem}}
-.beside{{width:100%;max-width:36rem;height:auto;display:block}}
-.beside text{{fill:var(--ink)}}
-.axis{{stroke:var(--faint);stroke-width:1}}
-.limited,.learned{{fill:none;stroke:var(--ours);stroke-width:1.5}}
-.learned{{stroke-dasharray:5 3}}
-circle.limited,circle.learned{{fill:var(--ours);stroke:none}}
-.dot{{stroke:var(--faint);stroke-width:1.5}}
-circle.dot{{fill:var(--faint);stroke:none}}
-.chosen{{stroke:var(--ours);stroke-width:2}}
-circle.chosen{{fill:var(--ours);stroke:none}}
-.beside text.words{{stroke:none}}
-.beside text.chosen{{fill:var(--ours);font-weight:bold}}
 dl{{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:.5rem 0}}
 dt{{color:var(--faint)}}
 dd{{margin:0}}
@@ -163,7 +156,6 @@ body{{max-width:none;padding:0;font-size:10.5pt}}
 .cards div{{border:1px solid var(--line)}}
 .wide{{overflow:visible}}
 .wide svg{{max-width:100%;height:auto}}
-.beside{{max-width:11cm}}
 .landscape{{page:landscape}}
 table{{font-size:9pt}}
 h2{{break-after:avoid}}
@@ -173,17 +165,6 @@ tr,li,.cards,svg,dl,.short{{break-inside:avoid}}
 """
 
 
-def whole_page(title: str, parts: Iterable[str]) -> str:
-    """An HTML page that needs nothing from elsewhere."""
-    body = "\n".join(part for part in parts if part)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
-
-
 def figures(cards: Iterable[tuple[str, str]]) -> str:
     """Figures that matter most, each with words below."""
     inside = "".join(
@@ -191,16 +172,6 @@ def figures(cards: Iterable[tuple[str, str]]) -> str:
         for figure, words in cards
     )
     return f'<div class="cards">{inside}</div>'
-
-
-def named(facts: Mapping[str, str]) -> str:
-    """Facts with their names; none that are empty."""
-    inside = "".join(
-        f"<dt>{escaped(name)}</dt><dd>{escaped(fact)}</dd>"
-        for name, fact in facts.items()
-        if fact
-    )
-    return f"<dl>{inside}</dl>"
 
 
 def tree_section(tree: TreeDisplay, more: str) -> str:
@@ -221,6 +192,87 @@ def _width(picture: str) -> float:
     """Width of a picture in pixels, as its first tag says."""
     said = re.search(r' width="([\d.]+)"', picture)
     return float(said[1]) if said else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What the pages of reports have in common.
+
+    Attributes
+    ----------
+    policy : Policy
+    data : str
+        Name of the rows that were looked at; "" if they have none.
+    title : str
+        Heading of the page; "" for the usual one.
+    """
+
+    policy: Policy
+    data: str
+    title: str
+
+    @property
+    def unit(self) -> str:
+        """What prices are counted in."""
+        return self.policy.about.unit
+
+    @property
+    def source(self) -> str:
+        """Where the rows come from, behind their number."""
+        return f" of {self.data}" if self.data else ""
+
+    def money(self, amount: float) -> str:
+        """An amount of money with its unit."""
+        return f"{money(amount)} {self.unit}" if self.unit else money(amount)
+
+    def whole(
+        self, title: str, told: str, parts: Iterable[str], facts: Mapping[str, str]
+    ) -> str:
+        """The HTML page, which needs nothing from elsewhere.
+
+        Parameters
+        ----------
+        title : str
+            The usual heading.
+        told : str
+            What was looked at, in a line.
+        parts : iterable of str
+            The page, from below the head to above the facts about the model.
+        facts : mapping of str to str
+            Facts that come first there.
+        """
+        about, written, title = self.policy.about, now(), escaped(self.title or title)
+        rows = "" if about.rows is None else f"{about.rows:,} rows"
+        facts = {
+            **facts,
+            "asked": about.target,
+            "learned from": " of ".join(part for part in (rows, about.data) if part),
+            "learned on": about.fitted.partition("T")[0],
+            "prices in": about.unit,
+            "classes": ", ".join(map(str, self.policy.labels)),
+            "cost weight": f"{self.policy.cost_weight:g}",
+            "report written": written,
+            "model's digest": self.policy.digest,
+        }
+        named = "".join(
+            f"<dt>{escaped(name)}</dt><dd>{escaped(fact)}</dd>"
+            for name, fact in facts.items()
+            if fact
+        )
+        date = written.partition("T")[0]
+        body = [
+            f"<h1>{title}</h1>",
+            paragraph(f"{told}; written on {date}.", kind="faint"),
+            *parts,
+            section("Where this comes from", [f"<dl>{named}</dl>"]),
+        ]
+        inside = "\n".join(part for part in body if part)
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+            f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n"
+            f"<body>\n<main>\n{inside}\n</main>\n</body>\n</html>\n"
+        )
 
 
 NO_BREAK = "\u00a0"

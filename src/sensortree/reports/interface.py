@@ -234,7 +234,7 @@ class PolicyAnswers:
             and printed.
         """
         from sensortree.reports.baselines import limited
-        from sensortree.reports.report_page import page_of
+        from sensortree.reports.report_page import ReportPage
 
         if self._policy.loss.numbers:
             raise ParameterError(
@@ -244,9 +244,7 @@ class PolicyAnswers:
         table = self._table(X, prices)
         report = cost_report(self._policy, table, y, sample_weight)
         limits = limited(self._policy, table, y, sample_weight)
-        page = page_of(
-            self._policy, table, report, self, limits=limits, data=data, title=title
-        )
+        page = ReportPage(self._policy, data, title, table, report, self, limits)
         return page.to_html()
 
     def explain(self, x: Any, prices: ArrayLike | None = None) -> Explanation:
@@ -340,7 +338,7 @@ class PolicyAnswers:
 
     def _with_tree(self, html: str) -> str:
         """Part of an HTML page, for notebooks, with the tree behind it."""
-        from sensortree.reports.tables import tree_in_notebook
+        from sensortree.reports.tree_display import tree_in_notebook
 
         try:
             return tree_in_notebook(self, html)

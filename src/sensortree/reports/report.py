@@ -37,7 +37,7 @@ from sensortree.reports.report_sums import (
     right_answers,
     row_weights,
 )
-from sensortree.reports.tables import report_text
+from sensortree.reports.tables import report_in_notebook, report_text
 from sensortree.sensors.seen import Unseen
 from sensortree.sensors.table import Table, pandas_frame
 from sensortree.text import plain
@@ -204,8 +204,6 @@ class CostReport:
         return pandas_frame(lines, index.get(kind, "name"))
 
     def _repr_html_(self) -> str:
-        from sensortree.reports.tables import report_in_notebook
-
         return report_in_notebook(self)
 
     def __str__(self) -> str:

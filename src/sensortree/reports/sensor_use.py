@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.reports.tradeoff_display import new_figure
+from sensortree.reports.drawing import new_figure
 from sensortree.reports.words import money_format, shortened
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array

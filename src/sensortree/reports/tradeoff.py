@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.reports.tradeoff_display import TradeoffDisplay
 from sensortree.exceptions import DataError, ParameterError
+from sensortree.reports.drawing import boxed
+from sensortree.reports.tables import TextTable
+from sensortree.reports.tradeoff_display import TradeoffDisplay
 from sensortree.sensors.table import pandas_frame
-from sensortree.text import aligned, listed
+from sensortree.text import listed
 from sensortree.types import Array
 
 Point = tuple[float, float]  # mean cost, error
@@ -304,9 +306,9 @@ class TradeoffCurve:
         return display.plot(ax)
 
     def _repr_html_(self) -> str:
-        from sensortree.reports.tables import curve_in_notebook
-
-        return curve_in_notebook(self)
+        picture = boxed(TradeoffDisplay.from_curve(self).to_svg())
+        said = f"<summary>{len(self)} points, ± one standard error</summary>"
+        return f"{picture}<details>{said}{self._table({}).to_html()}</details>"
 
     def to_dict(self) -> dict[str, Any]:
         """Give the curve as plain numbers, strings and lists; None for NaN."""
@@ -350,25 +352,14 @@ class TradeoffCurve:
             One of `metrics`.
         """
         beside = {} if metric is None else {metric: self.metric(metric)}
-        digits = ".4f" if self.measure == "error" else ".4g"
-        lines = [
-            [
-                f"{self.cost_weight[i]:.3g}",
-                _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
-                _with_se(self.error[i], self.error_se[i], digits),
-                *(f"{values[i]:.4f}" for values in beside.values()),
-            ]
-            for i in range(len(self))
-        ]
-        cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
-        said = [aligned(("cost weight", cost, self.measure, *beside), lines)]
+        said = [self._table(beside).to_text()]
 
         def of_end(name: str) -> str:
             known = self.end_metrics.get(name, {})
             return "".join(f", {m} {known[m]:.4f}" for m in beside if m in known)
 
         said += [
-            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{digits}}"
+            f"buying {name}: cost {end[0]:.4g}, {self.measure} {end[1]:{self._digits}}"
             f"{of_end(name)}"
             for name, end in (
                 ("nothing", self.nothing),
@@ -377,6 +368,25 @@ class TradeoffCurve:
             if end is not None
         ]
         return "\n".join(said)
+
+    @property
+    def _digits(self) -> str:
+        """How an error is written."""
+        return ".4f" if self.measure == "error" else ".4g"
+
+    def _table(self, beside: Mapping[str, Array]) -> TextTable:
+        """The points, with metrics beside them."""
+        cost = f"mean cost ({self.unit})" if self.unit else "mean cost"
+        lines = [
+            [
+                f"{self.cost_weight[i]:.3g}",
+                _with_se(self.mean_cost[i], self.cost_se[i], ".4g"),
+                _with_se(self.error[i], self.error_se[i], self._digits),
+                *(f"{values[i]:.4f}" for values in beside.values()),
+            ]
+            for i in range(len(self))
+        ]
+        return TextTable(("cost weight", cost, self.measure, *beside), lines)
 
 
 def lower_hull(points: Iterable[Point]) -> list[Point]:

@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.exceptions import DataError, MissingDependencyError
+from sensortree.exceptions import DataError
+from sensortree.reports.chart import COLOURS, Chart, Series
+from sensortree.reports.drawing import new_figure
 from sensortree.sensors.scores import METRICS
 from sensortree.text import listed
 from sensortree.types import Array
 
 Curve = tuple[Array, Array, Array | None]
 
-COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-)  # Okabe, Ito
 MARKERS = "osD^vP"
 LINES = (":", "--", "-.")
 
@@ -241,9 +235,13 @@ class TradeoffDisplay:
         svg : str
             Its letters have the colour of the page's text; annotations are left out.
         """
-        from sensortree.reports.curve_svg import curve_svg
-
-        return curve_svg(self)
+        series = []
+        for i, (label, (cost, height, error)) in enumerate(self.curves.items()):
+            bar = 0.0 if error is None else np.nan_to_num(error)
+            ends, colour = (height - bar, height + bar), COLOURS[i % len(COLOURS)]
+            ring = self.chosen.get(label)
+            series.append(Series(label, cost, height, *ends, colour, ring=ring))
+        return Chart(series, self.measure, self.unit, self.ends).to_svg()
 
     def plot(self, ax: Any = None) -> TradeoffDisplay:
         """Draw the curves.
@@ -343,18 +341,6 @@ class TradeoffDisplay:
                 taken.append(text.get_window_extent())
                 drawn.append(text)
         return drawn
-
-
-def new_figure(width: float, height: float) -> Any:
-    """New figure of a size in inches."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingDependencyError(
-            "matplotlib is needed to draw and is not installed; run "
-            "pip install 'sensortree[plot]'."
-        ) from error
-    return pyplot.figure(figsize=(width, height))
 
 
 def _as_curve(label: str, given: Sequence[Any]) -> Curve:

@@ -27,6 +27,7 @@ from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows
 
+LARGEST = 100_000  # bytes; a notebook keeps every picture that it ever showed
 TOLD = 10  # ways of a line that are told where the mouse rests
 
 
@@ -531,3 +532,20 @@ def _decided(vertex: Vertex, price: str) -> str:
     if vertex.gathered > 1:
         return f"{vertex.gathered} rarer ways"
     return "nothing is known" if vertex.parent is None else "stop"
+
+
+def tree_in_notebook(model: Any, before: str) -> str:
+    """Part of an HTML page that shows the tree of a fitted or a loaded model.
+
+    It stands behind what is shown before, and both together are not too large.
+    """
+    display = TreeDisplay.from_estimator(model)
+    for tips in (True, False):
+        picture = display.to_svg(tips=tips)
+        html = before + boxed(picture)
+        if len(html.encode()) < LARGEST:
+            return html
+    return (
+        f"{before}<p>The tree has {model.tree_.n_leaves} leaves: too large to be shown "
+        f"here. <code>to_html()</code> gives a page that shows it.</p>"
+    )
