@@ -19,7 +19,6 @@
     tree_display      `TreeDisplay`: a tree with the share of rows on each way
     path_display      `PathDisplay`: one row's way through a tree
     sensor_use        `SensorUseDisplay`: which sensors are bought for which classes
-    leaf_table        the table beside a tree
     layout            where the boxes, edges and words of a tree go
     drawing           a layout drawn as SVG, or by matplotlib
     words             how names, shares and prices are written

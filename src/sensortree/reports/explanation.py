@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from sensortree.policy.reasons import (
     Change,
     Contribution,
     Influence,
-    Values,
     changes_of,
     contributions_to,
     influences_on,
@@ -33,6 +32,7 @@ from sensortree.policy.sentences import (
 )
 from sensortree.reports.drawing import boxed, escaped, page
 from sensortree.reports.path_display import PathDisplay
+from sensortree.reports.tables import TextTable
 from sensortree.reports.words import percent, range_words
 from sensortree.sensors.table import Table
 from sensortree.text import chance_words, plain
@@ -40,11 +40,23 @@ from sensortree.tree.forks import Fork, Way, fork_at, leaves_behind
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array
 
-if TYPE_CHECKING:
-    from sensortree.reports.path_display import PathDisplay
-
-
 SHOWN = 3  # contributions of a node in the text
+NOTE = (
+    "The thick way is the row's. A margin is the least of the scores that speak for a way; "
+    "only that of the way that was decided is above 0. A double click zooms into the "
+    "picture, and out again."
+)
+
+
+# what was decided -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """A sensor that was bought, and the price that it charged."""
+
+    sensor: str
+    price: float
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,169 @@ class Passage:
     share_negative: float | None
     share_positive: float | None
 
+    def _details(self, is_last: bool) -> list[str]:
+        """Lines of text with the score, and what adds most to it."""
+        sign = "> 0" if self.taken == "positive" else "≤ 0"
+        action = bought_words(self.bought) or ("stop" if is_last else "go on")
+        if self.rerouted:
+            action = f"too dear, so the best within max_cost: {action}"
+        lines = [f"node {self.node}: g = {self.score:+.3g} {sign}, {action}"]
+        for c in self.contributions[:SHOWN]:
+            value = "missing" if c.value is None else f"{c.value:.4g}"
+            lines.append(f"  {c.contribution:+.3g}  {c.name} = {value}")
+        rest = self.contributions[SHOWN:]
+        if rest:
+            total = sum(c.contribution for c in rest)
+            lines.append(f"  {total:+.3g}  {len(rest)} more")
+        return [*lines, f"  {self.intercept:+.3g}  intercept"]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A way out of a fork, for one row.
+
+    Attributes
+    ----------
+    place : int
+        Where it leads: a leaf, or ``~node`` for a node that knows more.
+    bought : tuple of Purchase
+        What is bought on it, at the row's prices; nothing where it stops.
+    taken : bool
+        Whether the row went this way.
+    margin : float
+        The least of the scores that speak for it, each with its sign: g_j where the way
+        takes the positive child, -g_j where it takes the negative. It is 0 or more for the
+        way that was decided, and 0 or less for all others.
+    cost : (float, float)
+        What it costs from here to a leaf, at least and at most.
+    share : float or None
+        Share of the training rows that came to the fork and went this way; None if none
+        came.
+    change : Change or None
+        Training rows that went this way, and how many of them are answered otherwise in
+        the end than at the fork; None if none did, or this was not counted.
+    would_change : Change or None
+        Training rows that stopped at the fork, and how many of them would have been
+        answered otherwise had they been sent this way.
+    """
+
+    place: int
+    bought: tuple[Purchase, ...]
+    taken: bool
+    margin: float
+    cost: tuple[float, float]
+    share: float | None
+    change: Change | None = None
+    would_change: Change | None = None
+
+    @property
+    def words(self) -> str:
+        """What is done on it, with prices."""
+        return bought_words(self.bought) or "stop"
+
+    @property
+    def price(self) -> float:
+        """Price of what is bought on it."""
+        return tidy(sum(purchase.price for purchase in self.bought))
+
+    def _details(self, rerouted: bool) -> str:
+        """The way in one line of text; `rerouted` as of its fork."""
+        low, high = self.cost
+        parts = [f"{'taken' if self.taken else 'not taken'}: {self.words}"]
+        if high > self.price:
+            parts.append(f"{low:.4g} to {high:.4g} in all")
+        parts.append(f"margin {self.margin:+.3g}")
+        if rerouted and not self.taken and self.margin >= 0:
+            parts.append("too dear")
+        share = self.share
+        rows = "" if share is None else f"; {100 * share:.1f} % of training rows"
+        return f"  {', '.join(parts)}{rows}"
+
+
+@dataclass(frozen=True)
+class PassedFork:
+    """Nodes that know the same, where a row chose one of several ways.
+
+    Attributes
+    ----------
+    nodes : tuple of int
+        All nodes of the fork, those included that the row did not pass.
+    known : tuple of str
+        Sensors known there.
+    spent : float
+        Their price.
+    rerouted : bool
+        Whether the row could not afford what was decided.
+    answer : class label
+        What would be answered with what is known here.
+    probabilities : mapping of class label to float
+        By what is known here.
+    branches : tuple of Branch
+        All ways out, in the order of the tree's leaves; none is taken by a row that has to
+        stop at a node.
+    spread : float or None
+        How far off a number is expected to be; None of classes.
+    """
+
+    nodes: tuple[int, ...]
+    known: tuple[str, ...]
+    spent: float
+    rerouted: bool
+    answer: Any
+    probabilities: Mapping[Any, float]
+    branches: tuple[Branch, ...]
+    spread: float | None = None
+
+    @property
+    def words(self) -> str:
+        """What would be answered here, and how sure that is."""
+        if self.spread is not None:
+            return f"so far {number_words(self.answer, self.spread)}"
+        return belief_words(self.answer, self.probabilities[self.answer])
+
+    @property
+    def taken(self) -> Branch | None:
+        """The way that the row took; None if it had to stop here."""
+        return next((branch for branch in self.branches if branch.taken), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fork as plain numbers, strings, lists and dicts."""
+        form: dict[str, Any] = plain(asdict(self))
+        if self.spread is None:
+            del form["spread"]
+        return form
+
+    def _details(self) -> list[str]:
+        """Lines of text about the ways out, the nearest to be taken first.
+
+        With two ways, what is said of the node says all about the one that was taken.
+        """
+        ranked = sorted(self.branches, key=lambda b: (not b.taken, -b.margin))
+        shown = [b for b in ranked if not b.taken or len(ranked) > 2]
+        return [branch._details(self.rerouted) for branch in shown]
+
+    def _table(self) -> TextTable:
+        """The ways out; the one that was taken is bold."""
+        which = f"node{'s' if self.nodes[1:] else ''} {range_words(self.nodes)}"
+        known = ", ".join(self.known) or "nothing"
+        dear = "; what was decided is too dear" if self.rerouted else ""
+        lines = [
+            [
+                f"buy {', '.join(p.sensor for p in b.bought)}" if b.bought else "stop",
+                f"{b.margin:+.3g}",
+                f"{b.price:.4g}",
+                " to ".join(dict.fromkeys(f"{end:.4g}" for end in b.cost)),
+                "–" if b.share is None else percent(b.share),
+            ]
+            for b in self.branches
+        ]
+        return TextTable(
+            ("way", "margin", "price", "to a leaf", "training rows"),
+            lines,
+            title=f"{which}, known: {known}; spent {self.spent:.4g}{dear}",
+            bold=next((i for i, b in enumerate(self.branches) if b.taken), None),
+        )
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -117,8 +292,6 @@ class Explanation:
         Where the row stops; ``~node`` if it can afford no leaf.
     known : tuple of str
         Sensors known there.
-    referred : bool
-        Whether the row is handed over to a person; `answer` is then the best guess.
     answer : class label
     probabilities : mapping of class label to float
     expected_loss : mapping of class label to float, or None
@@ -127,8 +300,12 @@ class Explanation:
     everything : float
         What all sensors would have cost.
     policy : Policy
+    prices : ndarray of shape (1, n_sensors) or None
+        Prices of the row, if it has its own.
     spread : float or None
         How far off a number is expected to be; None of classes.
+    referred : bool
+        Whether the row is handed over to a person; `answer` is then the best guess.
 
     Examples
     --------
@@ -175,41 +352,40 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the explanation as plain numbers, strings, lists and dicts."""
-        return {
-            "start": [vars(purchase).copy() for purchase in self.start],
-            "nodes": [_passage_dict(passage) for passage in self.nodes],
-            "forks": [fork.to_dict() for fork in self.forks],
-            "leaf": self.leaf,
-            "known": list(self.known),
-            "answer": plain(self.answer),
-            "referred": self.referred,
-            "probabilities": _by_name(self.probabilities),
-            "expected_loss": _by_name(self.expected_loss),
-            "spent": self.spent,
-            "everything": self.everything,
-            "rerouted_at": self.rerouted_at,
-            **({} if self.spread is None else {"spread": self.spread}),
-        }
+        form: dict[str, Any] = plain(
+            {
+                "start": [asdict(purchase) for purchase in self.start],
+                "nodes": [asdict(passage) for passage in self.nodes],
+                "forks": [fork.to_dict() for fork in self.forks],
+                "leaf": self.leaf,
+                "known": self.known,
+                "answer": self.answer,
+                "referred": self.referred,
+                "probabilities": self.probabilities,
+                "expected_loss": self.expected_loss,
+                "spent": self.spent,
+                "everything": self.everything,
+                "rerouted_at": self.rerouted_at,
+                **({} if self.spread is None else {"spread": self.spread}),
+            }
+        )
+        return form
 
     @property
     def summary(self) -> str:
         """The answer, how likely it is, and what was spent, in one line."""
         money = self.policy.about.money
+        if self.spread is not None:
+            answer = number_words(self.answer, self.spread)
+        else:
+            likely = f"probability {chance_words(self.probabilities[self.answer])}"
+            answer = f"{class_words(self.answer)} ({likely}{self._losses()})"
         person = "hand over to a person; best guess: " if self.referred else ""
         return (
-            f"{person}{self._answer_words}; spent "
-            f"{money(self.spent)}, everything would cost {money(self.everything)}"
+            f"{person}{answer}; spent {money(self.spent)}, everything would cost "
+            f"{money(self.everything)}"
         )
 
-    @property
-    def _answer_words(self) -> str:
-        """The answer, and how sure it is."""
-        if self.spread is not None:
-            return number_words(self.answer, self.spread)
-        likely = f"probability {chance_words(self.probabilities[self.answer])}"
-        return f"{class_words(self.answer)} ({likely}{self._losses})"
-
-    @property
     def _losses(self) -> str:
         """The losses to expect of this answer, and of the likeliest other one."""
         if self.expected_loss is None:
@@ -222,17 +398,16 @@ class Explanation:
         )
 
     @property
-    def beginning(self) -> str:
-        """What is bought before the first decision, in words."""
-        return bought_words(self.start) or "nothing is known"
-
-    @property
     def steps(self) -> list[list[str]]:
         """What was done, step by step, in plain words: lines, the first of each a head."""
         first = f"buys {self._listed(self.start)}" if self.start else "buys nothing"
         everybody = self.leaf != ~self.policy.tree.n_nodes
         why = "as everybody does" if everybody else "since it can afford no more"
-        steps = [[f"{first}, {why}"], *(self._fork_lines(f) for f in self.forks)]
+        steps = [[f"{first}, {why}"]]
+        for fork in self.forks:
+            known = ", ".join(fork.known) or "nothing"
+            reasons = [] if fork.rerouted else self._why(fork)
+            steps.append([f"knows {known}: {fork.words}", self._action(fork), *reasons])
         if self.forks and set(self.known) != set(self.forks[-1].known):
             steps.append([f"knows {', '.join(self.known)}: the way ends here"])
         return steps
@@ -246,35 +421,29 @@ class Explanation:
     @property
     def details(self) -> str:
         """The same for experts: scores, contributions and margins."""
-        likely = (
-            f"spread {self.spread:.3g}"
-            if self.spread is not None
-            else f"probability {self.probabilities[self.answer]:.3g}"
-        )
+        if self.spread is not None:
+            likely = f"spread {self.spread:.3g}"
+        else:
+            likely = f"probability {self.probabilities[self.answer]:.3g}"
         if self.expected_loss is not None:
             likely += f", expected loss {self.expected_loss[self.answer]:.4g}"
         lines = [
             f"{self.answer!r} at {self.place} ({likely}); "
             f"spent {self.spent:.4g} of {self.everything:.4g}",
-            f"start: {self.beginning}",
+            f"start: {bought_words(self.start) or 'nothing is known'}",
         ]
         for fork in self.forks:
-            passed = [p for p in self.nodes if p.node in fork.nodes]
-            lines += [_passage_text(p, p is self.nodes[-1]) for p in passed]
-            lines += _branch_lines(fork)
+            for passage in self.nodes:
+                if passage.node in fork.nodes:
+                    lines += passage._details(passage is self.nodes[-1])
+            lines += fork._details()
         return "\n".join(lines)
 
-    def _listed(self, bought: tuple[Purchase, ...]) -> str:
+    def _listed(self, bought: Sequence[Purchase]) -> str:
         money = self.policy.about.money
         return ", ".join(f"{p.sensor} ({money(p.price)})" for p in bought)
 
-    def _fork_lines(self, fork: PassedFork) -> list[str]:
-        """What was known at a fork, what was done there, and why, in plain words."""
-        known = ", ".join(fork.known) or "nothing"
-        head = [f"knows {known}: {fork.words}", *self._action_lines(fork)]
-        return head if fork.rerouted else [*head, *self._why_lines(fork)]
-
-    def _why_lines(self, fork: PassedFork) -> list[str]:
+    def _why(self, fork: PassedFork) -> list[str]:
         """What spoke for the way that was taken, against the others that count.
 
         These are the nearest to be taken, and to stop.
@@ -296,36 +465,38 @@ class Explanation:
             lines.append(f"for it{rather}: {words}")
         return lines
 
-    def _action_lines(self, fork: PassedFork) -> list[str]:
+    def _action(self, fork: PassedFork) -> str:
         """What was done at a fork, and what it changes."""
-        taken = next((branch for branch in fork.branches if branch.taken), None)
+        taken, money = fork.taken, self.policy.about.money
         if fork.rerouted:
             decided = max(fork.branches, key=lambda branch: branch.margin)
             limit = 0.0 if self.policy.max_cost is None else self.policy.max_cost
-            instead = "stops" if taken is None or not taken.bought else "buys "
-            instead += self._listed(taken.bought) if taken is not None else ""
-            return [
+            instead = "stops"
+            if taken is not None and taken.bought:
+                instead = f"buys {self._listed(taken.bought)}"
+            return (
                 f"would buy {self._listed(decided.bought)}, which is beyond max_cost "
-                f"({self.policy.about.money(limit)}); {instead} instead"
-            ]
+                f"({money(limit)}); {instead} instead"
+            )
         assert taken is not None
         if taken.bought:
             buys, number = f"buys {self._listed(taken.bought)}", len(taken.bought)
             if taken.change is None:
-                return [buys]
-            subject = "it" if number == 1 else "they"
-            follows = taken.place < 0  # a node
-            changes = purchase_words(subject, number, taken.change, follows)
-            return [f"{buys}: {changes}"]
+                return buys
+            subject, follows = (
+                "it" if number == 1 else "they",
+                taken.place < 0,
+            )  # a node
+            return f"{buys}: {purchase_words(subject, number, taken.change, follows)}"
         if self.policy.places[taken.place].refers:
-            return ["hands over to a person"]
+            return "hands over to a person"
         others = [branch for branch in fork.branches if branch.bought]
         if not others:
-            return ["stops here"]
+            return "stops here"
         useful = max(others, key=_changed)  # the first of equals
         names = [purchase.sensor for purchase in useful.bought]
         cost = cost_words(*useful.cost, self.policy.about)
-        return [stop_words(names, useful.would_change, cost, useful.place < 0)]
+        return stop_words(names, useful.would_change, cost, useful.place < 0)
 
     def to_html(self, title: str = "Why this way") -> str:
         """Give the explanation as an HTML page of its own, with the way drawn.
@@ -339,11 +510,24 @@ class Explanation:
         html : str
             It loads nothing from elsewhere.
         """
-        return explained_page(self, title)
+        return page(self._repr_html_(), title, NOTE)
 
     def _repr_html_(self) -> str:
-
-        return explained(self)
+        steps = "".join(
+            f"<li>{'<br>'.join(escaped(line) for line in step)}</li>"
+            for step in self.steps
+        )
+        return "\n".join(
+            [
+                f"<p><b>{escaped(self.summary)}</b></p>",
+                f"<ol>{steps}</ol>",
+                boxed(PathDisplay.from_explanation(self).to_svg()),
+                "<details><summary>Scores and margins</summary>",
+                *(fork._table().to_html() for fork in self.forks),
+                boxed(f"<pre>{escaped(self.details)}</pre>"),
+                "</details>",
+            ]
+        )
 
     def plot(self, ax: Any = None) -> PathDisplay:
         """Draw the tree with the row's way.
@@ -353,9 +537,10 @@ class Explanation:
         ax : matplotlib Axes, default=None
             Where to draw; by default a new figure.
         """
-        from sensortree.reports.path_display import PathDisplay
-
         return PathDisplay.from_explanation(self).plot(ax)
+
+
+# how it came to that ----------------------------------------------------------------------
 
 
 def explain(policy: Policy, table: Table) -> Explanation:
@@ -372,30 +557,44 @@ def explain(policy: Policy, table: Table) -> Explanation:
     place = policy.places[int(walk.place[0])]
     bill = path_bill(place.path, policy.sensors, walk.prices)
     first = place.path[0] if place.path else frozenset()
-    sensors, names = policy.sensors, policy.labels
-    likely = walk.posterior()
+    sensors, likely = policy.sensors, walk.posterior()
     matrix = policy.loss.matrix if policy.loss.score is None else None
-    expected = None if matrix is None else (likely @ matrix)[0].tolist()
+    expected = None
+    if matrix is not None:
+        losses = (likely @ matrix)[0].tolist()
+        expected = dict(zip(policy.labels, losses, strict=True))
+    answer, probabilities, spread = _answer(policy, likely)
+    forks: list[tuple[Fork, list[Crossing]]] = []
+    for crossing in trail:
+        if not forks or crossing.node not in forks[-1][0].nodes:
+            forks.append((fork_at(policy.tree, crossing.node), []))
+        forks[-1][1].append(crossing)
     return Explanation(
-        start=purchases(bill, first),
+        start=_purchases(bill, first),
         nodes=tuple(_passage(walk, crossing, bill) for crossing in trail),
-        forks=passed_forks(walk, trail),
+        forks=tuple(_passed(walk, fork, crossings) for fork, crossings in forks),
         leaf=place.number,
         known=place.names,
-        answer=policy.answers(likely).tolist()[0],
-        probabilities=(
-            dict(zip(names, likely[0].tolist(), strict=True)) if names else {}
-        ),
-        expected_loss=None
-        if expected is None
-        else dict(zip(names, expected, strict=True)),
+        answer=answer,
+        probabilities=probabilities,
+        expected_loss=expected,
         spent=float(walk.cost()[0]),
         everything=float(np.sum(sensors.cost_of(sensors.names, prices=walk.prices))),
         policy=policy,
         prices=walk.prices,
-        spread=None if names else float(likely[0, 1]),
+        spread=spread,
         referred=policy.hands_over_one(place.number, likely),
     )
+
+
+def _answer(
+    policy: Policy, likely: Array
+) -> tuple[Any, dict[Any, float], float | None]:
+    """Answer, probabilities by class, and spread, by what a leaf or node says."""
+    answer, names = policy.answers(likely).tolist()[0], policy.labels
+    if not names:
+        return answer, {}, float(likely[0, 1])
+    return answer, dict(zip(names, likely[0].tolist(), strict=True)), None
 
 
 def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage:
@@ -410,6 +609,8 @@ def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage
     beyond = costs[: tree.n_leaves][others] - spent
     negative, positive = shares_of(policy, node)
     columns = crossing.evidence.columns(here)
+    reads = dict(zip(policy.sensors.names, policy.sensors.columns, strict=True))
+    values = {n: [walk.table.value(0, c) for c in reads[n]] for n in here.names}
     return Passage(
         node,
         here.names,
@@ -418,210 +619,13 @@ def _passage(walk: Walk, crossing: Crossing, bill: Mapping[str, Any]) -> Passage
         "positive" if upward else "negative",
         rerouted,
         contributions_to(policy, node, columns),
-        influences_on(policy, node, columns, _values(walk, here.names)),
+        influences_on(policy, node, columns, values),
         float(policy.decisions[node].coef[-1]),
-        purchases(bill, policy.places[end].sensors - here.sensors),
+        _purchases(bill, policy.places[end].sensors - here.sensors),
         (tidy(beyond.min()), tidy(beyond.max())),
         negative,
         positive,
     )
-
-
-def _changed(branch: Branch) -> float:
-    return 0.0 if branch.would_change is None else branch.would_change.changed
-
-
-def _values(walk: Walk, known: tuple[str, ...]) -> Values:
-    """Values of the columns of what is known of the one row of a walk, as they stand."""
-    sensors, found = walk.policy.sensors, {}
-    for name in known:
-        columns = sensors.columns[sensors.index(name)]
-        found[name] = [walk.table.value(0, column) for column in columns]
-    return found
-
-
-def _by_name(numbers: Mapping[Any, float] | None) -> dict[str, float] | None:
-    return None if numbers is None else {str(k): v for k, v in numbers.items()}
-
-
-def _passage_dict(passage: Passage) -> dict[str, Any]:
-    return {
-        **vars(passage),
-        "known": list(passage.known),
-        "contributions": [vars(c).copy() for c in passage.contributions],
-        "influences": [vars(influence).copy() for influence in passage.influences],
-        "bought": [vars(purchase).copy() for purchase in passage.bought],
-        "other_cost": list(passage.other_cost),
-    }
-
-
-def _passage_text(passage: Passage, is_last: bool) -> str:
-    """Lines of text about one node."""
-    sign = "> 0" if passage.taken == "positive" else "≤ 0"
-    action = bought_words(passage.bought) or ("stop" if is_last else "go on")
-    if passage.rerouted:
-        action = f"too dear, so the best within max_cost: {action}"
-    lines = [f"node {passage.node}: g = {passage.score:+.3g} {sign}, {action}"]
-    for c in passage.contributions[:SHOWN]:
-        value = "missing" if c.value is None else f"{c.value:.4g}"
-        lines.append(f"  {c.contribution:+.3g}  {c.name} = {value}")
-    rest = sum(c.contribution for c in passage.contributions[SHOWN:])
-    if passage.contributions[SHOWN:]:
-        lines.append(f"  {rest:+.3g}  {len(passage.contributions) - SHOWN} more")
-    lines.append(f"  {passage.intercept:+.3g}  intercept")
-    return "\n".join(lines)
-
-
-def _branch_lines(fork: PassedFork) -> list[str]:
-    """Lines of text about the ways out of a fork, the nearest to be taken first.
-
-    With two ways, what was said of the node says all about the one that was taken.
-    """
-    ranked = sorted(fork.branches, key=lambda b: (not b.taken, -b.margin))
-    shown = [b for b in ranked if not b.taken or len(ranked) > 2]
-    return [f"  {_branch_text(branch, fork.rerouted)}" for branch in shown]
-
-
-def _branch_text(branch: Branch, rerouted: bool) -> str:
-    low, high = branch.cost
-    price = sum(purchase.price for purchase in branch.bought)
-    parts = [f"{'taken' if branch.taken else 'not taken'}: {branch.words}"]
-    if high > tidy(price):
-        parts.append(f"{low:.4g} to {high:.4g} in all")
-    parts.append(f"margin {branch.margin:+.3g}")
-    if rerouted and not branch.taken and branch.margin >= 0:
-        parts.append("too dear")
-    share = branch.share
-    rows = "" if share is None else f"; {100 * share:.1f} % of training rows"
-    return ", ".join(parts) + rows
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """A sensor that was bought, and the price that it charged."""
-
-    sensor: str
-    price: float
-
-
-@dataclass(frozen=True)
-class Branch:
-    """A way out of a fork, for one row.
-
-    Attributes
-    ----------
-    place : int
-        Where it leads: a leaf, or ``~node`` for a node that knows more.
-    bought : tuple of Purchase
-        What is bought on it, at the row's prices; nothing where it stops.
-    taken : bool
-        Whether the row went this way.
-    margin : float
-        The least of the scores that speak for it, each with its sign: g_j where the way
-        takes the positive child, -g_j where it takes the negative. It is 0 or more for the
-        way that was decided, and 0 or less for all others.
-    cost : (float, float)
-        What it costs from here to a leaf, at least and at most.
-    share : float or None
-        Share of the training rows that came to the fork and went this way; None if none
-        came.
-    change : Change or None
-        Training rows that went this way, and how many of them are answered otherwise in
-        the end than at the fork; None if none did, or this was not counted.
-    would_change : Change or None
-        Training rows that stopped at the fork, and how many of them would have been
-        answered otherwise had they been sent this way.
-    """
-
-    place: int
-    bought: tuple[Purchase, ...]
-    taken: bool
-    margin: float
-    cost: tuple[float, float]
-    share: float | None
-    change: Change | None = None
-    would_change: Change | None = None
-
-    @property
-    def words(self) -> str:
-        """What is done on it, with prices."""
-        return bought_words(self.bought) or "stop"
-
-
-@dataclass(frozen=True)
-class PassedFork:
-    """Nodes that know the same, where a row chose one of several ways.
-
-    Attributes
-    ----------
-    nodes : tuple of int
-        All nodes of the fork, those included that the row did not pass.
-    known : tuple of str
-        Sensors known there.
-    spent : float
-        Their price.
-    rerouted : bool
-        Whether the row could not afford what was decided.
-    answer : class label
-        What would be answered with what is known here.
-    probabilities : mapping of class label to float
-        By what is known here.
-    branches : tuple of Branch
-        All ways out, in the order of the tree's leaves; none is taken by a row that has to
-        stop at a node.
-    spread : float or None
-        How far off a number is expected to be; None of classes.
-    """
-
-    nodes: tuple[int, ...]
-    known: tuple[str, ...]
-    spent: float
-    rerouted: bool
-    answer: Any
-    probabilities: Mapping[Any, float]
-    branches: tuple[Branch, ...]
-    spread: float | None = None
-
-    @property
-    def words(self) -> str:
-        """What would be answered here, and how sure that is."""
-        if self.spread is not None:
-            return f"so far {number_words(self.answer, self.spread)}"
-        return belief_words(self.answer, self.probabilities[self.answer])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the fork as plain numbers, strings, lists and dicts."""
-        branches = [
-            {
-                **vars(branch),
-                "bought": [vars(purchase).copy() for purchase in branch.bought],
-                "cost": list(branch.cost),
-                "change": _counts(branch.change),
-                "would_change": _counts(branch.would_change),
-            }
-            for branch in self.branches
-        ]
-        listed = {
-            "nodes": list(self.nodes),
-            "known": list(self.known),
-            "probabilities": {str(k): v for k, v in self.probabilities.items()},
-        }
-        own = {k: v for k, v in vars(self).items() if k != "spread" or v is not None}
-        return {**own, **listed, "branches": branches}
-
-
-def _counts(change: Change | None) -> dict[str, float] | None:
-    return None if change is None else vars(change).copy()
-
-
-def passed_forks(walk: Walk, trail: Sequence[Crossing]) -> tuple[PassedFork, ...]:
-    """Forks on the way of the one row of a walk, from what was decided at its nodes."""
-    found: list[tuple[Fork, list[Crossing]]] = []
-    for crossing in trail:
-        if not found or crossing.node not in found[-1][0].nodes:
-            found.append((fork_at(walk.policy.tree, crossing.node), []))
-        found[-1][1].append(crossing)
-    return tuple(_passed(walk, fork, crossings) for fork, crossings in found)
 
 
 def _passed(walk: Walk, fork: Fork, crossings: Sequence[Crossing]) -> PassedFork:
@@ -635,32 +639,36 @@ def _passed(walk: Walk, fork: Fork, crossings: Sequence[Crossing]) -> PassedFork
         node: float(evidence.score(policy.places[~node])[0]) for node in fork.nodes
     }
     scores.update({c.node: float(c.score[0]) for c in crossings})
-    likely, names = evidence.posterior(here), policy.labels
+    answer, probabilities, spread = _answer(policy, evidence.posterior(here))
     return PassedFork(
         fork.nodes,
         here.names,
         float(walk.costs[0, here.number]),
         not all(c.goes_on[0] for c in crossings),
-        policy.answers(likely).tolist()[0],
-        dict(zip(names, likely[0].tolist(), strict=True)) if names else {},
+        answer,
+        probabilities,
         tuple(_branch(walk, fork, way, scores) for way in fork.ways),
-        None if names else float(likely[0, 1]),
+        spread,
     )
 
 
 def _branch(walk: Walk, fork: Fork, way: Way, scores: Mapping[int, float]) -> Branch:
     """One way out of a fork, for the row of a walk."""
-    policy, costs = walk.policy, walk.costs[0]
+    policy, costs, end = walk.policy, walk.costs[0], int(walk.place[0])
     here, there = policy.places[~fork.nodes[0]], policy.places[~way.end]
     leaves = list(leaves_behind(policy.tree, way.end))
+    taken = end in leaves
+    if end < 0:  # it had to stop at a node
+        beyond_fork = ~end not in fork.nodes
+        taken = beyond_fork and policy.places[end].leaves_below[0] in leaves
     beyond = costs[leaves] - costs[here.number]
     came = float(policy.flow.leaf_rows[list(here.leaves_below)].sum())
     rows = float(policy.flow.leaf_rows[leaves].sum())
     bill = path_bill(there.path, policy.sensors, walk.prices)
     return Branch(
         there.number,
-        purchases(bill, there.sensors - here.sensors),
-        _ends_behind(walk, fork, leaves),
+        _purchases(bill, there.sensors - here.sensors),
+        taken,
         min(sign * scores[node] for node, sign in way.signs) + 0.0,  # -0.0 is 0.0
         (tidy(beyond.min()), tidy(beyond.max())),
         rows / came if came else None,
@@ -669,15 +677,7 @@ def _branch(walk: Walk, fork: Fork, way: Way, scores: Mapping[int, float]) -> Br
     )
 
 
-def _ends_behind(walk: Walk, fork: Fork, leaves: Sequence[int]) -> bool:
-    """Whether the row of a walk stops behind a way, by the leaves there."""
-    end = int(walk.place[0])
-    if end >= 0:
-        return end in leaves
-    return ~end not in fork.nodes and walk.policy.places[end].leaves_below[0] in leaves
-
-
-def purchases(bill: Mapping[str, Any], bought: frozenset[str]) -> tuple[Purchase, ...]:
+def _purchases(bill: Mapping[str, Any], bought: frozenset[str]) -> tuple[Purchase, ...]:
     """Some sensors of a bill with their prices, in order of purchase."""
     return tuple(
         Purchase(name, float(np.sum(price)))
@@ -697,73 +697,5 @@ def tidy(price: float) -> float:
     return round(float(price), 9)
 
 
-NOTE = (
-    "The thick way is the row's. A margin is the least of the scores that speak for a way; "
-    "only that of the way that was decided is above 0. A double click zooms into the "
-    "picture, and out again."
-)
-HEADS = ("way", "margin", "price", "to a leaf", "training rows")
-
-
-def explained(explanation: Any) -> str:
-    """Part of an HTML page that says why one row went its way.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    """
-    picture = PathDisplay.from_explanation(explanation).to_svg()
-    steps = "".join(
-        f"<li>{'<br>'.join(escaped(line) for line in step)}</li>"
-        for step in explanation.steps
-    )
-    return "\n".join(
-        [
-            f"<p><b>{escaped(explanation.summary)}</b></p>",
-            f"<ol>{steps}</ol>",
-            boxed(picture),
-            "<details><summary>Scores and margins</summary>",
-            '<div style="overflow-x:auto">',
-            *(_fork(fork) for fork in explanation.forks),
-            f"<pre>{escaped(explanation.details)}</pre>",
-            "</div></details>",
-        ]
-    )
-
-
-def explained_page(explanation: Any, title: str) -> str:
-    """HTML page of its own that says why one row went its way."""
-    return page(explained(explanation), title, NOTE)
-
-
-def _fork(fork: Any) -> str:
-    """Table of the ways out of a fork; the one that was taken is bold."""
-    which = f"node{'s' if len(fork.nodes) > 1 else ''} {range_words(fork.nodes)}"
-    known = ", ".join(fork.known) or "nothing"
-    dear = "; what was decided is too dear" if fork.rerouted else ""
-    caption = f"{which}, known: {known}; spent {fork.spent:.4g}{dear}"
-    return "\n".join(
-        [
-            '<table style="border-spacing:1em 0;text-align:right">',
-            f'<caption style="text-align:left">{escaped(caption)}</caption>',
-            f"<tr>{''.join(f'<th>{head}</th>' for head in HEADS)}</tr>",
-            *(_line(branch) for branch in fork.branches),
-            "</table>",
-        ]
-    )
-
-
-def _line(branch: Any) -> str:
-    names = ", ".join(purchase.sensor for purchase in branch.bought)
-    price = sum(purchase.price for purchase in branch.bought)
-    low, high = branch.cost
-    cells = [
-        f"buy {names}" if names else "stop",
-        f"{branch.margin:+.3g}",
-        f"{price:.4g}",
-        f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}",
-        "–" if branch.share is None else percent(branch.share),
-    ]
-    weight = ";font-weight:bold" if branch.taken else ""
-    tags = "".join(f"<td>{escaped(cell)}</td>" for cell in cells)
-    return f'<tr style="text-align:right{weight}">{tags}</tr>'
+def _changed(branch: Branch) -> float:
+    return 0.0 if branch.would_change is None else branch.would_change.changed

@@ -308,11 +308,6 @@ def node_words(vertex: Vertex, second: str) -> str:
     return f"{known_words(vertex.known)}\n{second}"
 
 
-def share_words(vertex: Vertex) -> str:
-    """Second line in a node's box: for how many rows."""
-    return f"{vertex.name}: {percent(vertex.share)} of rows"
-
-
 SIZE = 8.0  # of the letters; like all lengths below, in points
 LINE = 1.25 * SIZE
 PAD = 5.0  # between a text and what is around it

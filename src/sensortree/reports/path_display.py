@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +19,16 @@ from sensortree.reports.layout import (
     node_words,
     placed,
 )
-from sensortree.reports.leaf_table import cost_words, known_lines, leaf_lines
+from sensortree.reports.tree_display import cost_words, end_columns
 from sensortree.reports.words import money_format
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.paths import path_costs, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
+
+if TYPE_CHECKING:
+    from sensortree.reports.explanation import Explanation, PassedFork
+    from sensortree.reports.interface import PolicyAnswers
 
 
 class PathDisplay:
@@ -111,7 +115,7 @@ class PathDisplay:
     @classmethod
     def from_explanation(
         cls,
-        explanation: Any,
+        explanation: Explanation,
         *,
         unit: str | None = None,
         max_leaves: int | None = LINES,
@@ -132,12 +136,14 @@ class PathDisplay:
         display : PathDisplay
             Not drawn yet; call its `plot`.
         """
-        beliefs = {fork.nodes[0]: f"so far {_said(fork)}" for fork in explanation.forks}
+        beliefs = {
+            fork.nodes[0]: f"so far {_answer(fork)}" for fork in explanation.forks
+        }
         return cls(
             explanation.policy.tree,
             explanation.policy.sensors,
             explanation.leaf,
-            _said(explanation),
+            _answer(explanation),
             beliefs,
             prices=explanation.prices,
             unit=explanation.policy.about.unit if unit is None else unit,
@@ -147,7 +153,7 @@ class PathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: PolicyAnswers,
         x: Any,
         *,
         prices: ArrayLike | None = None,
@@ -261,14 +267,13 @@ class PathDisplay:
         answers = [self.answer if self.place in end.leaves else "" for end in ends]
         prices = [cost_words(costs[list(end.leaves)], money) for end in ends]
         return [
-            leaf_lines(ends),
-            known_lines(ends),
+            *end_columns(ends),
             Column(f"cost{unit}", prices),
             Column("answer", answers, "left"),
         ]
 
 
-def _said(at: Any) -> str:
+def _answer(at: Explanation | PassedFork) -> str:
     """Answer of an explanation, or of one of its forks, and how sure it is."""
     if at.spread is not None:
         return f"{at.answer:.4g} ± {at.spread:.2g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from sensortree.reports.drawing import new_figure
 from sensortree.reports.words import money_format, shortened
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array
+
+if TYPE_CHECKING:
+    from sensortree.reports.interface import PolicyAnswers
 
 NAMED = 40  # characters of a sensor's or a class's name
 WRITTEN = 400  # cells; of more the shares are not written
@@ -93,7 +96,7 @@ class SensorUseDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: PolicyAnswers,
         X: Any,
         y: Any,
         sample_weight: ArrayLike | None = None,
@@ -120,7 +123,8 @@ class SensorUseDisplay:
         display : SensorUseDisplay
             Not drawn yet; call its `plot`.
         """
-        if not len(getattr(model, "classes_", ())):  # numbers are predicted
+        policy = model.policy_
+        if not len(policy.classes):  # numbers are predicted
             raise ParameterError(
                 "SensorUseDisplay shows what is bought for each class, and this model "
                 "answers with numbers; report(X, y).sensors says what is bought."
@@ -134,13 +138,13 @@ class SensorUseDisplay:
                     f"{name} has shape {given.shape}, but X has {n_rows} rows; give one "
                     f"for each."
                 )
-        of_class = (truth == model.classes_[:, None]) * weight
+        of_class = (truth == policy.classes[:, None]) * weight
         return cls(
-            model.sensors_,
-            model.classes_,
+            policy.sensors,
+            policy.classes,
             _means(of_class, acquired),
             _means(weight[None, :], acquired)[0],
-            unit=model.about_.unit if unit is None else unit,
+            unit=policy.about.unit if unit is None else unit,
         )
 
     def plot(self, ax: Any = None, *, cmap: str = "cividis") -> SensorUseDisplay:

@@ -37,12 +37,18 @@ class TextTable:
         Where the last column is set.
     notes : tuple of str
         Lines below it.
+    title : str
+        What stands above it in a notebook.
+    bold : int or None
+        The line that matters most, there.
     """
 
     head: Sequence[str]
     lines: Sequence[Sequence[str]]
     last: str = "right"
     notes: tuple[str, ...] = ()
+    title: str = ""
+    bold: int | None = None
 
     def to_text(self) -> str:
         """Give the table as lines of text."""
@@ -50,20 +56,24 @@ class TextTable:
 
     def to_html(self) -> str:
         """Give the table in a box that scrolls, in the colours of the page around it."""
-        rows = [("th", self.head), *(("td", line) for line in self.lines)]
-        inside = "\n".join(
-            "<tr>"
-            + "".join(
-                f'<{tag} style="text-align:{"right" if i else "left"}">'
-                f"{escaped(cell)}</{tag}>"
-                for i, cell in enumerate(cells)
-            )
-            + "</tr>"
-            for tag, cells in rows
-        )
+        title = f"<caption>{escaped(self.title)}</caption>" if self.title else ""
+        rows = [f"<tr>{_cells('th', self.head)}</tr>"]
+        for i, line in enumerate(self.lines):
+            weight = ' style="font-weight:bold"' if i == self.bold else ""
+            rows.append(f"<tr{weight}>{_cells('td', line)}</tr>")
+        inside = "\n".join(rows)
         notes = "".join(f"<p>{escaped(note)}</p>" for note in self.notes)
         style = "border-spacing:1em 0;margin:0"
-        return boxed(f'<table style="{style}">{inside}</table>{notes}')
+        return boxed(f'<table style="{style}">{title}{inside}</table>{notes}')
+
+
+def _cells(tag: str, cells: Sequence[str]) -> str:
+    """Cells of a line, the first to the left and the others to the right."""
+    first, *rest = cells
+    others = "".join(
+        f'<{tag} style="text-align:right">{escaped(cell)}</{tag}>' for cell in rest
+    )
+    return f'<{tag} style="text-align:left">{escaped(first)}</{tag}>{others}'
 
 
 def report_text(report: CostReport) -> str:

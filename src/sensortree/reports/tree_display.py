@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.reports.drawing import boxed, draw, page, svg
+from sensortree.policy.policy import Policy
+from sensortree.policy.sentences import class_words
+from sensortree.reports.drawing import CLASSES, boxed, draw, page, svg
 from sensortree.reports.layout import (
     LINES,
+    Column,
     Layout,
+    Mix,
     Vertex,
     edge_words,
     node_words,
     placed,
-    share_words,
     without_rare,
 )
-from sensortree.reports.leaf_table import LeafTable
-from sensortree.reports.words import money_format, percent
+from sensortree.reports.words import known_column, money_format, percent, shortened
 from sensortree.sensors.sensor_set import SensorSet
+from sensortree.text import chance_words
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Array
+
+if TYPE_CHECKING:
+    from sensortree.reports.interface import PolicyAnswers
 
 LARGEST = 100_000  # bytes; a notebook keeps every picture that it ever showed
-TOLD = 10  # ways of a line that are told where the mouse rests
+TOLD = 10  # folded leaves, or classes, of a line that are told where the mouse rests
+ANSWERS = 2  # answers of a line that are told
+
+Money = Callable[[float], str]  # how a price is written
 
 
 class TreeDisplay:
@@ -130,23 +139,23 @@ class TreeDisplay:
         self.tree = tree
         self.sensors = sensors
         self.leaf_share = np.asarray(leaf_share, dtype=np.float64)
-        self.leaf_accuracy = (
-            None if leaf_accuracy is None else np.asarray(leaf_accuracy, np.float64)
-        )
-        self.leaf_classes = (
-            None if leaf_classes is None else np.asarray(leaf_classes, np.float64)
-        )
-        self.leaf_answers = (
-            None if leaf_answers is None else np.asarray(leaf_answers, np.float64)
-        )
+        self.leaf_accuracy = _floats(leaf_accuracy)
+        self.leaf_classes = _floats(leaf_classes)
+        self.leaf_answers = _floats(leaf_answers)
+        self.leaf_numbers = _floats(leaf_numbers)
         self.classes = None if classes is None else np.asarray(classes)
         self.judged = judged
         self.unit = unit
         self.max_leaves = max_leaves
-        self.leaf_numbers = (
-            None if leaf_numbers is None else np.asarray(leaf_numbers, np.float64)
-        )
-        _check_classes(self)
+        shape = tree.n_leaves, 0 if self.classes is None else len(self.classes)
+        for what in ("leaf_classes", "leaf_answers"):
+            mix = getattr(self, what)
+            if mix is not None and mix.shape != shape:
+                raise DataError(
+                    f"{what} has shape {mix.shape}, but the tree has {shape[0]} leaves and "
+                    f"{shape[1]} classes are named; give a line per leaf, a column per "
+                    f"class, and the names as classes."
+                )
         if max_leaves is not None and max_leaves < 1:
             raise ParameterError(
                 f"max_leaves must be at least 1, got {max_leaves}; None draws all leaves."
@@ -158,7 +167,7 @@ class TreeDisplay:
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
+        model: PolicyAnswers,
         X: Any = None,
         y: Any = None,
         *,
@@ -189,52 +198,13 @@ class TreeDisplay:
         display : TreeDisplay
             Not drawn yet; call its `plot` or `to_svg`.
         """
-        if X is None:
-            if y is not None:
-                raise DataError("y was given without X; give the rows it belongs to.")
-            return _of_training(cls, model, unit, max_leaves)
-        unit = model.about_.unit if unit is None else unit
-        given = {} if prices is None else {"prices": prices}
-        leaf = model.apply(X, **given)
-        n_leaves = model.tree_.n_leaves
-        ends = leaf >= 0  # others stop at a node, since they can afford no leaf
-        rows = np.bincount(leaf[ends], minlength=n_leaves)
-        share = rows / len(leaf)
-        answer = np.asarray(model.predict(X, **given))
-        if not len(getattr(model, "classes_", ())):  # numbers are predicted
-            numbers = answer if y is None else np.asarray(y, dtype=np.float64)
-            if numbers.shape != leaf.shape:
-                raise DataError(
-                    f"y has shape {numbers.shape}, but X has {len(leaf)} rows; give one "
-                    f"right answer for each."
-                )
-            return cls(
-                model.tree_,
-                model.sensors_,
-                share,
-                unit=unit,
-                max_leaves=max_leaves,
-                leaf_numbers=_numbers_by_leaf(leaf[ends], numbers[ends], n_leaves),
-            )
-        kept = {
-            "leaf_answers": _by_leaf(leaf, answer, model),
-            "classes": model.classes_,
-            "unit": unit,
-            "max_leaves": max_leaves,
-        }
-        if y is None:
-            return cls(model.tree_, model.sensors_, share, **kept)
-        truth = np.asarray(y)
-        if truth.shape != leaf.shape:
-            raise DataError(
-                f"y has shape {truth.shape}, but X has {len(leaf)} rows; give one right "
-                f"answer for each."
-            )
-        right = np.bincount(leaf[ends], (answer == truth)[ends], n_leaves)
-        accuracy = np.divide(right, rows, out=np.full(n_leaves, np.nan), where=rows > 0)
-        mix = _by_leaf(leaf, truth, model)
+        if X is None and y is not None:
+            raise DataError("y was given without X; give the rows it belongs to.")
+        policy = model.policy_
+        shown = _of_training(policy) if X is None else _of_rows(model, X, y, prices)
+        unit = policy.about.unit if unit is None else unit
         return cls(
-            model.tree_, model.sensors_, share, accuracy, leaf_classes=mix, **kept
+            policy.tree, policy.sensors, **shown, unit=unit, max_leaves=max_leaves
         )
 
     @property
@@ -255,7 +225,7 @@ class TreeDisplay:
             self.sensors,
             self.node_share,
             self.leaf_share,
-            _price(self),
+            lambda then, known: float(self.sensors.cost_of(then, known)),
             self.tree,
         )
 
@@ -333,219 +303,272 @@ class TreeDisplay:
            ├─ stop: leaf 3, 15.0 % of rows
            └─ buy b, +2: leaf 4, 5.0 % of rows
         """
-        money = money_format(self.sensors.costs)
-        table = _table(self, ())
-        return lines_of(
-            self.vertices,
-            lambda v: _price_words(self, v, money),
-            lambda v: ", ".join(table.told(v)[: self._n_told]),
-        )
+        lines: list[str] = []
+        bars: dict[Vertex | None, str] = {None: ""}
+        for v in self.vertices:
+            root, last = v.parent is None, not v.parent or v.way == v.parent.n_ways - 1
+            mark = "" if root else "└─ " if last else "├─ "
+            bars[v] = bars[v.parent] + ("" if root else "   " if last else "│  ")
+            which = f"{len(v.leaves)} leaves" if v.is_folded else v.name
+            answer = ", ".join(self._judged(v)) if v.is_leaf else ""
+            lines.append(
+                f"{bars[v.parent]}{mark}{self._decided(v)}: {which}, "
+                f"{percent(v.share)} of rows{'; ' if answer else ''}{answer}"
+            )
+        return "\n".join(lines)
 
-    @property
-    def _n_told(self) -> int:
-        """How much is known of a leaf's answers: which they are, and how many are right."""
-        told = self.leaf_answers, self.leaf_accuracy, self.leaf_numbers
-        return sum(each is not None for each in told)
+    def _decided(self, vertex: Vertex) -> str:
+        """What is bought on the way to a vertex, in one line."""
+        if vertex.bought:
+            return f"buy {', '.join(vertex.bought)}, +{self._price(vertex)}"
+        if vertex.gathered > 1:
+            return f"{vertex.gathered} rarer ways"
+        return "nothing is known" if vertex.parent is None else "stop"
+
+    def _price(self, vertex: Vertex) -> str:
+        """Price of what an edge buys; a mean where every example has its own."""
+        terms = self.sensors.terms
+        varies = any(terms[self.sensors.index(name)].varies for name in vertex.bought)
+        money = money_format(self.sensors.costs)
+        return money(vertex.price) + (" on average" if varies else "")
 
     def _layout(self, measure: Callable[[str], float]) -> Layout:
         vertices = self.vertices
-        money, table = money_format(self.sensors.costs), _table(self, vertices)
+        ends = [vertex for vertex in vertices if vertex.is_leaf]
         return Layout(
             vertices,
-            table.columns(money, self.unit),
-            {v: node_words(v, share_words(v)) for v in vertices if not v.is_leaf},
-            {v: edge_words(v, _price_words(self, v, money), True) for v in vertices},
+            self._columns(ends),
+            {
+                v: node_words(v, f"{v.name}: {percent(v.share)} of rows")
+                for v in vertices
+                if not v.is_leaf
+            },
+            {v: edge_words(v, self._price(v), True) for v in vertices},
             measure,
-            table.bars(),
+            None if self.leaf_classes is None else self._bars(ends, self.leaf_classes),
         )
 
     def _tip(self, vertex: Vertex) -> list[str]:
         """All that is known about a vertex; the first lines are about its edge."""
-        money = money_format(self.sensors.costs)
-        lines = [f"{vertex.name}: {percent(vertex.share)} of rows"]
+        did = "nothing more is bought"
         if vertex.bought:
-            price = _price_words(self, vertex, money)
-            lines.append(f"bought: {', '.join(vertex.bought)}, +{price}")
+            did = f"bought: {', '.join(vertex.bought)}, +{self._price(vertex)}"
         elif vertex.gathered > 1:
-            lines.append(f"{vertex.gathered} ways that few rows take")
-        else:
-            lines.append("nothing more is bought")
-        lines.append(f"known: {', '.join(vertex.known) or 'nothing'}")
-        if vertex.is_folded:
-            lines += self._folded_lines(vertex)
-        if vertex.is_leaf:
-            lines += _table(self, (vertex,)).told(vertex)
+            did = f"{vertex.gathered} ways that few rows take"
+        lines = [
+            f"{vertex.name}: {percent(vertex.share)} of rows",
+            did,
+            f"known: {', '.join(vertex.known) or 'nothing'}",
+        ]
+        if vertex.is_folded:  # leaves that most rows reach first
+            first = sorted(vertex.leaves, key=lambda leaf: -self.leaf_share[leaf])
+            for leaf in first[:TOLD]:
+                more = self.tree.leaves[leaf].sensors.difference(vertex.known)
+                names = ", ".join(self.sensors.in_order(more)) or "nothing"
+                share = percent(self.leaf_share[leaf])
+                lines.append(f"leaf {leaf}: {share} of rows, + {names}")
+        if not vertex.is_leaf:
+            return lines
+        lines += self._judged(vertex)
+        if self.leaf_classes is not None:
+            shares, names = self._shares(self.leaf_classes, vertex), self._class_names
+            order = np.argsort(-shares, kind="stable")[:TOLD]
+            lines += [
+                f"truly {names[i]}: {percent(shares[i])}" for i in order if shares[i]
+            ]
         return lines
 
-    def _folded_lines(self, vertex: Vertex) -> list[str]:
-        """Leaves that are folded, those that most rows reach first."""
-        first = sorted(vertex.leaves, key=lambda leaf: -self.leaf_share[leaf])[:TOLD]
-        lines = []
-        for leaf in first:
-            more = self.tree.leaves[leaf].sensors.difference(vertex.known)
-            names = ", ".join(self.sensors.in_order(more)) or "nothing"
-            share = percent(self.leaf_share[leaf])
-            lines.append(f"leaf {leaf}: {share} of rows, + {names}")
+    # the table of leaves ------------------------------------------------------------------
+
+    @property
+    def _class_names(self) -> list[str]:
+        """Names of the classes; a numeric label is prefixed with "class"."""
+        classes = [] if self.classes is None else self.classes.tolist()
+        return [class_words(label) for label in classes]
+
+    def _columns(self, ends: Sequence[Vertex]) -> list[Column]:
+        """Columns of the table: a line for each leaf, or for several that are folded."""
+        money = money_format(self.sensors.costs)
+        unit = f"\n({self.unit})" if self.unit else ""
+        judged = f"\n({self.judged})" if self.judged else ""
+        costs = [cost_words(self.leaf_cost[list(end.leaves)], money) for end in ends]
+        columns = [
+            *end_columns(ends),
+            Column("share\nof rows", [percent(end.share) for end in ends]),
+            Column(f"cost{unit}", costs),
+        ]
+        if self.leaf_answers is not None:
+            answers = [self._answer_words(end, self.leaf_answers) for end in ends]
+            columns.append(Column("answers", answers, "left"))
+        if self.leaf_accuracy is not None:
+            right = [self._right_words(end, self.leaf_accuracy) for end in ends]
+            columns.append(Column(f"right{judged}", right))
+        if self.leaf_numbers is not None:
+            numbers = [self._number_words(end, self.leaf_numbers) for end in ends]
+            columns.append(Column(f"mean ± sd{judged}", numbers))
+        return columns
+
+    def _judged(self, end: Vertex) -> list[str]:
+        """What is answered in a line, and how often rightly."""
+        lines, judged = [], f" ({self.judged})" if self.judged else ""
+        if self.leaf_numbers is not None:
+            lines.append(f"mean ± sd: {self._number_words(end, self.leaf_numbers)}")
+        if self.leaf_answers is not None:
+            lines.append(f"answers: {self._answer_words(end, self.leaf_answers)}")
+        if self.leaf_accuracy is not None:
+            lines.append(f"right{judged}: {self._right_words(end, self.leaf_accuracy)}")
         return lines
 
+    def _answer_words(self, end: Vertex, answers: Array) -> str:
+        """What is answered in a line, the most frequent first; "–" without rows."""
+        shares, names = self._shares(answers, end), self._class_names
+        given = [i for i in np.argsort(-shares, kind="stable") if shares[i]]
+        if len(given) == 1:
+            return shortened(names[given[0]], 20)
+        told = [
+            f"{shortened(names[i], 20)} {chance_words(float(shares[i]))}"
+            for i in given[:ANSWERS]
+        ]
+        return ", ".join(told + ["…"] * (len(given) > ANSWERS)) or "–"
 
-def _of_training(
-    cls: type[TreeDisplay], model: Any, unit: str | None, max_leaves: int | None
-) -> TreeDisplay:
-    """The ways of the training rows, which a policy keeps."""
-    policy = model.policy_
-    flow, answers = policy.flow, policy.flow.answers
-    rows = flow.leaf_rows
-    if flow.numbers is not None:
-        return cls(
-            policy.tree,
-            policy.sensors,
-            rows / max(float(rows.sum()), 1e-300),
-            judged="in training",
-            unit=policy.about.unit if unit is None else unit,
-            max_leaves=max_leaves,
-            leaf_numbers=np.stack([flow.numbers.mean, flow.numbers.deviation], axis=1),
-        )
-    accuracy = None
-    if answers is not None:
-        nobody = np.full(len(rows), np.nan)
-        accuracy = np.divide(answers.right, rows, out=nobody, where=rows > 0)
-    return cls(
-        policy.tree,
-        policy.sensors,
-        rows / max(float(rows.sum()), 1e-300),
-        accuracy,
-        leaf_classes=flow.leaf_classes,
-        leaf_answers=None if answers is None else answers.given,
-        classes=policy.classes,
-        judged="in training",
-        unit=policy.about.unit if unit is None else unit,
-        max_leaves=max_leaves,
-    )
+    def _right_words(self, end: Vertex, accuracy: Array) -> str:
+        """How many answers of a line are right; "–" without rows."""
+        leaves = list(end.leaves)
+        right, share = accuracy[leaves], self.leaf_share[leaves]
+        mean = float(right[0])
+        if leaves[1:]:
+            came = ~np.isnan(right) & (share > 0)
+            if not came.any():
+                return "–"
+            mean = float(np.average(right[came], weights=share[came]))
+        return "–" if np.isnan(mean) else percent(mean)
+
+    def _number_words(self, end: Vertex, numbers: Array) -> str:
+        """Mean and standard deviation of the numbers of a line; "–" without rows."""
+        leaves = list(end.leaves)
+        share, (mean, deviation) = self.leaf_share[leaves], numbers[leaves].T
+        total = float(share.sum())
+        if not total:
+            return "–"
+        middle = float(share @ mean) / total
+        squared = float(share @ (deviation**2 + (mean - middle) ** 2)) / total
+        return f"{middle:.4g} ± {np.sqrt(squared):.2g}"
+
+    def _bars(self, ends: Sequence[Vertex], classes: Array) -> Mix:
+        """Classes of each line; the most frequent have a colour of their own."""
+        names = [shortened(name, 32) for name in self._class_names]
+        shares = np.array([self._shares(classes, end) for end in ends])
+        if len(names) > len(CLASSES):
+            overall = np.array([end.share for end in ends]) @ shares
+            first = np.sort(np.argsort(-overall, kind="stable")[: len(CLASSES) - 1])
+            others = f"{len(names) - len(first)} other classes"
+            names = [*(names[i] for i in first), others]
+            reached = shares.any(axis=1, keepdims=True)
+            rest = reached - shares[:, first].sum(axis=1, keepdims=True)
+            shares = np.hstack([shares[:, first], rest])
+        return Mix(tuple(names), [s.tolist() if s.any() else [] for s in shares])
+
+    def _shares(self, rows_of: Array, end: Vertex) -> Array:
+        """Share of each class among the rows of a line, (n_classes,); 0 without rows."""
+        rows = rows_of[list(end.leaves)]
+        total = rows.sum(axis=1, keepdims=True)
+        shares = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
+        if len(shares) == 1:
+            return np.asarray(shares[0])
+        weight = self.leaf_share[list(end.leaves)] * (total[:, 0] > 0)
+        return np.asarray(weight @ shares / max(float(weight.sum()), 1e-300))
 
 
-def _numbers_by_leaf(leaf: Rows, numbers: Array, n_leaves: int) -> Array:
-    """Mean and standard deviation of numbers at each leaf, (n_leaves, 2)."""
-    rows = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
-    mean = np.bincount(leaf, numbers, n_leaves) / rows
-    off = np.bincount(leaf, (numbers - mean[leaf]) ** 2, n_leaves) / rows
-    return np.stack([mean, np.sqrt(off)], axis=1)
-
-
-def _by_leaf(leaf: Rows, labels: NDArray[Any], model: Any) -> Array:
-    """Rows of each label at each leaf, (n_leaves, n_classes)."""
-    ends, n_leaves = leaf >= 0, model.tree_.n_leaves
-    counts = [
-        np.bincount(leaf[ends & (labels == label)], minlength=n_leaves)
-        for label in model.classes_
+def end_columns(ends: Sequence[Vertex]) -> list[Column]:
+    """Which leaf each line is, or how many; what is known there, at least."""
+    cells = [
+        f"{len(end.leaves)} leaves" if end.is_folded else str(end.number)
+        for end in ends
     ]
-    return np.stack(counts, axis=1).astype(np.float64)
+    known = known_column([(end.known, end.is_folded) for end in ends])
+    return [Column("leaf", cells), Column(*known)]
 
 
-def _check_classes(display: TreeDisplay) -> None:
-    """Refuse classes without names, or of another number."""
-    names = display.classes
-    shape = (display.tree.n_leaves, 0 if names is None else len(names))
-    for what in ("leaf_classes", "leaf_answers"):
-        mix = getattr(display, what)
-        if mix is not None and mix.shape != shape:
-            raise DataError(
-                f"{what} has shape {mix.shape}, but the tree has {shape[0]} leaves and "
-                f"{shape[1]} classes are named; give a line per leaf, a column per class, "
-                f"and the names as classes."
-            )
+def cost_words(costs: Array, money: Money) -> str:
+    """Price of the way to a leaf, or the least and the most of several."""
+    return " to ".join(dict.fromkeys((money(costs.min()), money(costs.max()))))
 
 
-def _price(display: TreeDisplay) -> Callable[[frozenset[str], frozenset[str]], float]:
-    """Price of an edge, with the discounts for what is known before."""
-    return lambda then, known: float(display.sensors.cost_of(then, known))
-
-
-def _price_words(
-    display: TreeDisplay, vertex: Vertex, money: Callable[[float], str]
-) -> str:
-    """Price of what an edge buys; a mean where every example has its own."""
-    terms = display.sensors.terms
-    varies = any(terms[display.sensors.index(name)].varies for name in vertex.bought)
-    return money(vertex.price) + (" on average" if varies else "")
-
-
-def _class_names(display: TreeDisplay) -> list[str]:
-    """Names of the classes; of a number it is said that it is one."""
-    classes = [] if display.classes is None else display.classes.tolist()
-    return [name if isinstance(name, str) else f"class {name}" for name in classes]
-
-
-def _table(display: TreeDisplay, vertices: Sequence[Vertex]) -> LeafTable:
-    """What is known of the leaves, for the ends among some vertices."""
-    return LeafTable(
-        [vertex for vertex in vertices if vertex.is_leaf],
-        display.leaf_share,
-        display.leaf_cost,
-        display.leaf_accuracy,
-        display.leaf_classes,
-        display.leaf_answers,
-        display.judged,
-        _class_names(display),
-        display.leaf_numbers,
-    )
-
-
-def lines_of(
-    vertices: Sequence[Vertex],
-    price: Callable[[Vertex], str],
-    answer: Callable[[Vertex], str],
-) -> str:
-    """Vertices below each other, each with what is decided on the way to it.
-
-    Parameters
-    ----------
-    vertices : sequence of Vertex
-        Depth first.
-    price : callable
-        Given a vertex, what the edge that leads to it costs, in words.
-    answer : callable
-        Given a leaf, what is answered there, in words; "" if that is not known.
-    """
-    lines: list[str] = []
-    bars: dict[Vertex | None, str] = {None: ""}
-    for v in vertices:
-        last = v.parent is None or v.way == v.parent.n_ways - 1
-        mark = "" if v.parent is None else "└─ " if last else "├─ "
-        bars[v] = bars[v.parent] + (
-            "" if v.parent is None else "   " if last else "│  "
-        )
-        which = f"{len(v.leaves)} leaves" if v.is_folded else v.name
-        share = f"{percent(v.share)} of rows"
-        said = answer(v) if v.is_leaf else ""
-        lines.append(
-            f"{bars[v.parent]}{mark}{_decided(v, price(v))}: {which}, {share}"
-            f"{'; ' if said else ''}{said}"
-        )
-    return "\n".join(lines)
-
-
-def _decided(vertex: Vertex, price: str) -> str:
-    """What is bought on the way to a vertex, in one line."""
-    if vertex.bought:
-        return f"buy {', '.join(vertex.bought)}, +{price}"
-    if vertex.gathered > 1:
-        return f"{vertex.gathered} rarer ways"
-    return "nothing is known" if vertex.parent is None else "stop"
-
-
-def tree_in_notebook(model: Any, before: str) -> str:
+def tree_in_notebook(model: PolicyAnswers, before: str) -> str:
     """Part of an HTML page that shows the tree of a fitted or a loaded model.
 
     It stands behind what is shown before, and both together are not too large.
     """
     display = TreeDisplay.from_estimator(model)
     for tips in (True, False):
-        picture = display.to_svg(tips=tips)
-        html = before + boxed(picture)
+        html = before + boxed(display.to_svg(tips=tips))
         if len(html.encode()) < LARGEST:
             return html
     return (
-        f"{before}<p>The tree has {model.tree_.n_leaves} leaves: too large to be shown "
+        f"{before}<p>The tree has {display.tree.n_leaves} leaves: too large to be shown "
         f"here. <code>to_html()</code> gives a page that shows it.</p>"
     )
+
+
+# what is shown of a model -----------------------------------------------------------------
+
+
+def _of_training(policy: Policy) -> dict[str, Any]:
+    """The ways of the training rows, which a policy keeps."""
+    flow, answers, rows = policy.flow, policy.flow.answers, policy.flow.leaf_rows
+    share = rows / max(float(rows.sum()), 1e-300)
+    shown: dict[str, Any] = {"leaf_share": share, "judged": "in training"}
+    if flow.numbers is not None:
+        numbers = np.stack([flow.numbers.mean, flow.numbers.deviation], axis=1)
+        return shown | {"leaf_numbers": numbers}
+    shown |= {"leaf_classes": flow.leaf_classes, "classes": policy.classes}
+    if answers is None:
+        return shown
+    accuracy = _share(answers.right, rows)
+    return shown | {"leaf_accuracy": accuracy, "leaf_answers": answers.given}
+
+
+def _of_rows(
+    model: PolicyAnswers, X: Any, y: Any, prices: ArrayLike | None
+) -> dict[str, Any]:
+    """The ways of some rows, with what they are answered."""
+    given = {} if prices is None else {"prices": prices}
+    leaf, answer = model.apply(X, **given), np.asarray(model.predict(X, **given))
+    tree, classes = model.policy_.tree, model.policy_.classes
+    truth = None if y is None else np.asarray(y)
+    if truth is not None and truth.shape != leaf.shape:
+        raise DataError(
+            f"y has shape {truth.shape}, but X has {len(leaf)} rows; give one right answer "
+            f"for each."
+        )
+    ends = leaf >= 0  # others stop at a node, since they can afford no leaf
+    rows = np.bincount(leaf[ends], minlength=tree.n_leaves)
+    shown: dict[str, Any] = {"leaf_share": rows / len(leaf)}
+
+    def by_leaf(values: NDArray[Any]) -> Array:
+        return np.bincount(leaf[ends], values[ends], tree.n_leaves)
+
+    if not len(classes):  # numbers are predicted
+        numbers = np.asarray(answer if truth is None else truth, dtype=np.float64)
+        mean = by_leaf(numbers) / np.maximum(rows, 1)
+        off = by_leaf((numbers - mean[leaf]) ** 2) / np.maximum(rows, 1)
+        return shown | {"leaf_numbers": np.stack([mean, np.sqrt(off)], axis=1)}
+
+    def of_labels(labels: NDArray[Any]) -> Array:
+        return np.stack([by_leaf(labels == label) for label in classes], axis=1)
+
+    shown |= {"leaf_answers": of_labels(answer), "classes": classes}
+    if truth is None:
+        return shown
+    accuracy = _share(by_leaf(answer == truth), rows)
+    return shown | {"leaf_accuracy": accuracy, "leaf_classes": of_labels(truth)}
+
+
+def _share(part: Array, rows: Array) -> Array:
+    """Part of the rows of each leaf; NaN where there are none."""
+    nobody = np.full(len(rows), np.nan)
+    return np.divide(part, rows, out=nobody, where=rows > 0)
+
+
+def _floats(values: ArrayLike | None) -> Array | None:
+    return None if values is None else np.asarray(values, dtype=np.float64)
