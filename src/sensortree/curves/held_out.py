@@ -420,7 +420,7 @@ def _walk(model: Any, X: Any, prices: Any) -> tuple[Array, Array, Mask]:
     with warnings.catch_warnings():
         # These are rows of training; that others lack a level of theirs is no news.
         warnings.simplefilter("ignore", UnseenWarning)
-        likely = model.policy_.said(model._table(X, prices))
+        likely = model.policy_.outputs(model._table(X, prices))
         cost = model.acquisition_cost(X, prices)
         return likely, cost, model.referred(X, prices)
 

@@ -95,6 +95,6 @@ def _losses(model: Any, X: Any, y: Any) -> Any:
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     table = model._table(X, None)
-    referred, likely = model.referred(X), model.policy_.said(table)
+    referred, likely = model.referred(X), model.policy_.outputs(table)
     own = losses_of(model.policy_, table, true, referred, likely)
     return np.where(classes[true] == y, own, loss.largest)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import hashlib
+import pickle  # only to digest foreign estimators; nothing is ever unpickled
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +16,6 @@ from sensortree.policy.about import About, Baseline
 from sensortree.policy.batch import send
 from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.digest import fingerprint
 from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
 from sensortree.policy.session import Session, resume_session, stand
@@ -112,12 +113,12 @@ class Policy:
 
     @property
     def n_outputs(self) -> int:
-        """Columns of what leaves say: probabilities, or a number and its spread."""
+        """Columns of a leaf's output: probabilities, or a number and its spread."""
         return self.loss.n_outputs(len(self.classes))
 
-    def answers(self, said: Array) -> NDArray[Any]:
-        """Answers by what leaves say: classes, or numbers, (n_rows,)."""
-        answer = self.loss.answer(said)
+    def answers(self, outputs: Array) -> NDArray[Any]:
+        """Answers, given the outputs of leaves: classes, or numbers, (n_rows,)."""
+        answer = self.loss.answer(outputs)
         return answer if self.loss.numbers else np.asarray(self.classes[answer])
 
     @property
@@ -236,18 +237,18 @@ class Policy:
 
     def predict(self, table: Table) -> NDArray[Any]:
         """Answer of the least expected loss at each row's leaf, (n_rows,)."""
-        return self.answers(self.said(table))
+        return self.answers(self.outputs(table))
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
-        return self.said(table)
+        return self.outputs(table)
 
     def predict_spread(self, table: Table) -> Array:
         """Standard deviation expected around each row's answer, (n_rows,)."""
-        return np.asarray(self.said(table)[:, 1])
+        return np.asarray(self.outputs(table)[:, 1])
 
-    def said(self, table: Table) -> Array:
-        """What each row's leaf says, (n_rows, n_outputs)."""
+    def outputs(self, table: Table) -> Array:
+        """Output of each row's leaf, (n_rows, n_outputs)."""
         return send(self, table).posterior()
 
     def referred(self, table: Table) -> Mask:
@@ -412,3 +413,55 @@ class Policy:
         """
         session = self.session(known, limit, prices)
         return await session.run_async(oracle, on_error, timeout)
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 of a value, the same for equal values in any process, as 64 hex digits."""
+    digest = hashlib.sha256()
+    for piece in _pieces(value):
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """What a value is made of, as bytes, in a fixed order."""
+    if isinstance(value, np.generic):  # a model file has no word for NumPy's types
+        value = value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        yield type(value).__name__.encode()
+        for each in fields(value):
+            item = getattr(value, each.name)
+            if each.name == "native":  # a quicker copy of what the arrays say
+                continue
+            said = each.metadata.get("digest")
+            if said == "never" or (item is None and said == "if set"):
+                continue
+            yield from _pieces(item)
+    elif isinstance(value, np.ndarray):
+        yield from _array_pieces(value)
+    elif isinstance(value, Mapping):
+        items = sorted((list(_pieces(k)), v) for k, v in value.items())
+        for key, item in items:
+            yield from key
+            yield from _pieces(item)
+    elif isinstance(value, (frozenset, set)):
+        yield from (piece for item in sorted(value) for piece in _pieces(item))
+        yield b"set"
+    elif isinstance(value, (tuple, list)):
+        yield len(value).to_bytes(8, "little")
+        for item in value:
+            yield from _pieces(item)
+    elif value is None or isinstance(value, (bool, int, float, str)):
+        yield repr(value).encode()
+    else:
+        yield pickle.dumps(value, protocol=4)
+
+
+def _array_pieces(value: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    yield repr(value.shape).encode()
+    if value.dtype.kind in "biuf":
+        kind = {"b": np.bool_, "f": np.float64}.get(value.dtype.kind, np.int64)
+        yield np.ascontiguousarray(value, dtype=kind).tobytes()
+    else:
+        yield from _pieces(value.tolist())

@@ -14,7 +14,7 @@ from sensortree.policy.batch import Walk
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES, Interval, wilson
-from sensortree.reports.report_sums import Tally, right_answers, row_weights
+from sensortree.reports.report_sums import ReportSums, right_answers, row_weights
 from sensortree.sensors.columns import is_missing
 from sensortree.sensors.table import Table
 from sensortree.threads import one_thread
@@ -213,12 +213,12 @@ def limited(
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])
-    whole = Tally(Walk(policy, table), truth, weight)
+    whole = ReportSums(Walk(policy, table), truth, weight)
     uses = []
     for limit in some_limits(whole.cost[weight > 0]):
         walk = Walk(replace(policy, max_cost=limit), table)
         try:
-            uses.append(_limited_use(limit, Tally(walk, truth, weight)))
+            uses.append(_limited_use(limit, ReportSums(walk, truth, weight)))
         except DataError:
             continue
     return (*uses, _limited_use(None, whole))
@@ -237,6 +237,6 @@ def some_limits(costs: Array) -> list[float]:
     return [float(amounts[i]) for i in np.unique(at.round().astype(int))]
 
 
-def _limited_use(limit: float | None, rows: Tally) -> LimitedUse:
+def _limited_use(limit: float | None, rows: ReportSums) -> LimitedUse:
     error, loss, cost, _ = rows.mean()
     return LimitedUse(limit, error, loss, cost)

@@ -15,20 +15,18 @@ from sensortree.policy.reasons import (
     Change,
     Contribution,
     Influence,
-    changes_of,
-    contributions_to,
-    influences_on,
-    shares_of,
-    would_change,
-)
-from sensortree.policy.sentences import (
     belief_words,
+    changes_of,
     class_words,
+    contributions_to,
     cost_words,
     influence_words,
+    influences_on,
     number_words,
     purchase_words,
+    shares_of,
     stop_words,
+    would_change,
 )
 from sensortree.reports.drawing import boxed, escaped, page
 from sensortree.reports.path_display import PathDisplay

@@ -32,8 +32,8 @@ from sensortree.reports.report_sums import (
     ClassUse,
     PlaceUse,
     ReferralUse,
+    ReportSums,
     SensorUse,
-    Tally,
     right_answers,
     row_weights,
 )
@@ -236,7 +236,7 @@ def cost_report(
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])
-    rows = Tally(send(policy, table), truth, weight)
+    rows = ReportSums(send(policy, table), truth, weight)
     rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
@@ -312,7 +312,7 @@ def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
 
 
 def _intervals(
-    rows: Tally, means: Sequence[Interval], area: Interval
+    rows: ReportSums, means: Sequence[Interval], area: Interval
 ) -> dict[str, Interval]:
     """Intervals of all measures, given those of means; without any, none."""
     if not means:

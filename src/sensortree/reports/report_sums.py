@@ -1,10 +1,10 @@
-"""`Tally`: answers and bills of rows, added up by sensor, by place and by class."""
+"""`ReportSums`: answers and bills of rows, added up by sensor, by place and by class."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +15,8 @@ from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES, Interval, wilson
 from sensortree.sensors.referral import Promise
 from sensortree.sensors.seen import merged
-from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
-
-if TYPE_CHECKING:
-    from sensortree.policy.policy import Policy
-
-
-SHARES = ("sensitivity", "specificity", "precision")
 
 
 @dataclass(frozen=True)
@@ -81,33 +74,49 @@ class ClassUse:
     intervals: Mapping[str, Interval]
 
 
-def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
-    """What rows that stop at some places are charged, by sensor, and what they acquire.
+@dataclass(frozen=True)
+class ReferralUse:
+    """What handing over to a person came to on some rows.
 
-    Parameters
+    Attributes
     ----------
-    policy : Policy
-    place : ndarray of shape (n_rows,)
-    prices : ndarray of shape (n_rows, n_sensors) or None
-
-    Returns
-    -------
-    spend : ndarray of shape (n_rows, n_sensors)
-    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    share : float
+        Share of the rows that are handed over.
+    cost : float or None
+        What that costs per row of all, in the unit of the loss; None if nobody said what
+        a person costs.
+    error : float
+        Share of wrong answers among the rows that are not handed over; NaN if all are.
+    error_interval : (float, float)
+        Its 95 % interval, by Wilson.
+    guess_error : float
+        Share of wrong best guesses among the rows that are handed over; NaN if none is.
+    promise : Promise or None
+        What was promised of the others; see `guarantee_error`.
     """
-    sensors = policy.sensors
-    spend = np.zeros((len(place), len(sensors)))
-    acquired = np.zeros(spend.shape, dtype=bool)
-    for at in np.unique(place):
-        rows = np.flatnonzero(place == at)
-        own = None if prices is None else prices[rows]
-        for name, price in path_bill(policy.paths[at], sensors, own).items():
-            spend[rows, sensors.index(name)] = price
-            acquired[rows, sensors.index(name)] = True
-    return spend, acquired
+
+    share: float
+    cost: float | None
+    error: float
+    error_interval: Interval
+    guess_error: float
+    promise: Promise | None = None
+
+    def __str__(self) -> str:
+        text = f"handed over to a person: {self.share:.1%} of the rows"
+        if self.cost is not None:
+            text += f", at {self.cost:.4g} per row of all"
+        if self.share < 1:
+            low, high = self.error_interval
+            text += f"; error of the others {self.error:.4g} ({low:.3g} to {high:.3g})"
+        if self.share > 0:
+            text += (
+                f"; best guesses for those handed over err in {self.guess_error:.1%}"
+            )
+        return text if self.promise is None else f"{text}\n{self.promise}"
 
 
-class Tally:
+class ReportSums:
     """Rows that a policy was followed for, with their answers and bills.
 
     Parameters
@@ -162,33 +171,38 @@ class Tally:
         if self.policy.referral is None:
             return None
         rows = self.counted
-        costs = None if self.person is None else self.person[rows]
+        referred, weight = self.referred[rows], self.weight[rows]
         wrong = self.measures[rows, 0] > 0
-        return referral_use(
-            self.referred[rows],
-            costs,
-            wrong,
-            self.weight[rows],
+        paid = None
+        if self.person is not None:
+            costs = np.where(referred, self.person[rows], 0.0)
+            paid = float(weight @ costs / weight.sum())
+        return ReferralUse(
+            _share(referred, weight),
+            paid,
+            _share(wrong[~referred], weight[~referred]),
+            wilson(wrong[~referred], weight[~referred]),
+            _share(wrong[referred], weight[referred]),
             self.policy.referral.promise,
         )
 
-    def sensor_uses(self) -> Iterable[SensorUse]:
+    def sensor_uses(self) -> Iterator[SensorUse]:
         """Use of every sensor, in the declared order."""
         share, spend = self.weight @ self.acquired, self.weight @ self.spend
         for sensor, name in enumerate(self.policy.sensors.names):
             yield SensorUse(name, float(share[sensor]), float(spend[sensor]))
 
-    def place_uses(self) -> Iterable[PlaceUse]:
+    def place_uses(self) -> Iterator[PlaceUse]:
         """Use of every leaf, then of the other places where rows stop."""
-        leaves = range(self.policy.tree.n_leaves)
+        policy = self.policy
         others = sorted(int(p) for p in np.unique(self.place[self.counted]) if p < 0)
-        for place in (*leaves, *reversed(others)):
+        for place in (*range(policy.tree.n_leaves), *reversed(others)):
             here = self.place == place
             error, loss, cost, _ = self.mean(here)
             yield PlaceUse(
-                self._place_name(place),
+                policy.place_name(place).removeprefix("the "),
                 place,
-                self.policy.places[place].names,
+                policy.places[place].names,
                 int((here & self.counted).sum()),
                 float(self.weight[here].sum()),
                 error,
@@ -196,12 +210,10 @@ class Tally:
                 cost,
                 self._shares(self.answer, here),
                 self._shares(self.truth, here),
-                self.policy.places[place].refers,
+                policy.places[place].refers,
             )
 
-    def _shares(
-        self, position: NDArray[np.intp], here: NDArray[np.bool_]
-    ) -> dict[Any, float]:
+    def _shares(self, position: NDArray[np.intp], here: Mask) -> dict[Any, float]:
         """Share of each class, or answer, among some rows; 0 without rows."""
         names = self.policy.labels
         if not names:
@@ -219,140 +231,69 @@ class Tally:
         np.add.at(table, (self.truth, self.answer), weight)
         return tuple(map(tuple, table.tolist()))
 
-    def _place_name(self, place: int) -> str:
-        if place >= 0:
-            return f"leaf {place}"
-        return "start" if ~place == self.policy.tree.n_nodes else f"node {~place}"
-
-    def class_uses(self, areas: Array, with_intervals: bool) -> Iterable[ClassUse]:
+    def class_uses(self, areas: Array, with_intervals: bool) -> Iterator[ClassUse]:
         """What happened to each class that occurs."""
-        for label, name in enumerate(self.policy.classes.tolist()):
-            here = (self.truth == label) & self.counted
-            if here.any():
-                weight = self.weight[here]
-                share = weight @ self.acquired[here] / weight.sum()
-                error, loss, cost, _ = self.mean(here)
-                shares, between = self._recognised(label)
-                yield ClassUse(
-                    name,
-                    int(here.sum()),
-                    float(weight.sum()),
-                    error,
-                    loss,
-                    cost,
-                    dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
-                    **shares,
-                    auroc=float(areas[label]),
-                    intervals=between if with_intervals else {},
-                )
-
-    def _recognised(self, label: int) -> tuple[dict[str, float], dict[str, Interval]]:
-        """Sensitivity, specificity and precision of one class, with intervals."""
-        has, said = self.truth == label, self.answer == label
-        asked = ((has, said), (~has, ~said), (said, has))
-        shares, between = {}, {}
-        for name, (among, right) in zip(SHARES, asked, strict=True):
-            weight = self.weight[among]
-            total = float(weight.sum())
-            shares[name] = (
-                float(weight @ right[among]) / total if total else float("nan")
+        for label, name in enumerate(self.policy.labels):
+            has, answered = self.truth == label, self.answer == label
+            here = has & self.counted
+            if not here.any():
+                continue
+            weight = self.weight[here]
+            share = weight @ self.acquired[here] / weight.sum()
+            error, loss, cost, _ = self.mean(here)
+            recognised = {  # among these, those that are right
+                "sensitivity": (has, answered),
+                "specificity": (~has, ~answered),
+                "precision": (answered, has),
+            }
+            shares, between = {}, {}
+            for measure, (among, right) in recognised.items():
+                shares[measure] = _share(right[among], self.weight[among])
+                between[measure] = wilson(right[among], self.weight[among])
+            yield ClassUse(
+                name,
+                int(here.sum()),
+                float(weight.sum()),
+                error,
+                loss,
+                cost,
+                dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
+                **shares,
+                auroc=float(areas[label]),
+                intervals=between if with_intervals else {},
             )
-            between[name] = wilson(right[among], weight)
-        return shares, between
 
 
-def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[Any]:
-    """Right answers as positions among the policy's classes, or as numbers."""
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise DataError(
-            f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
-            f"for each."
-        )
-    if policy.loss.numbers:
-        return right_numbers(labels)
-    known = policy.classes.tolist()
-    position = {label: i for i, label in enumerate(known)}
-    for label in labels.tolist():
-        if label not in position:
-            raise DataError(
-                f"y holds class {label!r}, which the policy does not know; its classes "
-                f"are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}."
-            )
-    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+def _share(right: Mask, weight: Array) -> float:
+    """Share of some rows; NaN of none."""
+    total = float(weight.sum())
+    return float(weight @ right) / total if total else float("nan")
 
 
-def right_numbers(y: NDArray[Any]) -> Array:
-    """Right answers that are numbers."""
-    try:
-        numbers = y.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"y must hold numbers, as in training: {error}.") from error
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        raise DataError(f"y holds {numbers[row]:g} in row {row}; leave the row out.")
-    return numbers
+def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
+    """What rows that stop at some places are charged, by sensor, and what they acquire.
 
-
-def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
-    """Weights of the rows, (n_rows,), of which one at least is above 0."""
-    if not n_rows:
-        raise DataError("X has no rows; a report needs at least one.")
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise DataError(
-            f"sample_weight has shape {weight.shape}, but X has {n_rows} rows; give one "
-            f"weight for each."
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise DataError(
-            "sample_weight must hold finite numbers that are at least 0, not all 0."
-        )
-    return weight
-
-
-@dataclass(frozen=True)
-class ReferralUse:
-    """What handing over to a person came to on some rows.
-
-    Attributes
+    Parameters
     ----------
-    share : float
-        Share of the rows that are handed over.
-    cost : float or None
-        What that costs per row of all, in the unit of the loss; None if nobody said what
-        a person costs.
-    error : float
-        Share of wrong answers among the rows that are not handed over; NaN if all are.
-    error_interval : (float, float)
-        Its 95 % interval, by Wilson.
-    guess_error : float
-        Share of wrong best guesses among the rows that are handed over; NaN if none is.
-    promise : Promise or None
-        What was promised of the others; see `guarantee_error`.
+    policy : Policy
+    place : ndarray of shape (n_rows,)
+    prices : ndarray of shape (n_rows, n_sensors) or None
+
+    Returns
+    -------
+    spend : ndarray of shape (n_rows, n_sensors)
+    acquired : ndarray of bool of shape (n_rows, n_sensors)
     """
-
-    share: float
-    cost: float | None
-    error: float
-    error_interval: Interval
-    guess_error: float
-    promise: Promise | None = None
-
-    def __str__(self) -> str:
-        said = f"handed over to a person: {self.share:.1%} of the rows"
-        if self.cost is not None:
-            said += f", at {self.cost:.4g} per row of all"
-        if self.share < 1:
-            low, high = self.error_interval
-            said += f"; error of the others {self.error:.4g} ({low:.3g} to {high:.3g})"
-        if self.share > 0:
-            said += (
-                f"; best guesses for those handed over err in {self.guess_error:.1%}"
-            )
-        return said if self.promise is None else f"{said}\n{self.promise}"
+    sensors = policy.sensors
+    spend = np.zeros((len(place), len(sensors)))
+    acquired = np.zeros(spend.shape, dtype=bool)
+    for at in np.unique(place):
+        rows = np.flatnonzero(place == at)
+        own = None if prices is None else prices[rows]
+        for name, price in path_bill(policy.paths[at], sensors, own).items():
+            spend[rows, sensors.index(name)] = price
+            acquired[rows, sensors.index(name)] = True
+    return spend, acquired
 
 
 def losses_of(
@@ -384,39 +325,53 @@ def person_costs(policy: Policy, table: Table, truth: Rows) -> Array | None:
     return np.asarray(costs[np.arange(len(truth)), truth])
 
 
-def referral_use(
-    referred: Mask,
-    costs: Array | None,
-    wrong: Mask,
-    weight: Array,
-    promise: Promise | None = None,
-) -> ReferralUse:
-    """Add up what handing over came to.
+def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[Any]:
+    """Right answers as positions among the policy's classes, or as numbers."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise DataError(
+            f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
+            f"for each."
+        )
+    if policy.loss.numbers:
+        return _right_numbers(labels)
+    known = policy.classes.tolist()
+    position = {label: i for i, label in enumerate(known)}
+    for label in labels.tolist():
+        if label not in position:
+            raise DataError(
+                f"y holds class {label!r}, which the policy does not know; its classes "
+                f"are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}."
+            )
+    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
 
-    Parameters
-    ----------
-    referred : ndarray of bool of shape (n_rows,)
-    costs : ndarray of shape (n_rows,) or None
-        What handing each row over costs.
-    wrong : ndarray of bool of shape (n_rows,)
-        Whether its answer, or best guess, is wrong.
-    weight : ndarray of shape (n_rows,)
-    promise : Promise, default=None
-    """
 
-    def share_of(values: Mask, among: Mask) -> float:
-        total = float(weight[among].sum())
-        return float(weight[among] @ values[among]) / total if total else float("nan")
+def _right_numbers(y: NDArray[Any]) -> Array:
+    """Right answers that are numbers."""
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers, as in training: {error}.") from error
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(f"y holds {numbers[row]:g} in row {row}; leave the row out.")
+    return numbers
 
-    everyone = np.ones(len(referred), dtype=bool)
-    paid = None
-    if costs is not None:
-        paid = float(weight @ np.where(referred, costs, 0.0) / weight.sum())
-    return ReferralUse(
-        share_of(referred, everyone),
-        paid,
-        share_of(wrong, ~referred),
-        wilson(wrong[~referred], weight[~referred]),
-        share_of(wrong, referred),
-        promise,
-    )
+
+def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
+    """Weights of the rows, (n_rows,), of which one at least is above 0."""
+    if not n_rows:
+        raise DataError("X has no rows; a report needs at least one.")
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight has shape {weight.shape}, but X has {n_rows} rows; give one "
+            f"weight for each."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise DataError(
+            "sample_weight must hold finite numbers that are at least 0, not all 0."
+        )
+    return weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from sensortree.reports.drawing import new_figure
 from sensortree.sensors.scores import METRICS
 from sensortree.text import listed
 from sensortree.types import Array
+
+if TYPE_CHECKING:
+    from sensortree.reports.tradeoff import Choice, TradeoffCurve
 
 Curve = tuple[Array, Array, Array | None]
 
@@ -89,8 +92,25 @@ class TradeoffDisplay:
             for label, errors in (cost_errors or {}).items()
         }
         self.chosen, self.ends = dict(chosen or {}), dict(ends or {})
-        _check_annotations(self.annotations, self.curves)
-        _check_chosen(self.chosen, self.curves)
+        known = ", ".join(map(repr, self.curves))
+        for label, words in self.annotations.items():
+            if label not in self.curves:
+                raise DataError(
+                    f"annotations names {label!r}, which is not a curve; the curves are "
+                    f"{known}."
+                )
+            n_points = len(self.curves[label][0])
+            if len(words) != n_points:
+                raise DataError(
+                    f"curve {label!r} has {n_points} points and {len(words)} annotations; "
+                    f"give one word for each point."
+                )
+        for label, index in self.chosen.items():
+            if label not in self.curves or not 0 <= index < len(self.curves[label][0]):
+                raise DataError(
+                    f"chosen names point {index} of {label!r}, which no curve has; the "
+                    f"curves are {known}."
+                )
 
     def __repr__(self) -> str:
         return f"TradeoffDisplay({', '.join(self.curves)})"
@@ -98,9 +118,9 @@ class TradeoffDisplay:
     @classmethod
     def from_curve(
         cls,
-        curve: Any,
+        curve: TradeoffCurve | Mapping[str, TradeoffCurve],
         *,
-        chosen: Any = None,
+        chosen: Choice | Mapping[str, Choice] | None = None,
         ends: bool = True,
         unit: str | None = None,
         metric: str | None = None,
@@ -139,65 +159,38 @@ class TradeoffDisplay:
         picked = {} if chosen is None else chosen
         if not isinstance(picked, Mapping):
             picked = {next(iter(curves)): picked}
-        if metric is not None:
-            return cls._of_metric(curves, picked, ends, unit, metric)
         measures = {one.measure for one in curves.values()}
-        if len(measures) != 1:
+        if metric is None and len(measures) != 1:
             raise DataError(
                 f"curves of {listed(sorted(measures))} cannot be drawn together; draw "
                 f"those of one kind."
             )
-        measure = measures.pop()
-        by_error = measure == "error"
-
-        def height(error: Any) -> Any:
-            return 1.0 - error if by_error else error
-
         first = next(iter(curves.values()))
-        named = {"buy nothing": first.nothing, "buy everything": first.everything}
+        by_error = first.measure == "error"
+        drawn: dict[str, Sequence[Any]] = {}
+        for label, one in curves.items():
+            heights: tuple[Array, ...] = (1.0 - one.error if by_error else one.error,)
+            heights = (*heights, one.error_se)
+            if metric is not None:
+                heights = (one.metric(metric),)
+            drawn[label] = (one.mean_cost, *heights)
+        named = {}
+        for name, end in (("nothing", first.nothing), ("everything", first.everything)):
+            if end is None or not ends:
+                continue
+            height = 1.0 - end[1] if by_error else end[1]
+            if metric is not None:
+                height = first.end_metrics.get(name, {}).get(metric, np.nan)
+            if not np.isnan(height):
+                named[f"buy {name}"] = end[0], float(height)
+        measure = "accuracy" if by_error else f"mean {first.measure.replace('_', '-')}"
         return cls(
-            {
-                label: (one.mean_cost, height(one.error), one.error_se)
-                for label, one in curves.items()
-            },
+            drawn,
             unit=first.unit if unit is None else unit,
-            measure="accuracy" if by_error else f"mean {measure.replace('_', '-')}",
+            measure=measure if metric is None else METRICS.get(metric, metric),
             cost_errors={label: one.cost_se for label, one in curves.items()},
             chosen={label: choice.index for label, choice in picked.items()},
-            ends={
-                label: (end[0], float(height(end[1])))
-                for label, end in named.items()
-                if ends and end is not None
-            },
-        )
-
-    @classmethod
-    def _of_metric(
-        cls,
-        curves: Mapping[str, Any],
-        picked: Mapping[str, Any],
-        ends: bool,
-        unit: str | None,
-        metric: str,
-    ) -> TradeoffDisplay:
-        """Show a metric of measured curves."""
-        first = next(iter(curves.values()))
-        named = {"nothing": first.nothing, "everything": first.everything}
-        known = {end: values.get(metric) for end, values in first.end_metrics.items()}
-        return cls(
-            {
-                label: (one.mean_cost, one.metric(metric))
-                for label, one in curves.items()
-            },
-            unit=first.unit if unit is None else unit,
-            measure=METRICS.get(metric, metric),
-            cost_errors={label: one.cost_se for label, one in curves.items()},
-            chosen={label: choice.index for label, choice in picked.items()},
-            ends={
-                f"buy {name}": (end[0], float(known[name]))
-                for name, end in named.items()
-                if ends and end is not None and known.get(name) is not None
-            },
+            ends=named,
         )
 
     @classmethod
@@ -358,32 +351,6 @@ def _as_curve(label: str, given: Sequence[Any]) -> Curve:
             f"point in each."
         )
     return arrays[0], arrays[1], arrays[2] if len(arrays) == 3 else None
-
-
-def _check_annotations(
-    annotations: Mapping[str, Sequence[str]],
-    curves: Mapping[str, Curve],
-) -> None:
-    for label, words in annotations.items():
-        if label not in curves:
-            raise DataError(
-                f"annotations names {label!r}, which is not a curve; the curves are "
-                f"{', '.join(map(repr, curves))}."
-            )
-        if len(words) != len(curves[label][0]):
-            raise DataError(
-                f"curve {label!r} has {len(curves[label][0])} points and {len(words)} "
-                f"annotations; give one word for each point."
-            )
-
-
-def _check_chosen(chosen: Mapping[str, int], curves: Mapping[str, Curve]) -> None:
-    for label, index in chosen.items():
-        if label not in curves or not 0 <= index < len(curves[label][0]):
-            raise DataError(
-                f"chosen names point {index} of {label!r}, which no curve has; the curves "
-                f"are {', '.join(map(repr, curves))}."
-            )
 
 
 def _points(curve: Curve) -> Iterator[tuple[float, float, float]]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.policy.policy import Policy
-from sensortree.policy.sentences import class_words
+from sensortree.policy.reasons import class_words
 from sensortree.reports.drawing import CLASSES, boxed, draw, page, svg
 from sensortree.reports.layout import (
     LINES,
