@@ -1,4 +1,7 @@
-"""`About`: what a model is about, beside what it answers."""
+"""What a model keeps beside its answers: its subject, scores, baselines and outages.
+
+Nothing here changes an answer.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What decisions were worth on training rows that they were not learned from.
+    """What a model was worth on training rows held out from learning.
 
-    Leaf classifiers and decisions, and of few rows the tree, were learned without the
-    rows they are judged on. What is lost is corrected for the model's having been chosen
-    as the best of several.
+    Leaf classifiers and decisions (and the tree, if there are few rows) were learned
+    without the rows they are judged on. Losses are corrected for the model having been
+    chosen as the best of several.
 
     Attributes
     ----------
@@ -46,20 +49,20 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class About:
-    """What a model is about: nothing of it changes an answer.
+    """The subject of a model, and how good it was on held-out rows.
 
     Attributes
     ----------
     unit : str
-        What prices are counted in; "" if nobody said.
+        What prices are counted in; "" if not given.
     target : str
         Name of what is predicted; "" if it has none.
     data : str
         Name of the file that was learned from; "" if there was none.
     fitted : str
-        When it was learned, in UTC, as 2026-01-31T12:00:00Z; "" if not known. The
-        environment variable SOURCE_DATE_EPOCH says another time, for files that are to
-        be the same to the last byte.
+        When it was learned, in UTC, as 2026-01-31T12:00:00Z; "" if not known. Set the
+        environment variable SOURCE_DATE_EPOCH to another time to get files that are the
+        same to the last byte.
     rows : int or None
         How many rows it was learned from.
     held_out : HeldOut or None
@@ -90,19 +93,19 @@ class About:
         return f"{amount:g} {self.unit}" if self.unit else f"{amount:g}"
 
     def __str__(self) -> str:
-        said = []
+        lines = []
         if self.target:
-            said.append(f"target: {self.target}")
+            lines.append(f"target: {self.target}")
         source = f" of {self.data}" if self.data else ""
         if self.rows is not None:
-            said.append(f"learned from: {self.rows:,} rows{source}")
+            lines.append(f"learned from: {self.rows:,} rows{source}")
         if self.fitted:
-            said.append(f"on: {self.fitted.partition('T')[0]}")
+            lines.append(f"on: {self.fitted.partition('T')[0]}")
         if self.unit:
-            said.append(f"prices in: {self.unit}")
+            lines.append(f"prices in: {self.unit}")
         if self.held_out is not None:
-            said.append(self.score)
-        return "\n".join(said)
+            lines.append(self.score)
+        return "\n".join(lines)
 
     @property
     def score(self) -> str:
@@ -176,7 +179,7 @@ class Comparison:
         What the delivered model is worth on held-out rows.
     informative : bool
         Whether what the best tree buys was seen to tell more of the target than what is
-        known for nothing.
+        known for free.
 
     Examples
     --------
@@ -247,7 +250,7 @@ class Outage:
     Attributes
     ----------
     share : float
-        Share of the training examples that are held up.
+        Share of the training examples blocked by its absence.
     usual : float
         Their mean risk from where they turn, if the sensor is there after all.
     turning : float

@@ -309,8 +309,8 @@ class Foreign:
         if not len(X):
             return np.empty((0, 1))
         with one_thread():
-            said = self.regressor.predict(X)
-        return np.asarray(said, dtype=np.float64).reshape(-1, 1)
+            numbers = self.regressor.predict(X)
+        return np.asarray(numbers, dtype=np.float64).reshape(-1, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,7 +174,7 @@ def _flow(
     kept = leaf_losses[np.arange(len(leaf)), leaf]
     share = passed * weight[:, None]
     node_rows = share.sum(axis=0)
-    # A node that nobody comes to is judged by everybody.
+    # A node that no example reaches is judged by all examples.
     share[:, node_rows == 0] = weight[:, None]
     share /= share.sum(axis=0)
     return Flow(
@@ -298,23 +298,23 @@ def stop_leaves(tree: SensorTree) -> list[list[int]]:
     return found
 
 
-# Where an example turns that is held up before the root, and one that is not held up.
+# Where an example turns: blocked before the root, and not blocked.
 START, NOWHERE = -1, -2
 
 
 @dataclass(frozen=True, eq=False)
 class Detour:
-    """A tree without one sensor, for the examples that the sensor's absence holds up.
+    """A tree without one sensor, for the examples blocked by the sensor's absence.
 
     Attributes
     ----------
     tree : SensorTree
-        It buys neither the sensor nor what comes after it. What an example knows when it
-        comes here costs nothing more.
+        It buys neither the sensor nor what depends on it. What an example already knows
+        costs nothing more.
     decisions : tuple of DecisionFunction
         One per node.
     flow : Flow
-        Where the training examples that are held up went in it.
+        Where the blocked training examples went in it.
     usual_loss : float
         Mean loss of the same examples where they go with the sensor.
     """
@@ -327,13 +327,13 @@ class Detour:
 
 @dataclass(frozen=True, eq=False)
 class Detours:
-    """Detours around single sensors, with the classifiers that the policy has not.
+    """Detours around single sensors, with the classifiers that only they need.
 
     Attributes
     ----------
     around : mapping of sensor to Detour
-        Of the sensors that are best done without on a way of their own; without others an
-        example takes the best leaf that it can still reach.
+        Only of sensors for which a detour is better than the best leaf that an example
+        can still reach.
     classifiers : mapping of sensor subset to classifier
     """
 

@@ -59,19 +59,19 @@ class Policy:
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
     detours : Detours or None
-        Where examples go that a sensor which cannot be had holds up.
+        Detours for examples blocked by an unavailable sensor.
     calibration : tuple of LeafCalibration or None
-        What puts the probabilities of each leaf right; None if they are left as the
-        classifiers say them.
+        Corrects the probabilities of each leaf; None leaves them as the classifiers give
+        them.
     baselines : tuple of Baseline or None
-        What a report compares the policy with; None of a method that has none.
+        What a report compares the policy with; None if the method has no baselines.
     about : About
-        Unit, target, date and held-out score: what changes no answer.
+        Unit, target, date and held-out score; they change no answer.
     referral : Referral or None
-        What it costs to hand an example over to a person, and whose answer is too unsure
-        to be given; None if nobody is handed over.
+        What it costs to refer an example to a person, and which answers are too unsure
+        to be given; None: never refer.
     strict : bool
-        Whether values that training never saw are refused, rather than warned of.
+        Whether values that training never saw are errors rather than warnings.
     sensors : SensorSet
     digest : str
         Hexadecimal digest of everything that its answers depend on.
@@ -252,12 +252,12 @@ class Policy:
         return send(self, table).posterior()
 
     def referred(self, table: Table) -> Mask:
-        """Whether each row is handed over to a person, (n_rows,)."""
+        """Whether each row is referred to a person, (n_rows,)."""
         walk = send(self, table)
         return self.hands_over(walk.place, walk.posterior())
 
     def hands_over(self, place: Rows, posterior: Array) -> Mask:
-        """Whether who stops at these places, with these probabilities, is handed over.
+        """Whether rows that stop at these places, with these probabilities, are referred.
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class Policy:
         known : mapping of sensor to values
             Values by column name, or in the sensor's column order.
         unavailable : iterable of str, default=()
-            Sensors that cannot be had.
+            Unavailable sensors.
         limit : float, default=None
             The most that this example may spend.
         prices : mapping of sensor to float, default=None
@@ -335,7 +335,7 @@ class Policy:
         Parameters
         ----------
         known : mapping of sensor to values, default=None
-            What is known already, for nothing.
+            What is known already, for free.
         limit : float, default=None
             The most that this example may spend.
         prices : mapping of sensor to float, default=None
@@ -434,8 +434,8 @@ def _pieces(value: Any) -> Iterator[bytes]:
             item = getattr(value, each.name)
             if each.name == "native":  # a quicker copy of what the arrays say
                 continue
-            said = each.metadata.get("digest")
-            if said == "never" or (item is None and said == "if set"):
+            counts = each.metadata.get("digest")
+            if counts == "never" or (item is None and counts == "if set"):
                 continue
             yield from _pieces(item)
     elif isinstance(value, np.ndarray):

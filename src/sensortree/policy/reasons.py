@@ -163,11 +163,11 @@ class Reason:
         if self._obstacle != "policy":
             return f"{belief}; {obstacle_words(self._obstacle, names)}"
         if way is not None and names:
-            said, change = names_words(names), self.change
+            subject, change = names_words(names), self.change
             if change is None:
-                return f"{belief}; {said} next"
+                return f"{belief}; {subject} next"
             follows = way.end >= 0  # a node
-            changes = purchase_words(said, len(names), change, follows)
+            changes = purchase_words(subject, len(names), change, follows)
             return f"{belief}; {changes}"
         if way is not None and way.end < 0 and policy.places[~way.end].refers:
             return f"{belief}; hands over to a person"
@@ -201,7 +201,7 @@ class Reason:
                 "node": self.node,
                 "score": self.score,
                 "share": self.share,
-                **said_words(self._policy.labels, self.proba),
+                **output_words(self._policy.labels, self.proba),
                 "change": None if change is None else vars(change),
                 "influences": [vars(influence) for influence in self.influences],
                 "contributions": [vars(c) for c in self.contributions],
@@ -237,11 +237,11 @@ def by_class(classes: Iterable[Any], proba: Array) -> dict[str, float]:
     return dict(zip(map(str, classes), proba.tolist(), strict=True))
 
 
-def said_words(classes: Sequence[Any], said: Array) -> dict[str, Any]:
-    """What a leaf says of one row: `proba` by class; or `prediction` and `spread`."""
+def output_words(classes: Sequence[Any], output: Array) -> dict[str, Any]:
+    """Output of a leaf for one row: `proba` by class; or `prediction` and `spread`."""
     if classes:
-        return {"proba": by_class(classes, said)}
-    return {"prediction": float(said[0]), "spread": float(said[1])}
+        return {"proba": by_class(classes, output)}
+    return {"prediction": float(output[0]), "spread": float(output[1])}
 
 
 def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:
@@ -393,7 +393,7 @@ FOR, AGAINST, SMALL = 3, 2, 0.2  # influences that are told, and what is too sma
 
 
 def class_words(label: Any) -> str:
-    """A class by its name; of a number it is said that it is one."""
+    """A class by its name; a numeric label is prefixed with "class"."""
     return label if isinstance(label, str) else f"class {label}"
 
 
@@ -407,19 +407,19 @@ def number_words(answer: float, spread: float) -> str:
     return f"{answer:.4g} ± {spread:.2g}"
 
 
-def belief_of(policy: Policy, said: Array) -> str:
+def belief_of(policy: Policy, output: Array) -> str:
     """What would be answered by what is known so far, and how sure that is.
 
     Parameters
     ----------
     policy : Policy
-    said : ndarray of shape (n_outputs,)
-        What a leaf says of one row.
+    output : ndarray of shape (n_outputs,)
+        Output of a leaf for one row.
     """
     if policy.loss.numbers:
-        return f"so far {number_words(*said.tolist())}"
-    at = int(policy.loss.answer(said[None, :])[0])
-    return belief_words(policy.labels[at], float(said[at]))
+        return f"so far {number_words(*output.tolist())}"
+    at = int(policy.loss.answer(output[None, :])[0])
+    return belief_words(policy.labels[at], float(output[at]))
 
 
 def change_words(change: Change) -> str:
@@ -498,5 +498,5 @@ def influence_words(influences: Sequence[Influence], sign: int) -> str:
     told = [i for i in influences if abs(i.contribution) >= max(least, 1e-12)]
     pro = [i.words for i in told if sign * i.contribution > 0][:FOR]
     contra = [i.words for i in told if sign * i.contribution < 0][:AGAINST]
-    said = ", ".join(pro) or "what is usual here"
-    return f"{said}; against it: {', '.join(contra)}" if contra else said
+    words = ", ".join(pro) or "what is usual here"
+    return f"{words}; against it: {', '.join(contra)}" if contra else words

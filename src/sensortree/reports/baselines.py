@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,21 +66,51 @@ class Rival:
     measures: Array | None
     note: str | None
 
+    def use(
+        self, own: Array, weight: Array, intervals: Iterator[Interval]
+    ) -> BaselineUse:
+        """Means, and by how much the policy has less.
 
-def rivals_of(
-    policy: Policy, table: Table, truth: NDArray[np.intp], rows: Rows
-) -> list[Rival]:
-    """Answer some rows by every baseline of a policy."""
-    return [_rival(policy, b, table, truth, rows) for b in policy.baselines or ()]
+        Parameters
+        ----------
+        own : ndarray of shape (4,)
+            Mean error, loss, cost and total of the policy.
+        weight : ndarray of shape (n_rows,)
+        intervals : iterator of (float, float)
+            Of the measures and of what the policy has less, or none.
+        """
+        mean = np.full(len(MEASURES), np.nan)
+        between: dict[str, Interval] = {}
+        less: dict[str, Interval] = {}
+        if self.measures is not None:
+            mean = weight @ self.measures
+            between = dict(zip(MEASURES, intervals, strict=False))
+            less = dict(zip(MEASURES, intervals, strict=False))
+            if between:
+                between["error"] = wilson(self.measures[:, 0] > 0, weight)
+        error, loss, cost, total = map(float, mean)
+        return BaselineUse(
+            self.name,
+            self.sensors,
+            error,
+            loss,
+            cost,
+            total,
+            between,
+            dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
+            less,
+            self.note,
+        )
 
 
-def _rival(
+def rival_of(
     policy: Policy,
     baseline: Baseline,
     table: Table,
     truth: NDArray[np.intp],
     rows: Rows,
 ) -> Rival:
+    """Answer some rows by a baseline of a policy."""
     sensors, reader = policy.sensors, policy.reader
     names = sensors.in_order(baseline.sensors)
     missing = {name: _missing(policy, name, table, rows) for name in names}
@@ -127,57 +157,6 @@ def _missing(policy: Policy, name: str, table: Table, rows: Rows) -> NDArray[np.
     if values.dtype.kind != "O":
         return np.zeros(len(rows), dtype=bool)
     return np.array([all(is_missing(v) for v in row) for row in values], dtype=bool)
-
-
-def columns_of(rivals: Sequence[Rival], own: Array) -> list[Array]:
-    """What needs an interval: measures of each rival that answers, less the policy's."""
-    answering = [rival.measures for rival in rivals if rival.measures is not None]
-    return [part for measures in answering for part in (measures, measures - own)]
-
-
-def uses_of(
-    rivals: Sequence[Rival], own: Array, weight: Array, intervals: Iterator[Interval]
-) -> tuple[BaselineUse, ...]:
-    """Means of the baselines, and by how much the policy has less.
-
-    Parameters
-    ----------
-    rivals : sequence of Rival
-    own : ndarray of shape (n_rows, 4)
-        Error, loss, cost and total of the policy.
-    weight : ndarray of shape (n_rows,)
-    intervals : iterator of (float, float)
-        Of the columns that `columns_of` gives, or none.
-    """
-    return tuple(_use(rival, weight @ own, weight, intervals) for rival in rivals)
-
-
-def _use(
-    rival: Rival, own: Array, weight: Array, intervals: Iterator[Interval]
-) -> BaselineUse:
-    """Means of one baseline, and its intervals."""
-    mean = np.full(len(MEASURES), np.nan)
-    between: dict[str, Interval] = {}
-    less: dict[str, Interval] = {}
-    if rival.measures is not None:
-        mean = weight @ rival.measures
-        between = dict(zip(MEASURES, intervals, strict=False))
-        less = dict(zip(MEASURES, intervals, strict=False))
-        if between:
-            between["error"] = wilson(rival.measures[:, 0] > 0, weight)
-    error, loss, cost, total = map(float, mean)
-    return BaselineUse(
-        rival.name,
-        rival.sensors,
-        error,
-        loss,
-        cost,
-        total,
-        between,
-        dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
-        less,
-        rival.note,
-    )
 
 
 LIMITS = 12  # at most

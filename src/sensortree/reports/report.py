@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike
 from sensortree.exceptions import ParameterError
 from sensortree.policy.batch import send
 from sensortree.policy.policy import Policy
-from sensortree.reports.baselines import (
-    BaselineUse,
-    columns_of,
-    rivals_of,
-    uses_of,
-)
+from sensortree.reports.baselines import BaselineUse, rival_of
 from sensortree.reports.measures import (
     MEASURES,
     Interval,
@@ -237,7 +232,8 @@ def cost_report(
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])
     rows = ReportSums(send(policy, table), truth, weight)
-    rivals = rivals_of(policy, table, truth, np.flatnonzero(rows.counted))
+    at = np.flatnonzero(rows.counted)
+    rivals = [rival_of(policy, b, table, truth, at) for b in policy.baselines or ()]
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
     belief, right = rows.belief[rows.counted], truth[rows.counted]
@@ -246,7 +242,9 @@ def cost_report(
         judged = scores(belief, right)
     intervals: list[Interval] = []
     if n_bootstrap > 0:
-        values = np.hstack([own, *columns_of(rivals, own), judged])
+        others = [rival.measures for rival in rivals if rival.measures is not None]
+        beside = [part for other in others for part in (other, other - own)]
+        values = np.hstack([own, *beside, judged])
         intervals = mean_intervals(values, counted, n_bootstrap, random_state)
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
     area, nothing = float("nan"), (float("nan"), float("nan"))
@@ -259,6 +257,7 @@ def cost_report(
         areas, area, area_interval = auroc(belief, right, counted)
         brier, log_loss = (counted @ judged).tolist()
     everything = float(rows.weight @ rows.everything)
+    left = iter(intervals[len(MEASURES) :])
     return CostReport(
         n_rows=int((weight > 0).sum()),
         **mean,
@@ -272,7 +271,7 @@ def cost_report(
         sensors=tuple(rows.sensor_uses()),
         leaves=tuple(rows.place_uses()),
         classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
-        baselines=uses_of(rivals, own, counted, iter(intervals[len(MEASURES) :])),
+        baselines=tuple(rival.use(counted @ own, counted, left) for rival in rivals),
         auroc=area,
         brier=brier,
         log_loss=log_loss,

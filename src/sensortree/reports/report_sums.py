@@ -15,6 +15,7 @@ from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES, Interval, wilson
 from sensortree.sensors.referral import Promise
 from sensortree.sensors.seen import merged
+from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
 
