@@ -1,4 +1,4 @@
-"""A policy's rows answered by its baselines: what decisions save, row by row."""
+"""What else the same rows could have had: answers of baselines, or less to spend."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A layout as the text of an SVG picture, which needs nothing from elsewhere.
+"""A layout drawn: as the text of an SVG picture, or on the axes of matplotlib.
 
-Light and dark follow the page: a theme that a notebook or a site names, else what the
-reader's system prefers. All rules are bound to a class that is made from the picture
-itself, so that pictures on one page do not disturb each other.
+An SVG picture needs nothing from elsewhere. Light and dark follow the page: a theme that a
+notebook or a site names, else what the reader's system prefers. All rules are bound to a
+class that is made from the picture itself, so that pictures on one page do not disturb each
+other.
 """
 
 from __future__ import annotations

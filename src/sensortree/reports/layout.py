@@ -1,8 +1,14 @@
-"""`Outline`: which vertices of a tree are drawn, and which are folded into one line.
+"""What is drawn of a tree, and where its words, boxes and edges go.
 
-Nodes that know the same are one vertex with several ways out. In a large tree, ways that
-few rows take are folded: those of one vertex into one line, and a vertex of which all
-ways are rare into a line of its own.
+`Outline`: nodes that know the same are one vertex with several ways out. In a large tree,
+ways that few rows take are folded: those of one vertex into one line, and a vertex of which
+all ways are rare into a line of its own.
+
+`Layout`: the picture reads from left to right. Every leaf has a row of its own; a node
+stands in the row of the first leaf below it, so its first way goes on straight to the right
+and the others hang below, side by side, the last one leftmost. Every decision moves one
+column to the right. Hence no two vertices share a cell of this grid, and no two edges
+cross. A row is as high as what stands in it.
 """
 
 from __future__ import annotations
@@ -12,13 +18,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sensortree.reports.words import bought_words, known_words, percent, range_words
+from sensortree.reports.words import known_words, percent, purchase_lines, range_words
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.tree.forks import Way, fork_at, leaves_behind
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
+SIZE = 8.0  # of the letters; like all lengths below, in points
+LINE = 1.25 * SIZE
+PAD = 5.0  # between a text and what is around it
+INDENT = 12.0  # from a node's left side to the last edge that hangs below it
+BAR = 72.0  # length of a bar that shows a mix of classes
+TRUTH = "true classes"  # head of these bars
 LINES = 32  # leaves of a tree that is drawn whole
+NO_BREAK = "\u00a0"  # a space that keeps a price and a share in one line
+THINNEST, THICKEST = 0.8, 8.0  # edges that no row and that every row takes, in points
 RARE = 0.01  # share of rows; in a larger tree a way that fewer take is folded
 
 
@@ -52,11 +66,6 @@ class Outline:
         return sum(outline.n_lines for outline in self.below) or 1
 
 
-def whole(tree: SensorTree) -> Outline:
-    """Outline of a tree in which nothing is folded."""
-    return _outline(tree, _root(tree), list)
-
-
 def without_rare(
     tree: SensorTree, leaf_share: Array, max_leaves: int | None
 ) -> Outline:
@@ -72,7 +81,7 @@ def without_rare(
         are left.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
-        return whole(tree)
+        return _outline(tree)
     shares = [*leaf_share, *(np.abs(tree.path_signs).T @ leaf_share)]
     # Folding more never makes more lines, so the least that is enough is found by halving.
     enough = sorted({RARE, *(float(np.nextafter(s, 2)) for s in shares if s >= RARE)})
@@ -98,13 +107,13 @@ def around(tree: SensorTree, on_way: Sequence[int], max_leaves: int | None) -> O
         Nothing is folded in a tree of so many leaves.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
-        return whole(tree)
-    passed = {_root(tree), *on_way}
+        return _outline(tree)
+    passed = {0, *on_way}
 
     def shown(ways: Sequence[Way]) -> list[Way | Outline]:
         return [way if way.end in passed else _end(tree, way.end) for way in ways]
 
-    return _outline(tree, _root(tree), shown)
+    return _outline(tree, shown)
 
 
 def _folded(tree: SensorTree, leaf_share: Array, least: float) -> Outline:
@@ -125,38 +134,32 @@ def _folded(tree: SensorTree, leaf_share: Array, least: float) -> Outline:
         rest = Outline((), folded, fork.sensors, gathered=len(rare))
         return [*kept, rare[0] if len(rare) == 1 else rest]
 
-    return _outline(tree, _root(tree), shown)
+    return _outline(tree, shown)
 
 
 def _outline(
-    tree: SensorTree,
-    end: int,
-    shown: Callable[[Sequence[Way]], list[Way | Outline]],
+    tree: SensorTree, shown: Callable[[Sequence[Way]], Sequence[Way | Outline]] = list
 ) -> Outline:
-    """Outline from a vertex on; `shown` says what is shown of the ways out of a fork."""
-    here = _end(tree, end)
-    if end < 0:
-        return here
-    fork = fork_at(tree, end)
-    below = tuple(
-        way if isinstance(way, Outline) else _outline(tree, way.end, shown)
-        for way in shown(fork.ways)
-    )
-    return replace(here, nodes=fork.nodes, below=below) if below else here
+    """Outline of a tree; `shown` says what is shown of the ways out of a fork."""
+
+    def outline(end: int) -> Outline:
+        here = _end(tree, end)
+        if end < 0:
+            return here
+        fork = fork_at(tree, end)
+        below = tuple(
+            way if isinstance(way, Outline) else outline(way.end)
+            for way in shown(fork.ways)
+        )
+        return replace(here, nodes=fork.nodes, below=below) if below else here
+
+    return outline(0 if tree.n_nodes else ~0)
 
 
 def _end(tree: SensorTree, end: int) -> Outline:
     """All that is behind a way as one line."""
     vertex = tree.leaves[~end] if end < 0 else tree.nodes[end]
     return Outline((), leaves_behind(tree, end), vertex.sensors)
-
-
-def _root(tree: SensorTree) -> int:
-    return 0 if tree.n_nodes else ~0
-
-
-NO_BREAK = "\u00a0"  # a space that keeps a price and a share in one line
-THINNEST, THICKEST = 0.8, 8.0  # edges that no row and that every row takes, in points
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +301,7 @@ def edge_words(vertex: Vertex, price: str, share: bool = False) -> str:
     if vertex.gathered > 1:
         return f"{vertex.gathered} rarer ways{taken}"
     if vertex.bought:
-        return bought_words(vertex.bought, price + taken)
+        return purchase_lines(vertex.bought, price + taken)
     does = "to a person" if vertex.refers else "stop"
     return "" if vertex.parent is None else f"{does}{taken}"
 
@@ -306,14 +309,6 @@ def edge_words(vertex: Vertex, price: str, share: bool = False) -> str:
 def node_words(vertex: Vertex, second: str) -> str:
     """What stands in a node's box: what is known there, and a second line."""
     return f"{known_words(vertex.known)}\n{second}"
-
-
-SIZE = 8.0  # of the letters; like all lengths below, in points
-LINE = 1.25 * SIZE
-PAD = 5.0  # between a text and what is around it
-INDENT = 12.0  # from a node's left side to the last edge that hangs below it
-BAR = 72.0  # length of a bar that shows a mix of classes
-TRUTH = "true classes"  # head of these bars
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`TradeoffCurve`: error against mean cost, with what can be read off it."""
+"""`TradeoffCurve`: error against mean cost, and `Choice`, a point picked from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sensortree.reports.tables import TextTable
 from sensortree.reports.tradeoff_display import TradeoffDisplay
 from sensortree.sensors.table import pandas_frame
 from sensortree.text import listed
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 Point = tuple[float, float]  # mean cost, error
 
@@ -483,15 +483,15 @@ class Choice:
         asked = f"{self.rule} {self.target:.4g}"
         if not self.met:
             asked += " is not met"
-        lines = [f"{asked}: {self._said(own)}"]
+        lines = [f"{asked}: {self._words(own)}"]
         lines += [
-            f"{name}: {self._said(beside)}"
+            f"{name}: {self._words(beside)}"
             for name, beside in (("cheaper", self.cheaper), ("dearer", self.dearer))
             if beside is not None
         ]
         return "\n".join([*lines, self.note] if self.note else lines)
 
-    def _said(self, point: Mapping[str, float]) -> str:
+    def _words(self, point: Mapping[str, float]) -> str:
         return (
             f"cost weight {point['cost_weight']:.3g}, mean cost "
             f"{point['mean_cost']:.4g}, {self.measure} {point['error']:.4f}"
@@ -504,7 +504,7 @@ MOST_LEFT = 0.5  # share of a budget: who spends less of it is told what to try
 
 
 def choose(
-    curve: Any,
+    curve: TradeoffCurve,
     budget: float | None = None,
     max_error: float | None = None,
     without: Collection[int] = (),
@@ -514,21 +514,18 @@ def choose(
     Points in `without` are known not to keep what they promise.
     """
     check_targets(budget, max_error)
-    cost, error = curve.mean_cost, curve.error
+    goal, bounded = curve.mean_cost, curve.error
     if budget is not None:
-        rule, target, within = "budget", float(budget), cost <= budget
-        within[list(without)] = False
-        best = _least(error, cost, within) if within.any() else _least(cost, error)
+        rule, target, goal, bounded = "budget", float(budget), bounded, goal
     elif max_error is not None:
-        rule, target, within = "max_error", float(max_error), error <= max_error
-        within[list(without)] = False
-        best = _least(cost, error, within) if within.any() else _least(error, cost)
+        rule, target = "max_error", float(max_error)
     else:
-        least = _least(error, cost)
-        target = float(error[least] + np.nan_to_num(curve.error_se[least]))
-        rule, within = "one standard error", error <= target
-        within[list(without)] = False
-        best = _least(cost, error, within) if within.any() else least
+        least = _least(bounded, goal)
+        target = float(bounded[least] + np.nan_to_num(curve.error_se[least]))
+        rule = "one standard error"
+    within = bounded <= target
+    within[list(without)] = False
+    best = _least(goal, bounded, within) if within.any() else _least(bounded, goal)
     chosen = choice_at(curve, best, rule, target, bool(within[best]))
     return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
 
@@ -562,7 +559,9 @@ def _advice(chosen: Choice) -> str:
     )
 
 
-def choice_at(curve: Any, index: int, rule: str, target: float, met: bool) -> Choice:
+def choice_at(
+    curve: TradeoffCurve, index: int, rule: str, target: float, met: bool
+) -> Choice:
     """The choice of one point of a curve, with the points beside it."""
     order = np.lexsort([-curve.cost_weight, curve.mean_cost]).tolist()
     place = order.index(index)
@@ -583,7 +582,7 @@ def choice_at(curve: Any, index: int, rule: str, target: float, met: bool) -> Ch
     )
 
 
-def _least(first: Array, then: Array, among: Any = None) -> int:
+def _least(first: Array, then: Array, among: Mask | None = None) -> int:
     """Where a value is least, of those allowed; of equals where another is least."""
     places = np.arange(len(first)) if among is None else np.flatnonzero(among)
     return int(places[np.lexsort([then[places], first[places]])[0]])

@@ -1,4 +1,4 @@
-"""`TradeoffDisplay`: accuracy against what it costs."""
+"""Error against cost, drawn: `TradeoffDisplay` of curves, `LogDisplay` of judgements."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def known_column(
     return "sensors\nknown", cells, "right"
 
 
-def bought_words(names: tuple[str, ...], price: str, lines: int = 6) -> str:
+def purchase_lines(names: tuple[str, ...], price: str, lines: int = 6) -> str:
     """What an edge buys, and its price; of many names the first."""
     for n_named in range(len(names), 0, -1):
         more = len(names) - n_named
