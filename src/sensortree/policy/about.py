@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sensortree.sensors.market import ROUNDING
-from sensortree.text import plain
+from sensortree.text import PlainForm
 
 # Seconds since 1970 that stand for now, as reproducible builds have them.
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -154,7 +154,7 @@ NOTHING, ONE_SET = "nothing", "one set"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(PlainForm):
     """What a fit compared on rows that nothing was learned from, and what it took.
 
     Attributes
@@ -216,11 +216,6 @@ class Comparison:
         best = min(decided, key=lambda n: (round(self.risk[n], 12), self.cost[n]))
         return best.partition(", ")[2]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the comparison as plain values for JSON."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def __str__(self) -> str:
         ranked = sorted(self.risk, key=self.risk.__getitem__)
         lines = [
@@ -245,7 +240,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outage:
-    """What becomes of examples if one sensor cannot be had.
+    """What becomes of examples if one sensor is unavailable.
 
     Attributes
     ----------
@@ -272,7 +267,7 @@ class Outage:
 
     @property
     def lost(self) -> float:
-        """Mean risk that all examples have more, held up or not."""
+        """Mean additional risk over all examples, blocked or not."""
         without = self.turning
         if self.detour is not None and self.taken:
             without = self.detour

@@ -147,15 +147,17 @@ class LogPage(Page):
 
     def _hidden(self) -> Iterable[str]:
         names = measures_of(self.judged)
+
+        def ends(band: Any, name: str) -> str:
+            low, high = getattr(band, name)
+            return between(low, high, WRITTEN[name])
+
         yield table(
             "If what nobody wrote down had made the odds of stopping larger or smaller by "
             "up to so many times",
             ("odds", *names),
             [
-                [
-                    f"× {band.odds:g}",
-                    *(between(*getattr(band, name), WRITTEN[name]) for name in names),
-                ]
+                [f"× {band.odds:g}", *(ends(band, name) for name in names)]
                 for band in self.judged.bands
             ],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -367,7 +367,8 @@ class ReportPage(Page):
     def _spends(self) -> Iterable[str]:
         """The chart: the policy, its baselines, and lines of what else could be spent."""
         report, limits = self.report, self.limits
-        name, measure, of_curve, written = "error", "wrong answers", 1.0, share
+        name, measure, of_curve = "error", "wrong answers", 1.0
+        written: Callable[[float], str] = share
         if self._shows_loss:
             in_money = self.unit and math.isclose(report.cost_weight, 1)
             name, written = "loss", money
@@ -385,13 +386,16 @@ class ReportPage(Page):
             heights = of_curve * curve.error
             label = "trees of other cost weights"
             series.append(Series(label, curve.mean_cost, heights, dashed=True))
-        uses = [(use.name, use) for use in self._known]
-        for label, line in (*uses, ("this policy", report)):
+        lines: list[CostReport | BaselineUse] = [*self._known, report]
+        for line in lines:
+            label, colour = "this policy", COLOURS[0]
+            if isinstance(line, BaselineUse):
+                label, colour = line.name, GREY
             value = getattr(line, name)
             low, high = line.intervals.get(name, (value, value))
-            numbers = (np.array([number]) for number in (line.cost, value, low, high))
-            colour = COLOURS[0] if line is report else GREY
-            series.append(Series(label, *numbers, colour=colour, named=True))
+            cost, height, low, high = np.array([[line.cost], [value], [low], [high]])
+            point = Series(label, cost, height, low, high, colour, named=True)
+            series.append(point)
         chart = Chart(series, measure, self.unit, written=written, from_zero=True)
         yield f'<figure style="margin:0">{chart.to_svg()}</figure>'
         captions = [

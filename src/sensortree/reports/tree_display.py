@@ -364,9 +364,9 @@ class TreeDisplay:
             first = sorted(vertex.leaves, key=lambda leaf: -self.leaf_share[leaf])
             for leaf in first[:TOLD]:
                 more = self.tree.leaves[leaf].sensors.difference(vertex.known)
-                names = ", ".join(self.sensors.in_order(more)) or "nothing"
+                bought = ", ".join(self.sensors.in_order(more)) or "nothing"
                 share = percent(self.leaf_share[leaf])
-                lines.append(f"leaf {leaf}: {share} of rows, + {names}")
+                lines.append(f"leaf {leaf}: {share} of rows, + {bought}")
         if not vertex.is_leaf:
             return lines
         lines += self._judged(vertex)
@@ -542,11 +542,12 @@ def _of_rows(
             f"for each."
         )
     ends = leaf >= 0  # others stop at a node, since they can afford no leaf
-    rows = np.bincount(leaf[ends], minlength=tree.n_leaves)
+    rows = np.bincount(leaf[ends], minlength=tree.n_leaves).astype(np.float64)
     shown: dict[str, Any] = {"leaf_share": rows / len(leaf)}
 
     def by_leaf(values: NDArray[Any]) -> Array:
-        return np.bincount(leaf[ends], values[ends], tree.n_leaves)
+        counts = np.bincount(leaf[ends], values[ends], tree.n_leaves)
+        return counts.astype(np.float64)
 
     if not len(classes):  # numbers are predicted
         numbers = np.asarray(answer if truth is None else truth, dtype=np.float64)
@@ -555,7 +556,8 @@ def _of_rows(
         return shown | {"leaf_numbers": np.stack([mean, np.sqrt(off)], axis=1)}
 
     def of_labels(labels: NDArray[Any]) -> Array:
-        return np.stack([by_leaf(labels == label) for label in classes], axis=1)
+        each = [by_leaf(np.asarray(labels == label)) for label in classes]
+        return np.stack(each, axis=1)
 
     shown |= {"leaf_answers": of_labels(answer), "classes": classes}
     if truth is None:
@@ -567,7 +569,7 @@ def _of_rows(
 def _share(part: Array, rows: Array) -> Array:
     """Part of the rows of each leaf; NaN where there are none."""
     nobody = np.full(len(rows), np.nan)
-    return np.divide(part, rows, out=nobody, where=rows > 0)
+    return np.asarray(np.divide(part, rows, out=nobody, where=rows > 0))
 
 
 def _floats(values: ArrayLike | None) -> Array | None:
