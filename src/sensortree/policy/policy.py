@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,6 +251,11 @@ class Policy:
     def outputs(self, table: Table) -> Array:
         """Output of each row's leaf, (n_rows, n_outputs)."""
         return send(self, table).posterior()
+
+    def said(self, table: Table) -> Array:
+        """Old name of `outputs`."""
+        warn("Policy.said is now Policy.outputs.", FutureWarning, stacklevel=2)
+        return self.outputs(table)
 
     def referred(self, table: Table) -> Mask:
         """Whether each row is referred to a person, (n_rows,)."""
