@@ -10,10 +10,16 @@ from sklearn.naive_bayes import GaussianNB
 
 from sensortree import SensorTreeClassifier, SensorTreeRegressor
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.continued import Continued, expectation, patterns_of
+from sensortree.leaves.continued import (
+    Continued,
+    Drawn,
+    expectation,
+    learn_gaussians,
+    numbers_among,
+    patterns_of,
+)
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.fitting import judge_leaf_classifiers
-from sensortree.leaves.gaussians import Drawn, learn_gaussians, numbers_among
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import TrainingRows

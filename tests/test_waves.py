@@ -38,7 +38,7 @@ from sensortree.dask import (
     answers,
     bill_of,
 )
-from sensortree.dask.entries import Outcome, exact, total
+from sensortree.waves.ledger import Outcome, exact, total
 
 SENSORS = {
     "a": Sensor(["a"], cost=0.1),

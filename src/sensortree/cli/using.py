@@ -300,7 +300,10 @@ def _answers(
 
 def _found(model: Any, X: Any) -> dict[str, list[Any]]:
     """Columns of the answers to rows that have one."""
-    said, classes = model.policy_.outputs(model._table(X, None)), model.classes_.tolist()
+    said, classes = (
+        model.policy_.outputs(model._table(X, None)),
+        model.classes_.tolist(),
+    )
     names = model.sensors_.names
     bought = [
         " ".join(name for name, has in zip(names, row, strict=True) if has)

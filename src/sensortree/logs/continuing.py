@@ -27,11 +27,15 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import Continued, owner_of, patterns_of
+from sensortree.leaves.continued import (
+    Continued,
+    learn_gaussians,
+    owner_of,
+    patterns_of,
+)
 from sensortree.leaves.engine import LogisticEngine
-from sensortree.leaves.gaussians import learn_gaussians
 from sensortree.leaves.standardising import moments
-from sensortree.logs.support import LEAST_SHARE
+from sensortree.logs.estimate import LEAST_SHARE
 from sensortree.sensors.reader import together
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.types import Array, Mask, Rows
@@ -49,25 +53,13 @@ Subset = frozenset[str]
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """Rows of a log, as far as they were read.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    blocks : list of n_sensors arrays of shape (n_rows, width)
-        NaN where nothing was bought.
-    bought : ndarray of bool of shape (n_rows, n_sensors)
-    level : ndarray of shape (n_rows,)
-        The class, or the group that a number belongs to.
-    fold : ndarray of shape (n_rows,)
-    label_influenced_buying : bool
-    """
+    """Rows of a log, as far as they were read."""
 
     sensors: SensorSet
-    blocks: list[Array]
-    bought: Mask
-    level: Rows
-    fold: Rows
+    blocks: list[Array]  # of each sensor, NaN where nothing was bought, (n_rows, width)
+    bought: Mask  # (n_rows, n_sensors)
+    level: Rows  # the class, or the group that a number belongs to, (n_rows,)
+    fold: Rows  # (n_rows,)
     label_influenced_buying: bool
 
     def has(self, subset: Iterable[str]) -> Mask:
@@ -84,11 +76,7 @@ class Logged:
 def continue_rows(log: Logged, free: Subset) -> Continued:
     """Find out how far a log reaches, and who stands in for whom.
 
-    Parameters
-    ----------
-    log : Logged
-    free : set of str
-        Sensors that are known of all rows.
+    `free` are the sensors that are known of all rows.
     """
     reach: list[Subset] = []
     found: list[StandIns] = []
@@ -163,20 +151,14 @@ def effective_size(standing_in: Rows, n_rows: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class StandIns:
-    """Who stands in for whom within a set of sensors, and by what they were known.
+    """Who stands in for whom within a set of sensors, and by what they were known."""
 
-    Attributes
-    ----------
-    other : ndarray of shape (n_rows,)
-        Where the row stands that stands in for each; itself if it has all.
-    told : ndarray of shape (n_rows, 2, n_told)
-        What was told of a row by what was known of it, and of its stand-in by the same.
-    patterns : list of (sensors, rows)
-        Sensors that count as known, (n_sensors,), and the rows of which.
-    """
-
+    # Where the row stands that stands in for each; itself if it has all, (n_rows,).
     other: Rows
+    # What was told of a row by what was known of it, and of its stand-in by the same,
+    # (n_rows, 2, n_told).
     told: Array
+    # Sensors that count as known, (n_sensors,), and the rows of which.
     patterns: list[tuple[Mask, Rows]]
 
 
@@ -278,35 +260,25 @@ def blocks_seen(log: Continued, widths: Sequence[int]) -> list[Array]:
 
 
 def sets_beyond(log: Continued) -> list[list[str]]:
-    """Sensors, and sets of two or three, out of reach, none within another.
+    """Sensors, pairs and threes of them out of reach, none within another.
 
     Not those that 'one_of' forbids anyway.
     """
-    sensors = log.sensors
-    return [
-        list(few)
-        for few in _minimal_sets_beyond(log.reach, sensors.names)
-        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
-    ]
-
-
-def _minimal_sets_beyond(
-    reach: Sequence[frozenset[str]], names: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """Sensors, pairs and threes of them that no set holds, none within another."""
+    sensors, names = log.sensors, log.sensors.names
     found: list[tuple[str, ...]] = []
     within: list[tuple[str, ...]] = [()]
     for _ in range(3):
-        longer = []
+        longer: list[tuple[str, ...]] = []
         for few in within:
             start = names.index(few[-1]) + 1 if few else 0
             for name in names[start:]:
                 more = (*few, name)
                 if any(set(less) <= set(more) for less in found):
                     continue
-                if any(set(more) <= one for one in reach):
-                    longer.append(more)
-                else:
-                    found.append(more)
+                (longer if log.reaches(frozenset(more)) else found).append(more)
         within = longer
-    return found
+    return [
+        list(few)
+        for few in found
+        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
+    ]

@@ -1,4 +1,4 @@
-"""`evaluate_from_log`, `compare_from_log`: what policies would have done, by a log."""
+"""What policies would have done, by a log: judged, compared, and as a page."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
     UNTOLD,
     Estimate,
+    Support,
     as_share,
     contributions,
     likely_variance,
     mean_estimate,
     ratio_estimate,
+    reason_to_refuse,
+    support_of,
     weights,
 )
-from sensortree.logs.following import Followed, follow
-from sensortree.logs.histories import Histories, read_histories, views
+from sensortree.logs.following import Followed, follow, without_dead_ends
 from sensortree.logs.judgement import (
     Band,
     LogComparison,
@@ -31,7 +32,13 @@ from sensortree.logs.judgement import (
     PlaceFromLog,
     SensorFromLog,
 )
-from sensortree.logs.outlook import learn_outlook
+from sensortree.logs.nuisances import (
+    Histories,
+    learn_outlook,
+    learn_stopping,
+    read_histories,
+    views,
+)
 from sensortree.logs.purchases import (
     Order,
     Unbought,
@@ -41,8 +48,6 @@ from sensortree.logs.purchases import (
     labels_of,
     read_purchases,
 )
-from sensortree.logs.stopping import Stopping, learn_stopping
-from sensortree.logs.support import Support, reason_to_refuse, support_of
 from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES
 from sensortree.reports.words import percent
@@ -140,7 +145,8 @@ def evaluate_from_log(
     """
     options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
     log = _read(model, X, y, acquired, order, prices, answers, unbought)
-    return _judge(log, stopping, outlook, options).evaluation
+    evaluation, _ = _judge(log, stopping, outlook, options)
+    return evaluation
 
 
 @one_thread()
@@ -192,10 +198,12 @@ def compare_from_log(
             f"{listed(names[1])}; only policies on the same sensors can be compared on "
             f"one log."
         )
-    one, two = (_judge(log, stopping, outlook, options) for log in logs)
-    refused = one.evaluation.refused or two.evaluation.refused
-    difference = _measured(None if refused else one.values - two.values)
-    return LogComparison(one.evaluation, two.evaluation, difference, refused)
+    (one, values), (two, others) = (
+        _judge(log, stopping, outlook, options) for log in logs
+    )
+    refused = one.refused or two.refused
+    difference = _measured(None if refused else values - others)
+    return LogComparison(one, two, difference, refused)
 
 
 # the steps --------------------------------------------------------------------------------
@@ -238,14 +246,6 @@ class _Log:
     followed: Followed
     histories: Histories
     logger: Array  # error, loss and cost of each row, (n_rows, 3)
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """A judgement, and what each row contributes to it, (n_rows, 4)."""
-
-    evaluation: LogEvaluation
-    values: Array
 
 
 def _read(
@@ -318,23 +318,20 @@ def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
     return Table(table.data, own)
 
 
-def _chances(log: _Log, stopping: Any, options: _Options) -> Stopping:
-    """Learn how likely the logger stops."""
-    n_rows = len(log.truth)
+def _judge(
+    log: _Log, stopping: Any, outlook: Any, options: _Options
+) -> tuple[LogEvaluation, Array]:
+    """Judge a policy on a log; also what each row contributes, (n_rows, 4)."""
+    followed, policy = log.followed, log.policy
+    fold = options.folds(len(log.truth))
     more = None
     if options.label_influenced_buying:
-        classes = np.arange(len(log.policy.classes))
+        classes = np.arange(len(policy.classes))
         more = (log.truth[:, None] == classes).astype(np.float64)
     candidates = None if stopping is None else [stopping]
-    return learn_stopping(log.histories, options.folds(n_rows), candidates, more)
-
-
-def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged:
-    """Judge a policy on a log."""
-    followed, policy = log.followed, log.policy
-    chances = _chances(log, stopping, options)
+    chances = learn_stopping(log.histories, fold, candidates, more)
     seen = views(log.histories, followed.stands, policy, log.truth)
-    foretold = learn_outlook(followed, seen, options.folds(len(log.truth)), outlook)
+    foretold = learn_outlook(followed, seen, fold, outlook)
     weight = weights(followed, chances)
     support = support_of(followed, chances, weight)
     refused = reason_to_refuse(support)
@@ -377,7 +374,7 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
         cost_weight=policy.cost_weight,
         unit=policy.about.unit,
     )
-    return _Judged(evaluation, values)
+    return evaluation, values
 
 
 def _with_total(values: Array, cost_weight: float) -> Array:
@@ -397,12 +394,7 @@ def _measured(values: Array | None, variances: Array | None = None) -> Measured:
 def _band(odds: float, values: Array, variances: Array) -> Band:
     """Least and largest means, if every row may have the worst of some contributions.
 
-    Parameters
-    ----------
-    odds : float
-    values : ndarray of shape (n_ways, n_rows, 4)
-    variances : ndarray of shape (4,)
-        The least that those of the contributions are taken to be.
+    These are (n_ways, n_rows, 4); `variances` is the least that theirs are taken to be.
     """
     least = _measured(values.min(axis=0), variances)
     most = _measured(values.max(axis=0), variances)

@@ -79,17 +79,11 @@ def taken(acquired: Any, rows: Rows) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Purchases:
-    """What was bought for each row, round by round.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    round : ndarray of int of shape (n_rows, n_sensors)
-        Round in which each sensor was bought, counted from 1 without gaps; 0 of what is
-        free, and so known at once; `NEVER` of what was not bought.
-    """
+    """What was bought for each row, round by round."""
 
     sensors: SensorSet
+    # Round in which each sensor was bought, counted from 1 without gaps; 0 of what is free,
+    # and so known at once; `NEVER` of what was not bought, (n_rows, n_sensors).
     round: NDArray[np.int32]
 
     @cached_property

@@ -8,7 +8,7 @@
     baselines         the same rows answered by baselines, or with less to spend
     measures          shares, ranks and means, with intervals
     tables            reports and curves as text and in notebooks
-    report_page       a report as an HTML page;  log_page  a judgement from a log as one
+    report_page       a report as an HTML page
     html              parts of these pages
     rules             who takes a way of the tree, in one plain condition
     explanation       `Explanation`: one row's way, and why it went that way

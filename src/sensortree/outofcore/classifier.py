@@ -15,21 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sensortree.dask.all_rows import AllRows, all_rows, priced_by_all
-from sensortree.dask.disk import OnDisk
-from sensortree.dask.learning import Sample, fit_in_chunks, widths_of
-from sensortree.dask.log import Source
-from sensortree.dask.partitions import (
-    OnCluster,
-    OnThisMachine,
-    Partitions,
-    joined,
-    parts_beside,
-    read_part,
-    some_rows,
-)
-from sensortree.dask.readings import OnDiskReadings, OnWorkersReadings, Ordered
-from sensortree.dask.workers import OnWorkers
 from sensortree.estimators.base import Interval
 from sensortree.estimators.callbacks import all_or_nothing
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
@@ -41,6 +26,22 @@ from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
 from sensortree.leaves.rows import TrainingRows
+from sensortree.outofcore.chunk import Source
+from sensortree.outofcore.disk import OnDisk
+from sensortree.outofcore.learning import Sample, fit_in_chunks, widths_of
+from sensortree.outofcore.partitions import (
+    Digests,
+    Partitions,
+    all_digests,
+    digests,
+    joined,
+    parts_beside,
+    priced_by_all,
+    read_part,
+    some_rows,
+)
+from sensortree.outofcore.readings import Cluster, Ordered, ThisMachine
+from sensortree.outofcore.workers import OnWorkers
 from sensortree.policy.about import About, now
 from sensortree.program.chunks import Chunks, InMemory
 from sensortree.program.solvers.structured.chunk import block_rows
@@ -232,10 +233,11 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             partitions = Partitions.of(X, y, sample_weight, prices)
             max_memory = bytes_of(self.max_memory)
             client = None if max_memory else current_client()
-            reader = OnThisMachine() if client is None else OnCluster(client)
+            folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+            place = ThisMachine(folder) if client is None else Cluster(client)
             with progress.watch.stage("reading"):
-                every = all_rows(reader, partitions)
-                drawn, table, own = self._drawn(reader, partitions, every)
+                every = all_digests(place.map(digests, *partitions.given))
+                drawn, table, own = self._drawn(place, partitions, every)
                 taken = read_rows(
                     self,
                     settings,
@@ -249,20 +251,13 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
                 taken = replace(taken, loss=loss, target=partitions.target)
                 self._refuse(taken)
                 every.check_prices(taken.sensors)
-                folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
-                read = [taken.reader] * len(partitions.X)
-                beside = (partitions.weight, partitions.prices, read)
-                if client is None:
-                    parts = reader.map(read_part, partitions.X, *beside)
-                    readings: Any = OnDiskReadings(folder, parts, every.lengths)
-                else:
-                    assert isinstance(reader, OnCluster)
-                    stays = reader.stay(read_part, partitions.X, *beside)
-                    readings = OnWorkersReadings(reader, stays, every.lengths)
+                readers = [taken.reader] * len(partitions.X)
+                X, _, weight, paid = partitions.given
+                place.read(every.lengths, read_part, X, weight, paid, readers)
                 if taken.prices is not None:
-                    taken = priced_by_all(taken, readings.column, every.weight)
+                    taken = priced_by_all(taken, place.column, every.weight)
                 frame = taken.take(np.arange(0))
-                ordered = Ordered(readings, frame, codes, every.weight, settings)
+                ordered = Ordered(place, frame, codes, every.weight, settings)
             learn = counted(self._learn_less(), progress.watch)
             sample = self._sample(ordered, taken, drawn, settings, learn, progress)
             progress.step("sample")
@@ -291,15 +286,14 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         return self
 
     def _drawn(
-        self, reader: Any, partitions: Partitions, every: AllRows
+        self, place: Cluster | ThisMachine, partitions: Partitions, every: Digests
     ) -> tuple[Rows, Any, Array | None]:
         """The rows of the sample: which, their table, and their prices if given."""
         n_sample = min(self.sample_rows, len(every.numbers))
         below = int(np.partition(every.numbers, n_sample - 1)[n_sample - 1])
         drawn = np.flatnonzero(every.numbers <= np.uint64(below))
-        given = (partitions.X, partitions.y, partitions.weight, partitions.prices)
         limits = [below] * len(partitions.X)
-        parts = list(reader.map(some_rows, *given, limits))
+        parts = list(place.map(some_rows, *partitions.given, limits))
         tables, prices = zip(*parts, strict=True)
         own = None if prices[0] is None else np.concatenate(prices)
         return drawn, joined(tables), own
@@ -385,9 +379,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         if hasattr(X, "rechunk"):
             X = X.rechunk({1: -1})
         lengths = getattr(X, "chunks", [[np.nan] * X.npartitions])[0]
-        own = [None] * len(lengths)
-        if prices is not None:
-            own = parts_beside(X, prices, "prices", "row of prices")
+        own = parts_beside(X, prices, "prices", "row of prices")
         task = delayed(_answered, pure=True)
         policy = delayed(answer, pure=True)
         parts = [
@@ -460,5 +452,5 @@ def chunks_of(
     elif max_memory is not None:
         yield OnDisk(folder / "chunks", sources, max_memory)
     else:
-        made = [source.make(*source.arguments) for source in sources]
+        made = [source.make() for source in sources]
         yield InMemory(made, threads_asked(n_jobs))

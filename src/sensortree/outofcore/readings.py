@@ -1,4 +1,4 @@
-"""`Readings`: all readings of a fit, in an order that no partition decides, and chunks.
+"""Where readings are, all rows in an order that no partition decides, and chunks of them.
 
 Rows are sorted by their readings, as those of a fit in memory are, so that they are held
 out together with the same rows. The order needs a few columns, one at a time: eight bytes
@@ -7,17 +7,15 @@ for each row are in memory here, whatever the number of sensors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sensortree.dask.fit_rows import make_rows
-from sensortree.dask.log import Source
-from sensortree.dask.partitions import OnCluster, column_of, pieces_of
 from sensortree.learning.settings import Settings
 from sensortree.leaves.folds import (
     Dealt,
@@ -27,6 +25,7 @@ from sensortree.leaves.folds import (
     run_numbers,
 )
 from sensortree.leaves.rows import TrainingRows
+from sensortree.outofcore.chunk import Source, make_rows
 from sensortree.program.chunks import cut
 from sensortree.types import Array, Rows
 
@@ -34,22 +33,44 @@ from sensortree.types import Array, Rows
 REMEMBERED = 6
 
 
-class OnWorkersReadings:
-    """Readings on the workers of a cluster."""
+class Cluster:
+    """Partitions on the workers of a client, where their readings stay."""
 
-    def __init__(self, cluster: OnCluster, parts: Sequence[Any], lengths: Rows):
-        self.cluster, self.parts = cluster, list(parts)
+    def __init__(self, client: Any):
+        self.client = client
+
+    def map(
+        self, function: Callable[..., Any], *arguments: Sequence[Any]
+    ) -> Iterator[Any]:
+        """What a function says of each partition."""
+        return iter(self.client.gather(self._made(function, *arguments)))
+
+    def _made(
+        self, function: Callable[..., Any], *arguments: Sequence[Any]
+    ) -> list[Any]:
+        """Futures of what a function makes of each partition."""
+        from dask.delayed import delayed
+
+        task = delayed(function, pure=False)
+        made = [task(*each) for each in zip(*arguments, strict=True)]
+        return list(self.client.compute(made))
+
+    def read(
+        self, lengths: Rows, function: Callable[..., Array], *arguments: Sequence[Any]
+    ) -> None:
+        """Have readings made of each partition, of so many rows each, and kept."""
+        self.parts = self._made(function, *arguments)
         self.ends = np.cumsum(lengths)
 
     def column(self, column: int) -> Array:
-        """One column of all rows."""
-        task = self.cluster.client.submit
-        each = [task(column_of, part, column) for part in self.parts]
-        return np.concatenate(self.cluster.client.gather(each))
+        """One column of all readings."""
+        submit, one = self.client.submit, (slice(None), column)
+        each = [submit(getitem, part, one) for part in self.parts]
+        return np.concatenate(self.client.gather(each))
 
     def gathered(self, chunks: Sequence[Rows]) -> list[tuple[list[Any], Rows]]:
         """For each chunk the pieces that its rows are in, and where they stand there."""
-        submit = self.cluster.client.submit
+        submit = self.client.submit
         homes = [np.searchsorted(self.ends, rows, side="right") for rows in chunks]
         begins = np.r_[0, self.ends[:-1]]
         pieces: list[list[Any]] = [[] for _ in chunks]
@@ -58,9 +79,9 @@ class OnWorkersReadings:
                 (rows[home == number] - begins[number]).astype(np.int32)
                 for rows, home in zip(chunks, homes, strict=True)
             ]
-            split = submit(pieces_of, part, wanted, pure=False)
+            split = submit(_pieces, part, wanted, pure=False)
             for k in range(len(chunks)):
-                pieces[k].append(submit(_item, split, k, pure=False))
+                pieces[k].append(submit(getitem, split, k, pure=False))
         places: list[Rows] = []
         for home in homes:
             place: Rows = np.empty(len(home), dtype=np.intp)
@@ -70,25 +91,39 @@ class OnWorkersReadings:
 
     def sent(self, values: Any) -> Any:
         """A future of some values, which Dask has again if a worker is lost."""
-        return self.cluster.client.submit(_same, values, pure=False)
+        return self.client.submit(_same, values, pure=False)
+
+
+def _pieces(readings: Array, wanted: Sequence[Rows]) -> list[Array]:
+    return [readings[rows] for rows in wanted]
 
 
 def _same(values: Any) -> Any:
     return values
 
 
-def _item(values: Sequence[Any], k: int) -> Any:
-    return values[k]
+class ThisMachine:
+    """Partitions that are computed here, one at a time; readings are in a file."""
 
+    def __init__(self, folder: Path):
+        self.path = folder / "readings.npy"
 
-class OnDiskReadings:
-    """Readings in a file, column by column."""
+    def map(
+        self, function: Callable[..., Any], *arguments: Sequence[Any]
+    ) -> Iterator[Any]:
+        """What a function says of each partition."""
+        from dask.base import compute
 
-    def __init__(self, folder: Path, parts: Iterator[Array], lengths: Rows):
-        self.path = Path(folder) / "readings.npy"
+        for each in zip(*arguments, strict=True):
+            yield function(*compute(*each, scheduler="synchronous"))
+
+    def read(
+        self, lengths: Rows, function: Callable[..., Array], *arguments: Sequence[Any]
+    ) -> None:
+        """Have readings made of each partition, of so many rows each, column by column."""
         ends = np.cumsum(lengths)
         table: Any = None
-        for end, part in zip(ends, parts, strict=True):
+        for end, part in zip(ends, self.map(function, *arguments), strict=True):
             if table is None:
                 shape = (part.shape[1], int(ends[-1]))
                 table = np.lib.format.open_memmap(self.path, "w+", np.float64, shape)
@@ -96,7 +131,7 @@ class OnDiskReadings:
         table.flush()
 
     def column(self, column: int) -> Array:
-        """One column of all rows."""
+        """One column of all readings."""
         return np.array(np.load(self.path, mmap_mode="r")[column])
 
     def gathered(self, chunks: Sequence[Rows]) -> list[tuple[list[Any], Rows]]:
@@ -123,23 +158,16 @@ class FilePiece:
         return found
 
 
-AllReadings = OnWorkersReadings | OnDiskReadings
-
-
 class Ordered:
     """Rows in the order of their readings.
 
-    Attributes
-    ----------
-    order : ndarray of shape (n_rows,)
-        The row, as it was given, at each place.
-    y, fold, weight : ndarray of shape (n_rows,)
-        By place.
+    `order` is the row, as it was given, at each place; `y`, `fold` and `weight` go by
+    place. All are (n_rows,).
     """
 
     def __init__(
         self,
-        readings: AllReadings,
+        readings: Cluster | ThisMachine,
         frame: TrainingRows,
         codes: Rows,
         weight: Array,
@@ -181,26 +209,10 @@ class Ordered:
         chunks = [self.order[some] for some in places]
         code = np.min_scalar_type(max(1, len(self.frame.classes)))
         make = partial(make_rows, self.frame)
-        return [
-            Source(
-                make,
-                (
-                    pieces,
-                    self.readings.sent(
-                        (
-                            place,
-                            self.y[some].astype(code),
-                            self._fold(some),
-                            rows,
-                            self.weight[some],
-                        )
-                    ),
-                ),
-            )
-            for (pieces, place), some, rows in zip(
-                self.readings.gathered(chunks), places, chunks, strict=True
-            )
-        ]
-
-    def _fold(self, some: slice) -> Rows:
-        return np.asarray(self.fold[some].astype(np.int16))
+        found = []
+        gathered = self.readings.gathered(chunks)
+        for (pieces, place), some, rows in zip(gathered, places, chunks, strict=True):
+            y, fold = self.y[some].astype(code), self.fold[some].astype(np.int16)
+            labels = self.readings.sent((place, y, fold, rows, self.weight[some]))
+            found.append(Source(make, (pieces, labels)))
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -13,23 +13,18 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from sensortree.dask.bill import Bill, bill_of
-from sensortree.dask.block import Job, Unsettled, answer_block
-from sensortree.dask.ledger import Ledger
-from sensortree.dask.lookups import Lookup, check_all_can_be_had, check_oracles
-from sensortree.dask.rows import (
-    count_of,
-    naming,
-    parts_of,
-    pieces_of,
-)
 from sensortree.exceptions import MissingDependencyError, ParameterError
 from sensortree.policy.policy import Policy
 from sensortree.progress import TextProgress
 from sensortree.sensors.seen import Unseen, merged, say_unseen
+from sensortree.waves.bill import Bill, bill_of
+from sensortree.waves.block import Job, Unsettled, answer_block
+from sensortree.waves.ledger import Ledger
+from sensortree.waves.oracles import Lookup, check_all_can_be_had, check_oracles
+from sensortree.waves.rows import is_dask_frame, naming, parts_of, pieces_of
 
 SECONDS = 5.0  # between two lines of progress
-KILLS = 25  # workers that may die over one part before it is given up
+KILLS = 25  # how often workers may die over one part before it is given up
 
 
 def acquire(
@@ -51,7 +46,7 @@ def acquire(
 ) -> Bill:
     """Buy for all rows what the policy wants, each reading once, until all have stopped.
 
-    All rows stand somewhere in the tree. In a wave, those that ask for the same sensor are
+    Every row stands somewhere in the tree. In a wave, rows that need the same sensor are
     asked for together; what is bought is in the ledger before it is used. A run that was
     cut off goes on where it was: call again with the same ledger.
 
@@ -60,34 +55,34 @@ def acquire(
     policy : Policy
         Such as ``model.policy_``.
     rows : data frame, Dask data frame, or iterable of keys
-        A frame holds keys and the columns that are known for nothing. Keys are whole
-        numbers or text, and no two rows have the same.
+        A frame holds keys and the columns that are known for free. Keys are whole numbers
+        or text, and no two rows have the same.
     oracles : mapping of sensor to Lookup or callable
-        Who is asked for a sensor; a callable is a `Lookup` with its defaults.
+        What is asked for a sensor; a callable is a `Lookup` with its defaults.
     ledger : SqliteLedger or PostgresLedger
     key : str, default=None
         Column of the keys; by default the index of a pandas or Dask frame.
     known : iterable of str, default=None
-        Sensors that are known for nothing; by default all whose columns are in rows.
+        Sensors that are known for free; by default all whose columns are in rows.
     prices : mapping of sensor to str, default=None
-        Columns of rows that hold the price of a sensor for each row. Where a sensor is
-        declared with a price column, that is found by itself.
+        Columns of rows that hold the price of a sensor for each row. A sensor that was
+        declared with a price column needs none.
     limit : float or Decimal, default=None
         The most that the whole run may spend, with what the ledger has already.
     unsettled : {"ask", "hold"}, default="ask"
-        What is done with orders that a killed process left without an answer: they are
-        asked for again, with the same token, which is right if the oracle charges a token
-        once; or the row waits until a person has settled the order.
+        What to do with orders that a killed process left without an answer. "ask" asks for
+        them again with the same token, which is right if the oracle charges each token
+        once. "hold" lets the row wait until a person has settled the order.
     client : distributed.Client, default=None
-        Whose workers do it; by default threads of this process do.
+        Its workers do the work; by default threads of this process do.
     block_rows : int, default=50000
         Rows that are in memory together.
     blocks_at_once : int, default=2
         Blocks that threads work on at a time; with a client, as many as it has threads.
     seed : int, default=0
-        Of how much the times between attempts vary.
+        Decides how the times between attempts vary.
     verbose : bool, default=False
-        Whether lines on stderr say how far it is: rows, money, time left.
+        Whether to report progress on stderr: rows, money, time left.
 
     Returns
     -------
@@ -140,7 +135,8 @@ def acquire(
         seed,
     )
     check_all_can_be_had(_may_buy(policy), job.oracles, where.known)
-    watch = _Watch(ledger, count_of(rows), verbose)
+    counted = isinstance(rows, Sized) and not is_dask_frame(rows)
+    watch = _Watch(ledger, len(rows) if counted else None, verbose)
     parts = parts_of(rows, block_rows)
     try:
         unseen = (
@@ -292,27 +288,19 @@ def _unpacked(packed: bytes) -> Job:
 
 
 class _Watch:
-    """Says how far a run is, by the ledger: rows, money, time left.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    n_rows : int or None
-        Rows that there are, where that is known.
-    verbose : bool
-    """
+    """Says how far a run is, by the ledger: rows of `n_rows`, money, time left."""
 
     def __init__(self, ledger: Ledger, n_rows: int | None, verbose: bool):
         self._ledger, self._n_rows = ledger, n_rows
         self._progress = TextProgress(verbose)
-        self._before, self._said = ledger.totals().rows, monotonic()
+        self._before, self._spoke = ledger.totals().rows, monotonic()
 
     def say(self, more: str = "") -> None:
         """Say a line, unless one was said a moment ago."""
         now = monotonic()
-        if now - self._said < SECONDS and not self._progress.verbose:
+        if now - self._spoke < SECONDS and not self._progress.verbose:
             return
-        self._said = now
+        self._spoke = now
         sums = self._ledger.totals()
         self._progress.say(
             f"{sums.rows:,} rows stopped{self._left(sums.rows)}, {sums.spent:,} spent"

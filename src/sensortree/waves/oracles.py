@@ -1,23 +1,24 @@
-"""`Lookup`: a paid oracle that is asked for many rows at once, and what if it fails."""
+"""`Lookup`: a paid oracle that is asked for many rows at once, and again if it fails."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from math import isfinite
 from numbers import Real
 from threading import Thread
 from typing import Any
 
-from sensortree.dask.entries import Key
 from sensortree.exceptions import OracleError, ParameterError, SensorError
+from sensortree.policy.oracles import error_text, within
 from sensortree.policy.values import index_of
 from sensortree.sensors.sensor_set import SensorSet
 from sensortree.text import listed
+from sensortree.waves.ledger import Key
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Ask:
         The rows.
     tokens : tuple of str
         One for each row: the same whenever the same sensor is asked for the same row. An
-        oracle that charges for a token once charges for the row once, whatever happens.
+        oracle that charges each token once charges each row once, whatever happens.
     attempt : int
         1, and more if it failed before.
     """
@@ -54,9 +55,9 @@ class Lookup:
     ask : callable
         Given an `Ask`, returns or awaits the readings: a sequence in the order of its
         keys, an array of shape (n_keys, n_columns), or a mapping by key. A reading is a
-        mapping by column or a sequence in column order; None, or a key that is not there,
-        says that the sensor is unavailable for the row, and is not paid. An exception in
-        place of a reading says that this row failed.
+        mapping by column or a sequence in column order. None, or a missing key, means that
+        the sensor is unavailable for the row; nothing is paid. An exception in place of a
+        reading means that this row failed.
     size : int, default=1000
         Rows in one call, at most.
     at_once : int, default=4
@@ -68,12 +69,12 @@ class Lookup:
     backoff : float, default=0.5
         Seconds before the second attempt; they double with each, and vary by half.
     timeout : float, default=None
-        Seconds that a call may take; then it has failed. What is awaited is cancelled; a
-        function that was called cannot be, and what it still returns is not looked at.
+        Seconds that a call may take; then it has failed. An awaited call is cancelled; a
+        function cannot be, and what it still returns is ignored.
     patience : int or None, default=3
-        Calls in a row that may fail with all attempts: then the run ends with an
-        `OracleError`, rather than that a mistake in `ask` makes a sensor unavailable for
-        everybody. None goes on without the sensor, as long as that may be.
+        Calls in a row that may fail with all attempts. Then the run ends with an
+        `OracleError`, so that a mistake in `ask` does not make a sensor unavailable for
+        every row. None always goes on without the sensor.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class Lookup:
                 raise ParameterError(f"{name} of a Lookup is above 0, got {value!r}.")
 
 
-class Failure(Exception):  # noqa: N818 - it says what became of a row, nobody raises it
+class Failure(Exception):  # noqa: N818 - what became of a row; nobody raises it
     """Why no answer came for a row."""
 
 
@@ -128,11 +129,12 @@ def check_oracles(oracles: Any, sensors: SensorSet) -> dict[str, Lookup]:
             f"oracles must be a mapping of sensors to functions or Lookups, got "
             f"{type(oracles).__name__}; write oracles={{{sensors.names[0]!r}: ...}}."
         )
-    found = {}
-    for name, oracle in oracles.items():
-        lookup = oracle if isinstance(oracle, Lookup) else Lookup(oracle)
-        found[sensors.names[index_of(name, sensors)]] = lookup
-    return found
+    return {
+        sensors.names[index_of(name, sensors)]: (
+            oracle if isinstance(oracle, Lookup) else Lookup(oracle)
+        )
+        for name, oracle in oracles.items()
+    }
 
 
 def check_all_can_be_had(
@@ -143,7 +145,7 @@ def check_all_can_be_had(
     if lacking:
         raise SensorError(
             f"no oracle gives {listed(lacking)}, which the policy may buy; name one in "
-            f"oracles, or give the columns with rows if they are known for nothing."
+            f"oracles, or give the columns with rows if they are known for free."
         )
 
 
@@ -153,16 +155,10 @@ async def ask_until_answered(
     wait: Callable[[int], Awaitable[None]],
     seed: int,
 ) -> list[Any]:
-    """Ask for some rows, again for those that fail; a `Failure` for who fails always.
+    """Ask for some rows, and again for those that fail; a `Failure` if they always do.
 
-    Parameters
-    ----------
-    lookup : Lookup
-    ask : Ask
-    wait : callable
-        Waits until so many rows may be asked for again.
-    seed : int
-        Of how much the times between attempts vary.
+    `wait` waits until so many rows may be asked for again. `seed` decides how the times
+    between attempts vary.
     """
     replies: list[Any] = [None] * len(ask.keys)
     left = list(range(len(ask.keys)))
@@ -170,24 +166,23 @@ async def ask_until_answered(
         if attempt > 1:
             await asyncio.sleep(pause(lookup, ask.tokens[left[0]], attempt, seed))
             await wait(len(left))
-        part = Ask(
-            ask.sensor,
-            ask.columns,
-            tuple(ask.keys[i] for i in left),
-            tuple(ask.tokens[i] for i in left),
-            attempt,
+        part = replace(
+            ask,
+            keys=tuple(ask.keys[i] for i in left),
+            tokens=tuple(ask.tokens[i] for i in left),
+            attempt=attempt,
         )
         try:
-            said = await _within(_call(lookup.ask, part), lookup.timeout)
+            given = await within(_call(lookup.ask, part), lookup.timeout)
         except OracleError:
             raise
         except Exception as error:
-            said = [error] * len(left)
+            some = [error] * len(left)
         else:
-            said = in_order(part, said)
-        for i, reply in zip(left, said, strict=True):
+            some = in_order(part, given)
+        for i, reply in zip(left, some, strict=True):
             failed = isinstance(reply, Exception)
-            replies[i] = Failure(_words(reply)) if failed else reply
+            replies[i] = Failure(error_text(reply)) if failed else reply
         left = [i for i in left if isinstance(replies[i], Failure)]
         if not left:
             break
@@ -196,52 +191,31 @@ async def ask_until_answered(
 
 def pause(lookup: Lookup, token: str, attempt: int, seed: int) -> float:
     """Seconds before an attempt: doubled each time, and varied by half."""
-    if not lookup.backoff:
-        return 0.0
     share = random.Random(f"{seed}/{token}/{attempt}").uniform(0.5, 1.5)
     return float(lookup.backoff * 2 ** (attempt - 2) * share)
 
 
-def in_order(ask: Ask, said: Any) -> Sequence[Any]:
+def in_order(ask: Ask, given: Any) -> list[Any]:
     """Readings in the order of the keys; an error if there are not as many."""
-    if isinstance(said, Mapping):
-        strange = [key for key in said if key not in set(ask.keys)]
+    if isinstance(given, Mapping):
+        strange = [key for key in given if key not in set(ask.keys)]
         if strange:
             raise OracleError(
                 f"the oracle of sensor {ask.sensor!r} gave a reading of "
                 f"{strange[0]!r}, for which it was not asked; give the keys as they came."
             )
-        return [said.get(key) for key in ask.keys]
-    if isinstance(said, (str, bytes)) or not hasattr(said, "__len__"):
+        return [given.get(key) for key in ask.keys]
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         raise OracleError(
-            f"the oracle of sensor {ask.sensor!r} gave {type(said).__name__}; give a "
+            f"the oracle of sensor {ask.sensor!r} gave {type(given).__name__}; give a "
             f"sequence in the order of ask.keys, or a mapping by key."
         )
-    if len(said) != len(ask.keys):
+    if len(given) != len(ask.keys):
         raise OracleError(
-            f"the oracle of sensor {ask.sensor!r} gave {len(said)} readings of "
-            f"{len(ask.keys)} rows; give None for a row that it has nothing of."
+            f"the oracle of sensor {ask.sensor!r} gave {len(given)} readings of "
+            f"{len(ask.keys)} rows; give None for a row that it has no reading of."
         )
-    rows = said.to_numpy() if hasattr(said, "to_numpy") else said
-    return list(rows)
-
-
-def _words(error: Exception) -> str:
-    kind = type(error).__name__
-    return f"{kind}: {error}" if str(error) else kind
-
-
-async def _within(answer: Awaitable[Any], timeout: float | None) -> Any:
-    """What is awaited, if it comes in time."""
-    if timeout is None:
-        return await answer
-    try:
-        async with asyncio.timeout(timeout) as limit:
-            return await answer
-    except TimeoutError as error:
-        if not limit.expired():  # the oracle's own
-            raise
-        raise TimeoutError(f"no answer within {timeout:g} s") from error
+    return list(given.to_numpy() if hasattr(given, "to_numpy") else given)
 
 
 async def _call(ask: Callable[[Ask], Any], part: Ask) -> Any:
@@ -249,29 +223,22 @@ async def _call(ask: Callable[[Ask], Any], part: Ask) -> Any:
     awaited = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(
         getattr(ask, "__call__", None)  # noqa: B004 - an object that is called
     )
-    said = ask(part) if awaited else await _in_a_thread(ask, part)
-    return await said if inspect.isawaitable(said) else said
+    given = ask(part) if awaited else await _in_a_thread(ask, part)
+    return await given if inspect.isawaitable(given) else given
 
 
 def _in_a_thread(ask: Callable[[Ask], Any], part: Ask) -> asyncio.Future[Any]:
     """What a function returns; nobody waits for it once its caller has gone."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def give(set_it: Callable[[Any], None], value: Any) -> None:
-        if not future.done():
-            set_it(value)
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()  # a call that has begun cannot be cancelled
 
     def work() -> None:
-        set_it: Callable[[Any], None] = future.set_result
         try:
-            value = ask(part)
-        except StopIteration as error:  # which a future cannot hold
-            set_it, value = future.set_exception, RuntimeError(_words(error))
+            future.set_result(ask(part))
+        except StopIteration as error:  # which asyncio cannot hold
+            future.set_exception(RuntimeError(error_text(error)))
         except BaseException as error:
-            set_it, value = future.set_exception, error
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(give, set_it, value)
+            future.set_exception(error)
 
     Thread(target=work, name=f"oracle of {part.sensor}", daemon=True).start()
-    return future
+    return asyncio.wrap_future(future)

@@ -1,10 +1,16 @@
-"""`FitRows`: training rows of a chunk, and what a fit makes of them in its place."""
+"""A chunk of rows: what a fit does with it, what makes it, and what it was told.
+
+Tasks that change chunks are kept in a log, so that a chunk that was lost is made anew: they
+depend on nothing but the chunk and their arguments, and done again to a new chunk they
+give the same bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,25 +38,11 @@ Coef = list[Array]
 
 
 class FitRows:
-    """Training rows of a chunk.
+    """Training rows of a chunk; `leaves` knows their posteriors."""
 
-    Parameters
-    ----------
-    data : TrainingRows
-
-    Attributes
-    ----------
-    leaves : LeafClassifiers
-        Knows the posteriors of these rows.
-    ridge : RidgePart
-        While a leaf classifier is fitted.
-    posed : Posed
-    program : ProblemRows
-    """
-
-    ridge: RidgePart
+    ridge: RidgePart  # while a leaf classifier is fitted
     posed: Posed
-    program: ProblemRows
+    program: ProblemRows  # while it is solved
 
     def __init__(self, data: TrainingRows):
         self.leaves = LeafClassifiers(data, None, None)
@@ -88,31 +80,19 @@ class FitRows:
         X = data.features(subset)[order]
         self.ridge = RidgePart(X, degree, labels, moments, single)
 
-    def ridge_losses(self, coef: Array, held_out: Rows) -> tuple[Array, Array]:
-        """Losses of some fits, and their gradients, without penalties."""
-        return self.ridge.losses(np.inf, coef, held_out)
-
-    def ridge_products(self, coef: Array) -> Array:
-        """See `RidgeProblem.unsure_products`."""
-        return self.ridge.unsure_products(coef)
-
-    def ridge_hessian(self, coef: Array, out: int) -> Array:
-        """See `RidgeProblem.hessian`."""
-        return self.ridge.hessian(coef, out)
-
     def judge_ridge(
         self, subset: Subset, coef: Array, fits: Mapping[int, Array], only: Any
     ) -> None:
         """Find posteriors by the fits without each fold, and forget the basis."""
-        ridge, data = self.ridge, self.leaves.data
-        said = np.empty((len(data.y), len(data.classes)))
-        for rows, fold, terms in ridge.blocks():
+        data = self.leaves.data
+        folded = np.empty((len(data.y), len(data.classes)))
+        for rows, fold, terms in self.ridge.blocks():
             if fold in only:
-                said[rows] = np.eye(2)[only[fold]]
+                folded[rows] = np.eye(2)[only[fold]]
                 continue
-            said[rows] = posterior_of(fits.get(fold, coef), terms)
-        posterior = np.empty_like(said)
-        posterior[self.folded] = said
+            folded[rows] = posterior_of(fits.get(fold, coef), terms)
+        posterior = np.empty_like(folded)
+        posterior[self.folded] = folded
         self.leaves.posteriors[subset] = rounded(posterior)
 
     def close_ridge(self) -> None:
@@ -228,7 +208,7 @@ class FitRows:
     def posteriors(self, numbers: Rows) -> dict[Subset, Array]:
         """Posteriors of those rows of this chunk that are asked for."""
         rows = np.flatnonzero(np.isin(self.leaves.data.rows, numbers))
-        return {s: said[rows] for s, said in self.leaves.posteriors.items()}
+        return {s: judged[rows] for s, judged in self.leaves.posteriors.items()}
 
 
 def make_rows(
@@ -238,15 +218,10 @@ def make_rows(
 ) -> FitRows:
     """A chunk of readings that come in pieces.
 
-    Parameters
-    ----------
-    frame : TrainingRows
-        No rows, and all that they have in common.
-    pieces : list of arrays of shape (n, width)
-        Readings of all sensors, then prices, if rows have their own.
-    labels : tuple of five arrays of shape (n_rows,)
-        Where each row stands among the pieces, one after the other; its class, its fold,
-        its number among all rows, and its weight.
+    `frame` has no rows, and all that they have in common. Pieces are (n, width): readings
+    of all sensors, then prices, if rows have their own. Labels are five arrays of shape
+    (n_rows,): where each row stands among the pieces, one after the other; its class, its
+    fold, its number among all rows, and its weight.
     """
     place, y, fold, numbers, weight = labels
     readings = np.concatenate(pieces)[place]
@@ -263,3 +238,70 @@ def make_rows(
         unit=numbers,
     )
     return FitRows(data)
+
+
+# made, and made anew ----------------------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """What makes a chunk: a function, and what it is given."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def make(self) -> Any:
+        """A new chunk."""
+        return self.function(*self.arguments)
+
+
+class Told(NamedTuple):
+    """A task, and what it was given besides the chunk."""
+
+    task: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def done_to(self, chunk: Any) -> Any:
+        """Do the task; where rounding is all that is left, numbers overflow."""
+        with np.errstate(all="ignore"):
+            return self.task(chunk, *self.arguments)
+
+
+def caught_up(chunk: Any, pending: Sequence[Told], asked: Told | None) -> Any:
+    """What a chunk says when all pending tasks are done to it, and then what is asked."""
+    answer = None
+    for each in pending if asked is None else (*pending, asked):
+        answer = each.done_to(chunk)
+    return answer
+
+
+class Logged:
+    """Chunks that do what a log says; `_call` gives what each of them answers.
+
+    `log` has the tasks that change chunks, in the order in which they were told. A chunk
+    that has done the first `n` of them is at version `n`.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[Told] = []
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Nothing is held in common."""
+        yield
+
+    def ask(self, task: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+        """What a task that changes nothing says of each chunk, in order."""
+        return iter(self._call(Told(task, arguments)))
+
+    def tell(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """The same of a task that changes the chunks."""
+        self.note(task, *arguments)
+        return list(self._call(None))
+
+    def note(self, task: Callable[..., Any], *arguments: Any) -> None:
+        """Have chunks changed by a task that says nothing, before the next one."""
+        self.log.append(Told(task, arguments))
+
+    def _call(self, asked: Told | None) -> Iterable[Any]:
+        """What each chunk answers, or says of what it was told last."""
+        raise NotImplementedError

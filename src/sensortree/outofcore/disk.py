@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensortree.dask.log import Logged, Source, Told, caught_up
+from sensortree.outofcore.chunk import Logged, Source, Told, caught_up
 
 # Bytes from which an array is in a file, and where one may begin there.
 LARGE, ALIGNED = 1 << 12, 64
@@ -97,24 +97,21 @@ class OnDisk(Logged):
         """What a chunk says; it is then held, or written if it has changed."""
         chunk, version, known = self._take(number)
         self._send_for((number + 1) % len(self.sources))
-        said = caught_up(chunk, self.log.since(version))
-        if asked is not None:
-            said = asked.done_to(chunk)
+        answer = caught_up(chunk, self.log[version:], asked)
         self.sizes[number] = size_of(chunk)
-        self.held[number] = Kept(chunk, self.log.version, known)
+        self.held[number] = Kept(chunk, len(self.log), known)
         del chunk
         while self.held and not self._has_room():
             last = max(self.held)
             self._put_away(last, self.held.pop(last))
-        return said
+        return answer
 
     def _take(self, number: int) -> Kept:
         """A chunk: from memory, from its files, or made anew."""
         if number in self.held:
             return self.held.pop(number)
         if number not in self.written:
-            source = self.sources[number]
-            return Kept(source.make(*source.arguments), 0, {})
+            return Kept(self.sources[number].make(), 0, {})
         version, state, _ = self.written[number]
         reader = _Reader(state)
         return Kept(reader.load(), version, reader.known)

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.dask.entries import Stop, read_key, total
-from sensortree.dask.ledger import Ledger
 from sensortree.exceptions import StorageError
 from sensortree.policy.policy import Policy
 from sensortree.text import aligned
 from sensortree.types import Array, Mask, Rows
+from sensortree.waves.ledger import PAID, Ledger, read_key, total
 
 AT_ONCE = 50_000  # answers that are read together
 COLUMNS = ("bought", "unusable", "unavailable", "lost", "ordered")
@@ -122,7 +121,7 @@ def bill_of(ledger: Ledger) -> Bill:
         line = counts.setdefault(sensor, {"spent": Decimal(0)})
         line[state] = line.get(state, 0) + count
         amount = total((price * count,))
-        if state in ("bought", "unusable"):
+        if state in PAID:
             line["spent"] = total((line["spent"], amount))
             money["spent"] = total((money["spent"], amount))
         elif state != "unavailable":
@@ -136,12 +135,6 @@ def bill_of(ledger: Ledger) -> Bill:
         money["ordered"],
         money["lost"],
     )
-    _check_sums(ledger, bill)
-    return bill
-
-
-def _check_sums(ledger: Ledger, bill: Bill) -> None:
-    """Refuse a ledger whose totals are not those of its lines."""
     sums = ledger.totals()
     if (bill.spent, bill.reserved, bill.lost, bill.rows) != tuple(sums):
         raise StorageError(
@@ -149,6 +142,7 @@ def _check_sums(ledger: Ledger, bill: Bill) -> None:
             f"totals say {sums.spent} and {sums.rows}; somebody else is writing to it, or "
             f"it was changed by hand."
         )
+    return bill
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,19 +195,15 @@ def answers(
     kind = ledger.kind_of(policy.digest)
     stops = ledger.all_stops()
     while some := list(islice(stops, at_once)):
-        yield _answers(policy, some, kind)
-
-
-def _answers(policy: Policy, stops: list[Stop], kind: str) -> Answers:
-    said = np.frombuffer(b"".join(stop.said for stop in stops), dtype=np.float64)
-    said = said.reshape(len(stops), policy.n_outputs)
-    return Answers(
-        np.array([read_key(stop.key, kind) for stop in stops]),
-        policy.answers(said),
-        said,
-        [stop.spent for stop in stops],
-        np.array([stop.place for stop in stops], np.intp),
-        np.array([stop.because for stop in stops]),
-        [stop.around for stop in stops],
-        np.array([bool(stop.referred) for stop in stops]),
-    )
+        posterior = np.frombuffer(b"".join(stop.posterior for stop in some), np.float64)
+        posterior = posterior.reshape(len(some), policy.n_outputs)
+        yield Answers(
+            np.array([read_key(stop.key, kind) for stop in some]),
+            policy.answers(posterior),
+            posterior,
+            [stop.spent for stop in some],
+            np.array([stop.place for stop in some], np.intp),
+            np.array([stop.because for stop in some]),
+            [stop.around for stop in some],
+            np.array([bool(stop.referred) for stop in some]),
+        )

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.dask.log import Logged, Source, Told, caught_up
 from sensortree.exceptions import DataError
+from sensortree.outofcore.chunk import Logged, Source, Told, caught_up
 from sensortree.threads import one_thread
 
 # Seconds after which the client looks whether workers are still there, and that it waits
@@ -43,19 +43,9 @@ def do_on_worker(
 ) -> list[Any] | None:
     """Bring some chunks up to date, and ask them; None if one of them is not here.
 
-    Parameters
-    ----------
-    run : str
-    numbers : list of int
-        Which chunks.
-    version : int
-        That they are expected to have; 0 for those that are to be made.
-    pending : list of Told
-        What they have not done yet.
-    asked : Told or None
-        What they are asked; None for what the last that was pending says.
-    sources : list of Source, or None
-        What makes them, if they are to be made.
+    `numbers` says which chunks, `version` the one that they should have: 0 if they are to
+    be made, by their `sources`. `pending` is what they have not done yet; they say what the
+    last of it gives if nothing is `asked`.
     """
     if sources is None:
         found = [_STORE.pop((run, number), (-1, None)) for number in numbers]
@@ -63,14 +53,11 @@ def do_on_worker(
             return None
         chunks = [chunk for _, chunk in found]
     else:
-        chunks = [source.make(*source.arguments) for source in sources]
-    said = []
-    for chunk in chunks:
-        last = caught_up(chunk, pending)
-        said.append(last if asked is None else asked.done_to(chunk))
+        chunks = [source.make() for source in sources]
+    answers = [caught_up(chunk, pending, asked) for chunk in chunks]
     for number, chunk in zip(numbers, chunks, strict=True):
         _STORE[run, number] = (version + len(pending), chunk)
-    return said
+    return answers
 
 
 def forget(run: str) -> None:
@@ -80,21 +67,12 @@ def forget(run: str) -> None:
 
 
 @dataclass(eq=False)
-class Place:
-    """Chunks that one thread of a worker has.
+class Share:
+    """Chunks that one thread of a worker has."""
 
-    Attributes
-    ----------
-    worker : str
-        Its address.
-    numbers : list of int
-    version : int or None
-        None for chunks that are to be made.
-    """
-
-    worker: str
+    worker: str  # its address
     numbers: list[int]
-    version: int | None = None
+    version: int | None = None  # None for chunks that are to be made
 
 
 class OnWorkers(Logged):
@@ -114,8 +92,8 @@ class OnWorkers(Logged):
         threads = self._threads()
         workers = [worker for worker in sorted(threads) for _ in range(threads[worker])]
         numbers = np.array_split(np.arange(len(self.sources)), len(workers))
-        self.places = [
-            Place(worker, its.tolist())
+        self.shares = [
+            Share(worker, its.tolist())
             for worker, its in zip(workers, numbers, strict=True)
             if its.size
         ]
@@ -126,18 +104,18 @@ class OnWorkers(Logged):
         self.client.wait_for_workers(1, timeout=WITHOUT_WORKERS)
         return dict(self.client.nthreads())
 
-    def _submit(self, place: Place, asked: Told | None) -> Any:
-        version = place.version
-        makes = [self.sources[k] for k in place.numbers] if version is None else None
+    def _submit(self, share: Share, asked: Told | None) -> Any:
+        version = share.version
+        makes = [self.sources[k] for k in share.numbers] if version is None else None
         return self.client.submit(
             do_on_worker,
             self.run,
-            place.numbers,
+            share.numbers,
             version or 0,
-            self.log.since(version or 0),
+            self.log[version or 0 :],
             asked,
             makes,
-            workers=[place.worker],
+            workers=[share.worker],
             allow_other_workers=False,
             pure=False,
         )
@@ -146,8 +124,8 @@ class OnWorkers(Logged):
         """What each chunk says; those that were lost are made anew first."""
         import distributed
 
-        said: dict[int, Any] = {}
-        waiting = {k: self._submit(each, asked) for k, each in enumerate(self.places)}
+        found: dict[int, Any] = {}
+        waiting = {k: self._submit(each, asked) for k, each in enumerate(self.shares)}
         while waiting:
             with suppress(TimeoutError):
                 distributed.wait(
@@ -155,20 +133,20 @@ class OnWorkers(Logged):
                 )
             ready = [k for k, future in waiting.items() if future.done()]
             for k in ready:
-                place, answers = self.places[k], _result(waiting.pop(k))
+                share, answers = self.shares[k], _result(waiting.pop(k))
                 if answers is None:
-                    waiting[k] = self._made_anew(place, asked)
+                    waiting[k] = self._made_anew(share, asked)
                 else:
-                    said.update(zip(place.numbers, answers, strict=True))
-                    place.version = self.log.version
+                    found.update(zip(share.numbers, answers, strict=True))
+                    share.version = len(self.log)
             if not ready:
                 there = self._threads()
-                for k in [k for k in waiting if self.places[k].worker not in there]:
+                for k in [k for k in waiting if self.shares[k].worker not in there]:
                     waiting.pop(k).cancel()
-                    waiting[k] = self._made_anew(self.places[k], asked)
-        return [said[number] for number in range(len(self.sources))]
+                    waiting[k] = self._made_anew(self.shares[k], asked)
+        return [found[number] for number in range(len(self.sources))]
 
-    def _made_anew(self, place: Place, asked: Told | None) -> Any:
+    def _made_anew(self, share: Share, asked: Told | None) -> Any:
         """Submit the making of lost chunks, on the worker that has the fewest."""
         there = self._threads()
         self.made_again += 1
@@ -178,11 +156,11 @@ class OnWorkers(Logged):
                 f"see their logs: memory is the usual cause, so give them more of it, or "
                 f"take more workers."
             )
-        if place.worker not in there:
-            has = Counter(each.worker for each in self.places)
-            place.worker = min(there, key=lambda worker: (has[worker], worker))
-        place.version = None
-        return self._submit(place, asked)
+        if share.worker not in there:
+            has = Counter(each.worker for each in self.shares)
+            share.worker = min(there, key=lambda worker: (has[worker], worker))
+        share.version = None
+        return self._submit(share, asked)
 
     def close(self) -> None:
         """Let the workers drop all chunks."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from threading import Event
@@ -20,44 +20,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sensortree.dask.entries import (
-    FOR_NOW,
-    Order,
-    Outcome,
-    read_key,
-    token_of,
-    write_reading,
-)
-from sensortree.dask.ledger import Ledger
-from sensortree.dask.lookups import Ask, Failure, Lookup, ask_until_answered
-from sensortree.dask.rows import Naming, read_known
-from sensortree.dask.standing import Standing, Wish, standing, unusable
 from sensortree.exceptions import DataError, OracleError
 from sensortree.policy.policy import Policy
 from sensortree.policy.values import in_column_order
 from sensortree.sensors.seen import Unseen, merged
 from sensortree.types import Rows
+from sensortree.waves.ledger import (
+    FOR_NOW,
+    Ledger,
+    Outcome,
+    read_key,
+    token_of,
+    write_reading,
+)
+from sensortree.waves.oracles import Ask, Failure, Lookup, ask_until_answered
+from sensortree.waves.rows import BlockRows, Naming, Wish, unusable
 
 Unsettled = Literal["ask", "hold"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done with every block of a call of `acquire`.
-
-    Attributes
-    ----------
-    policy : Policy
-    oracles : mapping of sensor to Lookup
-    ledger : Ledger
-    where : Naming
-    limit : Decimal or None
-    unsettled : {"ask", "hold"}
-    call : str
-        A random name of the call.
-    block_rows : int
-    seed : int
-    """
+    """What is to be done with every block of a call of `acquire`; see there."""
 
     policy: Policy
     oracles: Mapping[str, Lookup]
@@ -65,13 +49,13 @@ class Job:
     where: Naming
     limit: Decimal | None
     unsettled: Unsettled
-    call: str
+    call: str  # a random name of the call
     block_rows: int
     seed: int
 
 
 class Interrupted(Exception):  # noqa: N818 - another block has the error
-    """The call ends, since another block failed or the user wants it to."""
+    """The call ends, since another block failed or the user stopped it."""
 
 
 def answer_block(
@@ -79,22 +63,16 @@ def answer_block(
 ) -> tuple[Unseen, ...]:
     """Buy for the rows of a block what the policy wants, and write where they stop.
 
-    Returns
-    -------
-    unseen : tuple of Unseen
-        What training never saw of what was bought.
+    Nothing new is asked once `ending` is set. Returns what training never saw of what
+    was bought.
     """
-    given = read_known(part, job.policy, job.where)
-    if not given.keys:
-        return ()
-    run = job.ledger.begin(job.policy.digest, given.kind)
-    stand = standing(job.policy, given, job.where.known)
-    position = {key: row for row, key in enumerate(stand.keys)}
+    stand = BlockRows.read(part, job.policy, job.where)
+    run = job.ledger.begin(job.policy.digest, stand.kind)
     before = [s for s in job.ledger.stops(stand.keys) if s.because not in FOR_NOW]
-    done = {position[stop.key] for stop in before}
+    done = {stand.position[stop.key] for stop in before}
     rows = np.array([r for r in range(len(stand.keys)) if r not in done], np.intp)
-    stand.recall(job.ledger.orders([stand.keys[r] for r in rows]), position)
-    waves = Waves(job, stand, position, run, given.kind, ending or Event())
+    stand.recall(job.ledger.orders([stand.keys[r] for r in rows]))
+    waves = Waves(job, stand, run, ending or Event())
     asyncio.run(waves.go(rows))
     job.ledger.stop(job.call, block, [*before, *stand.stops(rows)])
     return merged(waves.unseen)
@@ -103,35 +81,13 @@ def answer_block(
 class Waves:
     """The waves of one block.
 
-    Parameters
-    ----------
-    job : Job
-    stand : Standing
-    position : dict of str to int
-        Rows by their keys.
-    run : str
-        The ledger's own name, of which tokens are made.
-    kind : {"int", "str"}
-        What keys are.
-    ending : Event
-        Nothing new is asked once it is set.
-
-    Attributes
-    ----------
-    unseen : list of Unseen
+    `run` is the ledger's own name, of which tokens are made. `unseen` is what training
+    never saw of what was bought.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        stand: Standing,
-        position: dict[str, int],
-        run: str,
-        kind: str,
-        ending: Event,
-    ):
-        self._job, self._stand, self._position = job, stand, position
-        self._run, self._kind, self._ending = run, kind, ending
+    def __init__(self, job: Job, stand: BlockRows, run: str, ending: Event):
+        self._job, self._stand = job, stand
+        self._run, self._ending = run, ending
         self._failed: Counter[str] = Counter()  # calls in a row
         self._doors: dict[str, asyncio.Semaphore] = {}
         self.unseen: list[Unseen] = []
@@ -143,60 +99,23 @@ class Waves:
             for name, lookup in self._job.oracles.items()
         }
         while rows.size:
-            wishes = list(self._stand.wishes(rows))
-            calls = [
-                self._buy_or_end(*call)
-                for wish in wishes
-                for call in _calls(wish, self._job.oracles[wish.sensor].size)
-            ]
+            wishes = self._stand.wishes(rows)
+            calls = [call for wish in wishes for call in self._calls(wish)]
             for sensor, failures in await self._all(calls):
-                if (
-                    failures
-                ):  # those that no answer came to, now that others were answered
-                    await self._settle(sensor, failures)
-            asked = [row for wish in wishes for row in wish.rows.tolist()]
+                # Rows without an answer are settled now that others have theirs.
+                await self._settle(sensor, failures)
+            asked = [row for wish in wishes for row in wish.rows]
             waiting = self._stand.waiting
             rows = np.array([row for row in asked if row not in waiting], np.intp)
 
-    async def _buy_or_end(
-        self, sensor: str, rows: list[int], prices: list[Decimal]
-    ) -> tuple[str, list[Outcome]]:
-        """Buy, and see to it that nothing more is ordered if that fails."""
-        try:
-            return await self._buy(sensor, rows, prices)
-        except BaseException:
-            self._ending.set()
-            raise
-
-    async def _buy(
-        self, sensor: str, rows: list[int], prices: list[Decimal]
-    ) -> tuple[str, list[Outcome]]:
-        """Order a sensor for some rows and know what came; gives who got no answer."""
-        job, lookup = self._job, self._job.oracles[sensor]
-        async with self._doors[sensor]:
-            self._check_going_on()
-            keys = [self._stand.keys[row] for row in rows]
-            claim = await asyncio.to_thread(
-                job.ledger.claim, sensor, keys, prices, job.limit
-            )
-            cut_off = [o.key for o in claim.there.values() if o.state == "ordered"]
-            self._know([o for o in claim.there.values() if o.state != "ordered"])
-            self._wait(claim.denied, "money")
-            if job.unsettled == "hold":
-                self._wait(cut_off, "unsettled")
-                cut_off = []
-            if not claim.granted and not cut_off:
-                return sensor, []
-            ask = self._ask(sensor, claim.granted + cut_off)
-            await self._slot(sensor, len(ask.keys))
-            replies = await ask_until_answered(
-                lookup, ask, lambda n: self._slot(sensor, n), job.seed
-            )
-        outcomes = self._outcomes(ask, replies)
-        lost = [outcome for outcome in outcomes if outcome.state == "lost"]
-        self._be_patient(lookup, ask, lost)
-        await self._settle(sensor, [o for o in outcomes if o.state != "lost"])
-        return sensor, lost
+    def _calls(self, wish: Wish) -> list[Any]:
+        """Buy what rows wish for, in calls of at most so many rows."""
+        size = self._job.oracles[wish.sensor].size
+        keys = [self._stand.keys[row] for row in wish.rows]
+        return [
+            self._buy_or_end(wish.sensor, keys[some], wish.prices[some])
+            for some in (slice(at, at + size) for at in range(0, len(keys), size))
+        ]
 
     async def _all(self, calls: Sequence[Any]) -> list[Any]:
         """What all calls give; if one fails, the others that have ordered are ended."""
@@ -207,18 +126,53 @@ class Waves:
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
 
-    def _check_going_on(self) -> None:
-        if self._ending.is_set():
-            raise Interrupted
+    async def _buy_or_end(
+        self, sensor: str, keys: list[str], prices: list[Decimal]
+    ) -> tuple[str, list[Outcome]]:
+        """Buy; if that fails, nothing more is ordered."""
+        try:
+            return await self._buy(sensor, keys, prices)
+        except BaseException:
+            self._ending.set()
+            raise
 
-    def _ask(self, sensor: str, keys: list[str]) -> Ask:
-        """What the oracle is asked, with the token of each order."""
-        return Ask(
-            sensor,
-            self._job.policy.columns_of[sensor],
-            tuple(read_key(key, self._kind) for key in keys),
-            tuple(token_of(self._run, key, sensor) for key in keys),
-        )
+    async def _buy(
+        self, sensor: str, keys: list[str], prices: list[Decimal]
+    ) -> tuple[str, list[Outcome]]:
+        """Order a sensor for some rows, and know what came; gives who got no answer."""
+        job, lookup = self._job, self._job.oracles[sensor]
+        async with self._doors[sensor]:
+            if self._ending.is_set():
+                raise Interrupted
+            claim = await asyncio.to_thread(
+                job.ledger.claim, sensor, keys, prices, job.limit
+            )
+            cut_off = [o.key for o in claim.there.values() if o.state == "ordered"]
+            self._stand.recall(
+                [o for o in claim.there.values() if o.state != "ordered"]
+            )
+            self._stand.wait(claim.denied, "money")
+            if job.unsettled == "hold":
+                self._stand.wait(cut_off, "unsettled")
+                cut_off = []
+            wanted = claim.granted + cut_off
+            if not wanted:
+                return sensor, []
+            ask = Ask(
+                sensor,
+                job.policy.columns_of[sensor],
+                tuple(read_key(key, self._stand.kind) for key in wanted),
+                tuple(token_of(self._run, key, sensor) for key in wanted),
+            )
+            await self._slot(sensor, len(ask.keys))
+            replies = await ask_until_answered(
+                lookup, ask, lambda n: self._slot(sensor, n), job.seed
+            )
+        outcomes = self._outcomes(ask, replies)
+        lost = [outcome for outcome in outcomes if outcome.state == "lost"]
+        self._be_patient(lookup, ask, lost)
+        await self._settle(sensor, [o for o in outcomes if o.state != "lost"])
+        return sensor, lost
 
     async def _slot(self, sensor: str, n: int) -> None:
         """Wait until so many rows may be asked for, by all who ask."""
@@ -241,11 +195,8 @@ class Waves:
                 f"it, or let rows go on without it: Lookup(..., patience=None)."
             )
 
-    # what came ----------------------------------------------------------------------------
-
     def _outcomes(self, ask: Ask, replies: Sequence[Any]) -> list[Outcome]:
         """What came of each order."""
-        policy, sensor = self._job.policy, ask.sensor
         outcomes, came, values = [], [], []
         for key, reply in zip(map(str, ask.keys), replies, strict=True):
             if reply is None:
@@ -255,38 +206,20 @@ class Waves:
             else:
                 came.append(key)
                 values.append(_in_column_order(ask, reply))
-        bad, unseen = unusable(policy, sensor, values) if values else ({}, [])
+        bad, unseen = unusable(self._job.policy, ask.sensor, values)
         self.unseen += unseen
         for i, (key, read) in enumerate(zip(came, values, strict=True)):
             state: Any = "unusable" if i in bad else "bought"
-            text = write_reading(sensor, read)
-            outcomes.append(Outcome(key, state, text, bad.get(i)))
+            reading = write_reading(ask.sensor, read)
+            outcomes.append(Outcome(key, state, reading, bad.get(i)))
         return outcomes
 
     async def _settle(self, sensor: str, outcomes: Sequence[Outcome]) -> None:
         """Write what came, and know what the ledger then says."""
         if outcomes:
             settle = self._job.ledger.settle
-            self._know(
-                list((await asyncio.to_thread(settle, sensor, outcomes)).values())
-            )
-
-    def _know(self, orders: Sequence[Order]) -> None:
-        self._stand.recall(orders, self._position)
-
-    def _wait(
-        self, keys: Sequence[str], because: Literal["money", "unsettled"]
-    ) -> None:
-        for key in keys:
-            self._stand.waiting[self._position[key]] = because
-
-
-def _calls(wish: Wish, size: int) -> Iterator[tuple[str, list[int], list[Decimal]]]:
-    """A wish in calls of at most so many rows."""
-    rows = wish.rows.tolist()
-    for start in range(0, len(rows), size):
-        end = start + size
-        yield wish.sensor, rows[start:end], wish.prices[start:end]
+            settled = await asyncio.to_thread(settle, sensor, outcomes)
+            self._stand.recall(settled.values())
 
 
 def _in_column_order(ask: Ask, reply: Any) -> tuple[Any, ...]:

@@ -1,10 +1,14 @@
-"""`Partitions`: rows that a fit is given, wherever Dask has them, one part at a time."""
+"""Rows that a fit is given, wherever Dask has them, and what is known of all of them.
+
+`Partitions` are read one at a time. `Digests` hold the few numbers of each row that are in
+memory here.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,47 +16,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
+from sensortree.leaves.rows import TrainingRows
 from sensortree.sensors.reader import (
     SensorReader,
     check_price_array,
     float_table,
     read_prices,
 )
+from sensortree.sensors.sensor_set import SensorSet
 from sensortree.sensors.table import Table, typed_table
 from sensortree.types import Array, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Parts of what a fit is given, as Dask's delayed values; nothing is computed yet.
-
-    Attributes
-    ----------
-    X, y : list of delayed
-    weight, prices : list of delayed, or of None
-    target : str
-        Name of y; "" if it has none.
-    """
+    """Parts of what a fit is given, as Dask's delayed values; nothing is computed yet."""
 
     X: list[Any]
     y: list[Any]
-    weight: list[Any]
-    prices: list[Any]
-    target: str
+    weight: list[Any]  # of None if rows have no weights
+    prices: list[Any]  # of None if rows have no prices of their own
+    target: str  # name of y; "" if it has none
+
+    @property
+    def given(self) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+        """X, y, weights and prices of each partition."""
+        return self.X, self.y, self.weight, self.prices
 
     @classmethod
     def of(
         cls, X: Any, y: Any, sample_weight: Any = None, prices: Any = None
     ) -> Partitions:
-        """Take apart what the user gave.
-
-        Parameters
-        ----------
-        X : dask DataFrame, dask Array, or path to a folder of Parquet files
-        y : dask Series, dask Array, or name of a column of X
-        sample_weight : the same, or None
-        prices : dask Array or DataFrame, or None
-        """
+        """Take apart what a user gives to `DaskSensorTreeClassifier.fit`."""
         if isinstance(X, str | os.PathLike):
             import dask.dataframe as dd
 
@@ -67,20 +62,13 @@ class Partitions:
                 f"Parquet files and y the name of a column; got {type(X).__name__} and "
                 f"{type(y).__name__}. For rows in memory there is SensorTreeClassifier."
             )
-        parts = _parts(X)
-        nothing = [None] * len(parts)
         name = getattr(y, "name", "")
-        target = name if isinstance(name, str) and not hasattr(y, "chunks") else ""
         return cls(
-            parts,
+            _parts(X),
             parts_beside(X, y, "y", "class"),
-            nothing
-            if sample_weight is None
-            else parts_beside(X, sample_weight, "sample_weight", "weight"),
-            nothing
-            if prices is None
-            else parts_beside(X, prices, "prices", "row of prices"),
-            target,
+            parts_beside(X, sample_weight, "sample_weight", "weight"),
+            parts_beside(X, prices, "prices", "row of prices"),
+            name if isinstance(name, str) and not hasattr(y, "chunks") else "",
         )
 
 
@@ -104,7 +92,9 @@ def _parts(collection: Any) -> list[Any]:
 
 
 def parts_beside(X: Any, given: Any, what: str, each: str) -> list[Any]:
-    """Partitions of what is given for the rows of X, cut as those are."""
+    """Partitions of what is given for the rows of X, cut as those are; None for nothing."""
+    if given is None:
+        return [None] * X.npartitions
     if not hasattr(given, "to_delayed"):
         raise DataError(
             f"{what} must be a collection of Dask as X is, got {type(given).__name__}."
@@ -129,61 +119,40 @@ def parts_beside(X: Any, given: Any, what: str, each: str) -> list[Any]:
     return parts
 
 
-class OnThisMachine:
-    """Partitions that are computed here, one at a time."""
+class Digests(NamedTuple):
+    """What is known here of all rows that count, in the order of the partitions."""
 
-    def map(
-        self, function: Callable[..., Any], *arguments: Sequence[Any]
-    ) -> Iterator[Any]:
-        """What a function says of each partition."""
-        from dask.base import compute
+    lengths: Rows  # rows of each partition, (n_partitions,)
+    numbers: NDArray[np.uint64]  # one for each row, that its content decides, (n_rows,)
+    labels: NDArray[Any]  # (n_rows,)
+    weight: Array  # (n_rows,)
+    priced: Mask | None  # whether a row was given a price for a sensor, (n_sensors,)
 
-        for each in zip(*arguments, strict=True):
-            yield function(*compute(*each, scheduler="synchronous"))
-
-
-class OnCluster:
-    """Partitions that are computed by the workers of a client, where they may stay."""
-
-    def __init__(self, client: Any):
-        self.client = client
-
-    def stay(
-        self, function: Callable[..., Any], *arguments: Sequence[Any]
-    ) -> list[Any]:
-        """Futures of what a function makes of each partition."""
-        from dask.delayed import delayed
-
-        task = delayed(function, pure=False)
-        made = [task(*each) for each in zip(*arguments, strict=True)]
-        return list(self.client.compute(made))
-
-    def map(
-        self, function: Callable[..., Any], *arguments: Sequence[Any]
-    ) -> Iterator[Any]:
-        """What a function says of each partition."""
-        return iter(self.client.gather(self.stay(function, *arguments)))
+    def check_prices(self, sensors: SensorSet) -> None:
+        """Refuse prices of sensors for which no row of the sample has any."""
+        if self.priced is None:
+            return
+        unknown = np.setdiff1d(np.flatnonzero(self.priced), sensors.varying)
+        if unknown.size:
+            raise DataError(
+                f"so few rows have a price for sensor {sensors.names[unknown[0]]!r} that "
+                f"none of the sample has; set a larger sample_rows."
+            )
 
 
-class Digested(NamedTuple):
-    """What a partition says of its rows that count.
-
-    Attributes
-    ----------
-    numbers : ndarray of shape (n_rows,)
-        One for each row, that its content decides.
-    labels, weight : ndarray of shape (n_rows,)
-    priced : ndarray of bool of shape (n_sensors,), or None
-        Whether prices hold a number for a sensor.
-    """
-
-    numbers: NDArray[np.uint64]
-    labels: NDArray[Any]
-    weight: Array
-    priced: Mask | None
+def all_digests(parts: Iterable[Digests]) -> Digests:
+    """What all partitions say of their rows."""
+    *columns, priced = zip(*parts, strict=True)
+    lengths, numbers, labels, weight = map(np.concatenate, columns)
+    if not lengths.sum():
+        raise DataError(
+            "X has no rows of a weight above 0; give at least two, of two classes."
+        )
+    some = None if priced[0] is None else np.any(priced, axis=0)
+    return Digests(lengths, numbers, labels, weight, some)
 
 
-def digests(X: Any, y: Any, weight: Any, prices: Any) -> Digested:
+def digests(X: Any, y: Any, weight: Any, prices: Any) -> Digests:
     """What a partition says of its rows that count."""
     import pandas as pd
 
@@ -199,7 +168,9 @@ def digests(X: Any, y: Any, weight: Any, prices: Any) -> Digested:
     priced = None
     if prices is not None:
         priced = np.logical_not(np.isnan(np.asarray(prices, float)[rows]).all(axis=0))
-    return Digested(numbers[rows], np.asarray(y)[rows], weights, priced)
+    return Digests(
+        np.array([len(rows)]), numbers[rows], np.asarray(y)[rows], weights, priced
+    )
 
 
 def counted(weight: Any, n_rows: int) -> tuple[Rows, Array]:
@@ -257,11 +228,22 @@ def read_part(X: Any, weight: Any, prices: Any, reader: SensorReader) -> Array:
     return np.hstack(read if paid is None else [*read, paid[rows]])
 
 
-def column_of(readings: Array, column: int) -> Array:
-    """One column of some readings."""
-    return readings[:, column]
+def priced_by_all(
+    taken: TrainingRows, column: Callable[[int], Array], weight: Array
+) -> TrainingRows:
+    """Rows of a sample that know the mean and the highest prices of all rows.
 
-
-def pieces_of(readings: Array, wanted: Sequence[Rows]) -> list[Array]:
-    """Some rows for each chunk."""
-    return [readings[rows] for rows in wanted]
+    `column` gives a column of all readings; prices of sensors come behind these. `weight`
+    is that of all rows.
+    """
+    sensors = taken.sensors
+    first = sum(taken.reader.widths)
+    costs, varies = sensors.costs.copy(), sensors.mask(())
+    total = np.zeros(len(weight))
+    for sensor in map(int, sensors.varying):
+        own = column(first + sensor)
+        costs[sensor], varies[sensor] = np.average(own, weights=weight), True
+        total += own
+    dearest = float(total.max()) + float(sensors.own_costs[~varies].sum())
+    reader = replace(taken.reader, sensors=replace(sensors, costs=costs))
+    return replace(taken, reader=reader, dearest=dearest)
