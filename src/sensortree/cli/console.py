@@ -60,19 +60,33 @@ def told_warnings() -> Iterator[None]:
 
 
 class Work:
-    """A bar on stderr, if that is a terminal: how far some work is, how much is left."""
+    """A bar on stderr, if that is a terminal: how far some work is, how much is left.
+
+    It is also a callback of scikit-learn, which shows the steps of a fit.
+    """
 
     def __init__(self, what: str, bar: Any, total: float | None):
         self.what, self.bar = what, bar
         self.task = bar.add_task(what, total=total)
 
-    def expect(self, total: float | None) -> None:
-        """Say how many steps there will be at most, where that is known."""
-        self.bar.update(self.task, total=total)
-
     def advance(self, step: str) -> None:
-        """Say that a step has ended."""
+        """Show that a step has ended."""
         self.bar.update(self.task, advance=1, description=f"{self.what}: {step}")
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Show how many steps a fit can have."""
+        self.bar.update(self.task, total=context.max_subtasks)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is needed after a fit."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **rest: Any) -> None:
+        """Nothing is shown at a beginning."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **rest: Any) -> bool:
+        """Show the step; the fit goes on."""
+        self.advance(str(context.task_name))
+        return False
 
 
 @contextmanager
@@ -96,38 +110,15 @@ def working(what: str, total: float | None = None) -> Iterator[Work]:
             )
 
     console = Console(stderr=True)
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeLeft(),
-    ]
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+        *columns,
+        TimeLeft(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     ) as bar:
         yield Work(what, bar, total)
-
-
-class StepsOfAFit:
-    """Tells the steps of a fit as they end; scikit-learn calls it back."""
-
-    def __init__(self, work: Work):
-        self.work = work
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Say how many steps there can be."""
-        self.work.expect(context.max_subtasks)
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing is needed after."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **rest: Any) -> None:
-        """Nothing is told at a beginning."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **rest: Any) -> bool:
-        """Tell the step; the fit goes on."""
-        self.work.advance(str(context.task_name))
-        return False
 
 
 def check_free(path: Path, force: bool, option: str = "--output") -> None:
@@ -149,14 +140,12 @@ def write(path: Path, contents: str | bytes) -> None:
     replace_file(path, contents.encode() if isinstance(contents, str) else contents)
 
 
-def picture(figure: Any, path: Path, kinds_said: str = ".svg, .png or .pdf") -> bytes:
+def picture(figure: Any, path: Path, named: str = ".svg, .png or .pdf") -> bytes:
     """A figure in the format that a file's name says."""
     kinds = figure.canvas.get_supported_filetypes()
     kind = path.suffix.lower().lstrip(".")
     if kind not in kinds:
-        raise typer.BadParameter(
-            f"{path} ends in no kind of picture; use {kinds_said}."
-        )
+        raise typer.BadParameter(f"{path} ends in no kind of picture; use {named}.")
     drawn = io.BytesIO()
     figure.savefig(drawn, format=kind, bbox_inches="tight")
     return drawn.getvalue()

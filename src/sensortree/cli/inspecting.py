@@ -1,17 +1,24 @@
-"""`inspect`, `plot` and `verify`: what a model file holds."""
+"""`inspect`, `plot`, `page` and `verify`: what a model file holds."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, picture, write
+from sensortree.cli.options import option, output_file
+
+if TYPE_CHECKING:
+    from sensortree.persistence.saved import SavedModel
+
+ROWS_ASKED = 50  # by `verify`
 
 
 def inspect(model: options.Model, as_json: options.Json = False) -> None:
@@ -22,7 +29,7 @@ def inspect(model: options.Model, as_json: options.Json = False) -> None:
     emit("inspect", document, _described_text(document), as_json)
 
 
-def described(model: Any) -> dict[str, Any]:
+def described(model: SavedModel) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
     seen, outages, curve = policy.reader.seen, model.outage_report_, model.curve_
@@ -31,17 +38,19 @@ def described(model: Any) -> dict[str, Any]:
         {
             "sensor": name,
             "cost": float(sensors.costs[i]),
-            "varies": sensors.terms[i].varies,
+            "varies": terms.varies,
             "columns": [sensors.column_names[c] for c in sensors.columns[i]],
             "seen": None if seen is None else [asdict(s) for s in seen[i]],
             "seen_text": None if seen is None else list(map(str, seen[i])),
-            "group": sensors.terms[i].group,
-            "surcharge": sensors.terms[i].surcharge,
-            "discounted_cost": float(sensors.costs[i]) - sensors.terms[i].surcharge,
-            "after": sorted(sensors.terms[i].after),
-            "one_of": sensors.terms[i].one_of,
+            "group": terms.group,
+            "surcharge": terms.surcharge,
+            "discounted_cost": float(sensors.costs[i]) - terms.surcharge,
+            "after": sorted(terms.after),
+            "one_of": terms.one_of,
         }
-        for i, name in enumerate(sensors.names)
+        for i, (name, terms) in enumerate(
+            zip(sensors.names, sensors.terms, strict=True)
+        )
     ]
     return {
         "about": asdict(model.about_),
@@ -176,30 +185,20 @@ def _terms_text(sensor: dict[str, Any]) -> str:
 def plot(
     model: options.Model,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="SVG",
-            help="Picture; .svg, .html, .txt, .png or .pdf.",
-        ),
+        Path, output_file("SVG", "Picture; .svg, .html, .txt, .png or .pdf.")
     ] = Path("tree.svg"),
     unit: Annotated[
         str | None,
-        typer.Option(
-            "--unit",
-            metavar="TEXT",
-            show_default=False,
-            help="What prices are counted in; by default what the model says.",
+        option(
+            "--unit TEXT", "What prices are counted in; by default what the model says."
         ),
     ] = None,
     leaves: Annotated[
         int,
-        typer.Option(
-            "--leaves",
-            metavar="N",
+        option(
+            "--leaves N",
+            "In a larger tree, fold what few rows reach until N lines are left.",
             min=1,
-            help="In a larger tree, fold what few rows reach until N lines are left.",
         ),
     ] = 32,
     force: options.Force = False,
@@ -227,10 +226,74 @@ def plot(
     emit("plot", {"output": str(output)}, f"{output} written.", as_json)
 
 
+def page(
+    model: options.Model,
+    output: Annotated[Path, output_file("HTML", "Where to write the page.")] = Path(
+        "page.html"
+    ),
+    title: Annotated[
+        str | None,
+        option(
+            "--title TEXT",
+            "What stands at the top; by default what the model predicts.",
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        option(
+            "--language CODE",
+            "Language of the page, en or de; by default the browser's.",
+        ),
+    ] = None,
+    texts: Annotated[
+        Path | None,
+        option(
+            "--texts JSON",
+            'Other languages: {"fr": {...}}, with every key of the English texts.',
+            **options.IS_FILE,
+        ),
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write one HTML file that asks for the sensors, in any browser, offline."""
+    from sensortree.cli.models import open_model
+    from sensortree.exceptions import ModelFileError
+    from sensortree.page import to_page
+    from sensortree.page.runnable import only_python
+
+    check_free(output, force)
+    try:
+        loaded = open_model(model)
+    except ModelFileError as error:
+        what, foreign, _ = str(error).partition(", written by skops")
+        raise (only_python(what) if foreign else error) from error
+    html = to_page(loaded, title=title, language=language, texts=_read_texts(texts))
+    write(output, html)
+    document = {"output": str(output), "size": len(html.encode())}
+    emit("page", document, f"{output} written; open it in a browser.", as_json)
+
+
+def _read_texts(path: Path | None) -> dict[str, Any] | None:
+    """Texts of other languages."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{path} is not JSON ({error}).", param_hint="--texts"
+        ) from error
+    if not isinstance(found, dict):
+        raise typer.BadParameter(
+            f'{path} must hold an object, {{"fr": {{...}}}}.', param_hint="--texts"
+        )
+    return found
+
+
 def verify(model: options.Model, as_json: options.Json = False) -> None:
     """Check a model file, and that it agrees with itself."""
     from sensortree.cli.models import open_model
-    from sensortree.cli.selfcheck import check_answers
 
     loaded = open_model(model)  # limits, version, digest, and that all parts fit
     n_rows = check_answers(loaded)
@@ -246,3 +309,61 @@ def verify(model: options.Model, as_json: options.Json = False) -> None:
         f"and step by step.\ndigest: {document['digest']}"
     )
     emit("verify", document, text, as_json)
+
+
+def check_answers(model: SavedModel) -> int:
+    """Ask about made-up rows at once and step by step; their number, if all agree."""
+    import numpy as np
+
+    from sensortree.exceptions import ModelFileError
+
+    policy, sensors = model.policy_, model.sensors_
+    X = _made_up_rows(model)
+    answers, costs, places = model.predict(X), model.acquisition_cost(X), model.apply(X)
+    for row, values in enumerate(X):
+
+        def read(
+            name: str, columns: tuple[str, ...], values: Any = values
+        ) -> list[Any]:
+            return [values[c] for c in sensors.columns[sensors.index(name)]]
+
+        prices = {
+            sensors.names[j]: float(values[sensors.terms[j].price_column])
+            for j in map(int, sensors.varying)
+            if sensors.terms[j].price_column is not None
+        }
+        decision = policy.acquire(read, prices=prices or None)
+        same = (
+            decision.label == answers[row]
+            and decision.place == places[row]
+            and np.isclose(decision.spent, costs[row], rtol=1e-9, atol=1e-12)
+        )
+        if not same:
+            raise ModelFileError(
+                f"the model contradicts itself on a made-up row: {answers[row]!r} for "
+                f"{costs[row]:g} at once, {decision.label!r} for {decision.spent:g} step "
+                f"by step; do not use it."
+            )
+    return len(X)
+
+
+def _made_up_rows(model: SavedModel) -> Any:
+    """Rows of numbers and categories such as training had, the same for every call."""
+    import numpy as np
+
+    from sensortree.cli.tables import stacked
+
+    rng = np.random.default_rng(0)
+    categories = model.written_.categories
+    seen = model.policy_.reader.seen_by_column
+    columns = []
+    for at, name in enumerate(model.sensors_.column_names):
+        values = np.abs(rng.normal(size=ROWS_ASKED) * 3)
+        before = seen.get(at)
+        if before is not None and before.low is not None and before.high is not None:
+            values = rng.uniform(before.low, before.high, size=ROWS_ASKED)
+        if name in categories:
+            drawn = rng.integers(len(categories[name]), size=ROWS_ASKED)
+            values = np.array([categories[name][i] for i in drawn], dtype=object)
+        columns.append(values)
+    return stacked(columns)

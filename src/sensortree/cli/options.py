@@ -1,287 +1,217 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how `--help` groups them."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
+
+from sensortree.cli.sensors_file import Risk, Task
+
+SENSORS_FILE = "In place of what the sensors file says"
+FORMAT = "How files are written (found out, unless you say it)"
+LOG = "A log of purchases"
 
 
-class Classifier(StrEnum):
-    """Leaf classifiers that a model file can hold."""
+class Command(TyperCommand):
+    """A command whose help shows options by panel, below the others."""
 
-    auto = "auto"
-    linear = "linear"
-    logistic2 = "logistic2"
-    boosted = "boosted"
-
-
-class Risk(StrEnum):
-    """What can be minimised beside the cost."""
-
-    error = "error"
-    brier = "brier"
-    log_loss = "log_loss"
-    squared = "squared"
-    absolute = "absolute"
-
-
-class Task(StrEnum):
-    """What the target is: classes, or a number."""
-
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                kind = f"{parameter.param_type_name.capitalize()}s"
+                panel = getattr(parameter, "rich_help_panel", None) or kind
+                sections.setdefault(panel, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
-class Metric(StrEnum):
-    """What curves measure beside what is minimised."""
-
-    accuracy = "accuracy"
-    auroc = "auroc"
-    brier = "brier"
-    log_loss = "log_loss"
+def option(written: str, help: str, **more: Any) -> Any:
+    """Declare an option, written as in its help: ``--output -o TOML``."""
+    *names, metavar = written.split()
+    return typer.Option(*names, metavar=metavar, help=help, **more)
 
 
-class Structure(StrEnum):
-    """Trees that need no more words."""
-
-    auto = "auto"
-    chain = "chain"
-    backward = "backward"
-    planned = "planned"
-    branched = "branched"
-    greedy = "greedy"
-    exhaustive = "exhaustive"
-    cascade = "cascade"
+def flag(name: str, help: str, **more: Any) -> Any:
+    """Declare an option without a value."""
+    return typer.Option(name, help=help, **more)
 
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="CSV file with a header, or Parquet file (.parquet).",
-    ),
+def output_file(metavar: str, help: str) -> Any:
+    """Declare where a command writes."""
+    return option(f"--output -o {metavar}", help)
+
+
+IS_FILE: dict[str, Any] = {"exists": True, "dir_okay": False}
+DATA = "CSV file with a header, or Parquet file (.parquet)."
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=DATA, **IS_FILE)]
+MODEL = "Model file that `fit` or sensortree.save wrote."
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL, **IS_FILE)]
+Force = Annotated[bool, flag("--force", "Replace a file that exists.")]
+Json = Annotated[bool, flag("--json", "Print one JSON document.")]
+Strict = Annotated[
+    bool, flag("--strict", "Refuse values that training never saw, do not only warn.")
 ]
-Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="Model file that `fit` or sensortree.save wrote.",
-    ),
-]
-Sensors = Annotated[
-    Path,
-    typer.Option(
-        "--sensors",
-        metavar="TOML",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="Sensors and prices; `init` writes a first one.",
-    ),
-]
+
+# what is learned --------------------------------------------------------------------------
+
+
+def from_file(written: str, help: str, **more: Any) -> Any:
+    """Declare an option that wins over what the sensors file says."""
+    return option(written, help, rich_help_panel=SENSORS_FILE, **more)
+
+
+SENSORS = "Sensors and prices; `init` writes one."
+Sensors = Annotated[Path, option("--sensors TOML", SENSORS, **IS_FILE)]
 Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column of the right answers; by default the one that the sensors file names.",
-    ),
+    str | None, from_file("--target COLUMN", "Column of the right answers.")
+]
+TARGET = "Column of the right answers; by default the one that the model learned."
+Learned = Annotated[str | None, option("--target COLUMN", TARGET)]
+TargetTask = Annotated[
+    Task, from_file("--task TASK", "classification, regression or auto.")
 ]
 Groups = Annotated[
     str | None,
-    typer.Option(
-        "--groups",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column that says which rows belong together, such as visits of one patient: "
-        "they are held out together. No sensor may read it.",
-    ),
-]
-Truth = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column of the right answers.",
-    ),
-]
-Learned = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column of the right answers; by default the one that the model learned.",
-    ),
-]
-Log = Annotated[
-    Path | None,
-    typer.Option(
-        "--log",
-        metavar="CSV",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="What another rule bought for each row, and in what order: a line for each "
-        "purchase, with columns `sensor`, `time` and the id; or a column for each sensor, "
-        "with positions. Cells of DATA that were not bought are not used.",
-    ),
-]
-Id = Annotated[
-    str,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column of DATA and of the log that says which row is which.",
-    ),
-]
-LabelInfluencedBuying = Annotated[
-    bool,
-    typer.Option(
-        "--label-influenced-buying",
-        help="Who bought what is in the log knew the right answer, or a sign of it.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="CHARACTER",
-        show_default=False,
-        help="What separates the cells of a CSV file, `tab` for a tabulator; by default "
-        "found out.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        show_default=False,
-        help="How a CSV file writes letters, such as utf-8 or cp1252; by default found "
-        "out.",
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal",
-        metavar="MARK",
-        show_default=False,
-        help="Decimal mark of all numbers, `.` or `,`; by default found out for each "
-        "column.",
-    ),
-]
-Thousands = Annotated[
-    str | None,
-    typer.Option(
-        "--thousands",
-        metavar="MARK",
-        show_default=False,
-        help="What groups digits: `,`, `.`, `'`, `space` or `none`; by default found out "
-        "for each column.",
-    ),
-]
-CostWeight = Annotated[
-    float | None,
-    typer.Option(
-        "--cost-weight",
-        metavar="W",
-        min=0,
-        show_default=False,
-        help="Error, or loss, that one unit of cost is worth; by default that of the "
-        "sensors file, or 1 if mistakes have a price, else 0.01.",
+    option(
+        "--groups COLUMN",
+        "Rows with the same value belong together, such as visits of one patient, and are "
+        "held out together.",
     ),
 ]
 RiskMeasure = Annotated[
     Risk | None,
-    typer.Option(
-        "--risk",
-        show_default=False,
-        help="What is minimised beside the cost: wrong answers, or how far probabilities "
-        "are off; of numbers, squared or absolute distance; by default what the sensors "
-        "file says, or error, or squared.",
-    ),
-]
-TargetTask = Annotated[
-    Task,
-    typer.Option(
-        "--task",
-        help="Whether the target is classes or a number; auto is what the sensors file "
-        "says, or else by how many different numbers there are.",
+    from_file(
+        "--risk RISK",
+        "Loss to minimise beside the cost: error, brier or log_loss; of numbers squared "
+        "or absolute.",
     ),
 ]
 MistakeCost = Annotated[
-    float | None,
-    typer.Option(
-        "--mistake-cost",
-        metavar="COST",
-        show_default=False,
-        help="What one wrong answer costs, in the unit of the prices; by default what the "
-        "sensors file says.",
-    ),
+    float | None, from_file("--mistake-cost COST", "What one wrong answer costs.")
 ]
 ReferCost = Annotated[
     float | None,
-    typer.Option(
-        "--refer-cost",
-        metavar="COST",
+    from_file(
+        "--refer-cost COST",
+        "What it costs to refer an example to a person; unless you or the file say it, "
+        "never refer.",
         min=0,
-        show_default=False,
-        help="What it costs to hand an example over to a person, in the unit of wrong "
-        "answers, or of their price; by default what the sensors file says, or nobody is "
-        "handed over.",
     ),
 ]
-MaxTime = Annotated[
+CostWeight = Annotated[
     float | None,
-    typer.Option(
-        "--max-time",
-        metavar="SECONDS",
-        show_default=False,
-        help="Time after which nothing new is begun; what was found is finished.",
+    from_file(
+        "--cost-weight W",
+        "Error, or loss, that one unit of cost is worth: else 1 if mistakes have a price, "
+        "or 0.01.",
+        min=0,
     ),
 ]
 MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost",
-        metavar="COST",
-        min=0,
-        show_default=False,
-        help="No example ever spends more.",
-    ),
+    float | None, from_file("--max-cost COST", "No example ever spends more.", min=0)
 ]
+MAX_TIME = "Begin nothing new after this time; finish the rest."
+MaxTime = Annotated[float | None, option("--max-time SECONDS", MAX_TIME)]
 LeafClassifier = Annotated[
-    Classifier, typer.Option("--classifier", help="Classifier of the leaves.")
+    Literal["auto", "linear", "logistic2", "boosted"],
+    option("--classifier NAME", "Leaves: auto, linear, logistic2, boosted."),
 ]
-Tree = Annotated[Structure, typer.Option("--structure", help="Which tree is learned.")]
-Jobs = Annotated[
-    int, typer.Option("--jobs", metavar="N", help="Classifiers fitted at a time.")
-]
-Folds = Annotated[
-    int,
-    typer.Option("--cv", metavar="N", min=2, help="Folds that are held out in turn."),
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace a file that is there already.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Refuse values that training never saw, instead of warning."
+Tree = Annotated[
+    Literal[
+        "auto",
+        "chain",
+        "backward",
+        "planned",
+        "branched",
+        "greedy",
+        "exhaustive",
+        "cascade",
+    ],
+    option(
+        "--structure NAME",
+        "Tree to learn: auto, chain, backward, planned, branched, greedy, exhaustive or "
+        "cascade.",
     ),
 ]
+Jobs = Annotated[int, option("--jobs N", "Classifiers to fit at a time.")]
+Folds = Annotated[int, option("--cv N", "Folds, held out in turn.", min=2)]
+
+# a log ------------------------------------------------------------------------------------
+
+Log = Annotated[
+    Path | None,
+    option(
+        "--log CSV",
+        "What another rule bought for each row: a line for each purchase, with columns "
+        "`sensor`, `time` and the id; or a column for each sensor, with its position, 0 "
+        "for never. Cells that were not bought are not used.",
+        rich_help_panel=LOG,
+        **IS_FILE,
+    ),
+]
+ID = "Column of DATA and of the log that names the row."
+Id = Annotated[str, option("--id COLUMN", ID, rich_help_panel=LOG)]
+LabelInfluencedBuying = Annotated[
+    bool,
+    flag(
+        "--label-influenced-buying",
+        "Who bought knew the right answer, or a sign of it.",
+        rich_help_panel=LOG,
+    ),
+]
+
+# how a file is written --------------------------------------------------------------------
+
+
+def _of_format(name: str, metavar: str, help: str) -> inspect.Parameter:
+    declared = option(f"--{name} {metavar}", help, rich_help_panel=FORMAT)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, declared],
+    )
+
+
+FORMAT_OPTIONS = [
+    _of_format(
+        "delimiter", "CHARACTER", "What separates cells; `tab` for a tabulator."
+    ),
+    _of_format("encoding", "NAME", "Of letters, such as utf-8 or cp1252."),
+    _of_format("decimal", "MARK", "Decimal mark: `.` or `,`."),
+    _of_format("thousands", "MARK", "Groups digits: `,` `.` `'` `space` or `none`."),
+]
+
+
+def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `FORMAT`; it takes them as one `layout`."""
+    own = inspect.signature(command, eval_str=True, locals={"Layout": Any})
+    names = [parameter.name for parameter in FORMAT_OPTIONS]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        from sensortree.cli.tables import Layout
+
+        layout = Layout(*(given.pop(name) for name in names))
+        command(layout=layout, **given)
+
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in own.parameters.values()
+        if parameter.name != "layout"
+    ]
+    signature = own.replace(parameters=[*parameters, *FORMAT_OPTIONS])
+    vars(run)["__signature__"] = signature
+    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return run

@@ -31,19 +31,10 @@ LEAST = 20  # characters of a token that is given in clear
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks.
+    """Who asks."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the token, for logs.
-    tenant : str
-        Whose sessions are seen.
-    scopes : frozenset of str
-    """
-
-    name: str
-    tenant: str
+    name: str  # of the token, for logs
+    tenant: str  # whose sessions are seen
     scopes: frozenset[str]
 
 
