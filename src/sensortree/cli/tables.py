@@ -24,10 +24,22 @@ from typing import Any, TextIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.formats import DECIMALS, THOUSANDS, ColumnFormat
-from sensortree.cells.numbers import NumberColumn, Wanted, read_numbers
-from sensortree.cells.styles import decimal_evidence
-from sensortree.cells.words import Cell, as_number, cut, exact_number, number_text
+from sensortree.cells.numbers import (
+    NumberColumn,
+    Wanted,
+    decimal_evidence,
+    read_numbers,
+)
+from sensortree.cells.words import (
+    DECIMALS,
+    THOUSANDS,
+    Cell,
+    ColumnFormat,
+    as_number,
+    cut,
+    exact_number,
+    number_text,
+)
 from sensortree.exceptions import DataError, MissingDependencyError
 from sensortree.text import listed
 

@@ -52,7 +52,7 @@ from sensortree.policy.classifiers import (
     Spread,
     spread_features,
 )
-from sensortree.sensors.number_loss import weighted_quantile
+from sensortree.sensors.loss import weighted_quantile
 from sensortree.types import Array, Mask, Rows
 
 

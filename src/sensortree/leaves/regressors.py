@@ -37,7 +37,7 @@ from sensortree.policy.classifiers import (
     NumberScorer,
     Regression,
 )
-from sensortree.sensors.number_loss import Pinball, squared
+from sensortree.sensors.loss import Pinball, squared
 from sensortree.types import Array, Mask, Rows
 
 

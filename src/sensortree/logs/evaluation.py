@@ -51,8 +51,8 @@ from sensortree.logs.purchases import (
 from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES
 from sensortree.reports.words import percent
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.sensor_set import default_names
+from sensortree.sensors.market import check_price_array
+from sensortree.sensors.sensor import default_names
 from sensortree.sensors.table import Table, typed_table
 from sensortree.text import listed
 from sensortree.threads import one_thread

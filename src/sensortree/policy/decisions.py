@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sensortree.exceptions import DataError
 from sensortree.policy.classifiers import row_sums
 from sensortree.sensors.reader import LARGEST, SensorReader
-from sensortree.sensors.transforms import PLAIN
+from sensortree.sensors.transforms import Transform
 from sensortree.types import Array
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def reading_meanings(reader: SensorReader, known: frozenset[str]) -> list[Meanin
         transformer, width = reader.transformers.get(name), reader.widths[sensor]
         names: Sequence[str] = columns
         sources: Sequence[int] = range(len(columns))
-        if isinstance(transformer, PLAIN):
+        if isinstance(transformer, Transform):
             names, sources = transformer.names(columns), transformer.sources
         elif transformer is not None:
             names = foreign_names(transformer, columns, width, name)
@@ -323,7 +323,7 @@ def part_meanings(
         return [_product(inner[a], inner[b], a == b) for a, b in pairs]
     assert isinstance(part, Transformed)
     transformer, names = part.transformer, [meaning.name for meaning in readings]
-    if isinstance(transformer, PLAIN):
+    if isinstance(transformer, Transform):
         return [
             Meaning(name, readings[source].about)
             for name, source in zip(

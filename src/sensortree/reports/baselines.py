@@ -15,8 +15,7 @@ from sensortree.policy.classifiers import posterior
 from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES, Interval, wilson
 from sensortree.reports.report_sums import ReportSums, right_answers, row_weights
-from sensortree.sensors.columns import is_missing
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, is_missing
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sensortree.reports.words import known_words, percent, purchase_lines, range_words
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.forks import Way, fork_at, leaves_behind
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array

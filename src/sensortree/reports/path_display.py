@@ -21,7 +21,7 @@ from sensortree.reports.layout import (
 )
 from sensortree.reports.tree_display import cost_words, end_columns
 from sensortree.reports.words import money_format
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.paths import path_costs, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.reports.drawing import new_figure
 from sensortree.reports.words import money_format, shortened
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sensortree.exceptions import DataError
 from sensortree.reports.chart import COLOURS, Chart, Series
 from sensortree.reports.drawing import new_figure
-from sensortree.sensors.scores import METRICS
+from sensortree.sensors.loss import METRICS
 from sensortree.text import listed
 from sensortree.types import Array
 

@@ -24,7 +24,7 @@ from sensortree.reports.layout import (
     without_rare,
 )
 from sensortree.reports.words import known_column, money_format, percent, shortened
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.text import chance_words
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import SensorTree
