@@ -12,10 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 import sensortree
-from sensortree.cells.dates import date_form, day_number, day_of
-from sensortree.cells.formats import ColumnFormat
 from sensortree.cells.numbers import Wanted, read_numbers
-from sensortree.cells.words import one_spelling
+from sensortree.cells.words import (
+    ColumnFormat,
+    date_form,
+    day_number,
+    day_of,
+    one_spelling,
+)
 from sensortree.cli.app import app
 from sensortree.cli.column_warnings import column_warning
 from sensortree.cli.options import Layout

@@ -23,7 +23,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.exceptions import ModelFileError, ParameterError
-from sensortree.page.runnable import check_runnable
+from sensortree.page.questions import check_runnable
 from sensortree.sensors.table import Table
 
 X, Y = load_diabetes(return_X_y=True)

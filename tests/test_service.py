@@ -20,11 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from toys import toy_policy
 
 from sensortree import Sensor, SensorTreeClassifier, save
-from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.words import ColumnFormat
 from sensortree.exceptions import ModelFileError, ParameterError
+from sensortree.persistence.files import render
 from sensortree.persistence.model import read_model, write_model
 from sensortree.persistence.saved import SavedModel
-from sensortree.persistence.text import render
 from sensortree.policy.about import About
 from sensortree.service import database, ledger
 from sensortree.service.app import is_loopback, make_app, serve

@@ -135,7 +135,7 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
 
 def _value(column: str, model: SavedModel, err: bool) -> Any:
     """Ask for one value until it can be read."""
-    from sensortree.cells.formats import PLAIN_FORMAT
+    from sensortree.cells.words import PLAIN_FORMAT
     from sensortree.exceptions import DataError
 
     written = model.written_

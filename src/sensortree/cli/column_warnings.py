@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.dates import date_form
-from sensortree.cells.words import MISSING, cut
+from sensortree.cells.words import MISSING, cut, date_form
 from sensortree.cli.sensors_file import toml_key
 from sensortree.cli.tables import DataFile
 

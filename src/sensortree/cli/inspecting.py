@@ -260,7 +260,7 @@ def page(
     from sensortree.cli.models import open_model
     from sensortree.exceptions import ModelFileError
     from sensortree.page import to_page
-    from sensortree.page.runnable import only_python
+    from sensortree.page.questions import only_python
 
     check_free(output, force)
     try:

@@ -14,9 +14,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sensortree.cells.dates import day_numbers
-from sensortree.cells.formats import PLAIN_FORMAT
-from sensortree.cells.words import MISSING, cut
+from sensortree.cells.words import MISSING, PLAIN_FORMAT, cut, day_numbers
 from sensortree.cli.options import Purchases
 from sensortree.cli.tables import (
     DataFile,
@@ -28,8 +26,7 @@ from sensortree.cli.tables import (
 )
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
-from sensortree.persistence.saved import SavedModel
-from sensortree.persistence.written import as_known, is_text
+from sensortree.persistence.saved import SavedModel, as_known, is_text
 from sensortree.policy.masked import MaskedPolicy
 from sensortree.text import listed
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from sensortree.cells.formats import DECIMALS, THOUSANDS
+from sensortree.cells.words import DECIMALS, THOUSANDS
 from sensortree.cli.sensors_file import Risk, Task
 from sensortree.exceptions import DataError
 

@@ -172,7 +172,7 @@ def first_sensors_file(
 
 def _reading(data: DataFile, columns: Iterable[str]) -> tuple[str, list[str]]:
     """How numbers are written: keys for most columns, and a section for the rest."""
-    from sensortree.cells.styles import PLAIN_STYLE, Style
+    from sensortree.cells.numbers import PLAIN_STYLE, Style
 
     styles = {
         column: Style(data.read(column).form.decimal, data.read(column).form.thousands)

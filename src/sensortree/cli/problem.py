@@ -16,9 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.dates import date_form, day_numbers
-from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
-from sensortree.cells.words import MISSING, cut, exact_number, one_spelling
+from sensortree.cells.words import (
+    MISSING,
+    PLAIN_FORMAT,
+    ColumnFormat,
+    cut,
+    date_form,
+    day_numbers,
+    exact_number,
+    one_spelling,
+)
 from sensortree.cli.sensors_file import Declared, SensorsFile, toml_key
 from sensortree.cli.tables import (
     DataFile,
@@ -30,10 +37,8 @@ from sensortree.cli.tables import (
 from sensortree.exceptions import DataError, SensorError
 from sensortree.learning.settings import Settings, cost_weight_of
 from sensortree.learning.worth import never_pay, price_advice
-from sensortree.sensors.declaration import resolve_sensors
-from sensortree.sensors.market import Market
-from sensortree.sensors.reader import read_prices
-from sensortree.sensors.sensor import Sensor
+from sensortree.sensors.market import Market, read_prices
+from sensortree.sensors.sensor import Sensor, resolve_sensors
 from sensortree.sensors.table import Table
 from sensortree.text import listed
 

@@ -45,7 +45,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from sensortree.cells.formats import DECIMALS, PLAIN_FORMAT, THOUSANDS, ColumnFormat
+from sensortree.cells.words import DECIMALS, PLAIN_FORMAT, THOUSANDS, ColumnFormat
 from sensortree.exceptions import SensorError
 from sensortree.text import listed
 

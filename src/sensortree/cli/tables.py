@@ -23,10 +23,20 @@ from typing import Any, TextIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.formats import ColumnFormat
-from sensortree.cells.numbers import NumberColumn, Wanted, read_numbers
-from sensortree.cells.styles import decimal_evidence
-from sensortree.cells.words import Cell, as_number, cut, exact_number, number_text
+from sensortree.cells.numbers import (
+    NumberColumn,
+    Wanted,
+    decimal_evidence,
+    read_numbers,
+)
+from sensortree.cells.words import (
+    Cell,
+    ColumnFormat,
+    as_number,
+    cut,
+    exact_number,
+    number_text,
+)
 from sensortree.cli.options import Layout
 from sensortree.exceptions import DataError, MissingDependencyError
 from sensortree.text import listed

@@ -31,20 +31,11 @@ from sensortree.logs.purchases import (
     check_values,
     read_purchases,
 )
-from sensortree.sensors.columns import is_missing
-from sensortree.sensors.declaration import resolve_sensors
-from sensortree.sensors.market import Market
-from sensortree.sensors.reader import (
-    check_price_array,
-    column_kinds,
-    fit_reader,
-    float_table,
-    read_prices,
-)
+from sensortree.sensors.market import Market, check_price_array, read_prices
+from sensortree.sensors.reader import column_kinds, fit_reader, float_table
 from sensortree.sensors.referral import resolve_referral
-from sensortree.sensors.sensor import Sensor
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table, typed_table
+from sensortree.sensors.sensor import Sensor, SensorSet, resolve_sensors
+from sensortree.sensors.table import Table, is_missing, typed_table
 from sensortree.types import Mask, Rows
 
 

@@ -54,8 +54,8 @@ from sensortree.logs.purchases import (
 from sensortree.policy.about import now
 from sensortree.policy.measures import MEASURES
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.sensor_set import default_names
+from sensortree.sensors.market import check_price_array
+from sensortree.sensors.sensor import default_names
 from sensortree.sensors.table import Table, typed_table
 from sensortree.text import listed
 from sensortree.threads import one_thread

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.sensors.columns import columns_of, is_missing
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import Table, columns_of, is_missing
 from sensortree.text import listed
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.exceptions import DataError
 from sensortree.policy.batch import Walk, send
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.market import check_price_array
+from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
 

@@ -19,11 +19,10 @@ from sensortree.policy.masked import next_sensors
 from sensortree.policy.policy import Policy
 from sensortree.policy.retracing import Stand, retrace
 from sensortree.policy.values import check_names
-from sensortree.sensors.columns import NUMERIC, columns_of
-from sensortree.sensors.reader import check_price_array
+from sensortree.sensors.market import check_price_array
 from sensortree.sensors.seen import Unseen
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import NUMERIC, Table, columns_of
 from sensortree.text import listed
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
