@@ -38,13 +38,14 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel."""
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        titles = ("Arguments", "Options", SENSORS_FILE, LOG, FORMAT)
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 kind = f"{parameter.param_type_name.capitalize()}s"
                 panel = getattr(parameter, "rich_help_panel", None) or kind
-                sections.setdefault(panel, []).append(record)
+                sections[panel].append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
@@ -93,9 +94,7 @@ Target = Annotated[
 ]
 TARGET = "Column of the right answers; by default the one that the model learned."
 Learned = Annotated[str | None, option("--target COLUMN", TARGET)]
-TargetTask = Annotated[
-    Task, from_file("--task TASK", "classification, regression or auto.")
-]
+TASK = "classification, regression or auto."
 CostWeight = Annotated[
     float | None,
     from_file(
@@ -157,7 +156,7 @@ class Learning:
 class TreeLearning(Learning):
     """What only trees can do."""
 
-    task: TargetTask = "auto"
+    task: Annotated[Task, from_file("--task TASK", TASK)] = "auto"
     refer_cost: Annotated[
         float | None,
         from_file(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, say, write
 from sensortree.cli.options import option, output_file
-from sensortree.cli.sensors_file import CONTROLS, toml_key, toml_string
+from sensortree.cli.sensors_file import CONTROLS, Task, toml_key, toml_string
 from sensortree.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def init(
     data: options.Data,
     target: Annotated[str, option("--target COLUMN", "Column of the right answers.")],
     layout: options.Layout,
-    task: options.TargetTask = "auto",
+    task: Annotated[Task, option("--task TASK", options.TASK)] = "auto",
     output: Annotated[Path, output_file("TOML", "Where to write it.")] = Path(
         "sensors.toml"
     ),
