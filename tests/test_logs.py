@@ -26,8 +26,6 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
-from sensortree.display.figures import money
-from sensortree.display.svg import escaped
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
     Support,
@@ -39,6 +37,8 @@ from sensortree.logs.estimate import (
 )
 from sensortree.logs.nuisances import PENALTY, OutlookRegression, scaled
 from sensortree.logs.purchases import NEVER, read_purchases
+from sensortree.reports.drawing import escaped
+from sensortree.reports.html import money
 from sensortree.results import Terms
 from sensortree.sensors.sensor import SensorSet
 

@@ -6,7 +6,7 @@ The data's way through the package::
                                          │           │ certificate
     curves ◄── estimators ◄──────────────┤◄──────────┘
                                          ▼
-    display ◄─────────────────────── policy ──► persistence ─► page, service, cli
+    reports, display ◄────────────── policy ──► persistence ─► page, service, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick. Here is
 what you type; classes that you only meet, such as reports, are in `sensortree.results`, and
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     )
     from sensortree.page import to_page
     from sensortree.persistence import load, save
-    from sensortree.policy.guarantee import guarantee_error
     from sensortree.policy.policy import Policy
+    from sensortree.reports.guarantee import guarantee_error
     from sensortree.sensors.sensor import Sensor, SensorSet
     from sensortree.structure import cascade_tree, exhaustive_tree
     from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -129,8 +129,8 @@ _HOMES = {
     ),
     "page": "to_page",
     "persistence": "load save",
-    "policy.guarantee": "guarantee_error",
     "policy.policy": "Policy",
+    "reports.guarantee": "guarantee_error",
     "sensors.sensor": "Sensor SensorSet",
     "structure": "cascade_tree exhaustive_tree",
     "tree.tree": "Leaf Node SensorTree",

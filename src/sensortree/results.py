@@ -15,17 +15,15 @@ if TYPE_CHECKING:
     from sensortree.learning.joint import DecisionReport
     from sensortree.logs import LogComparison, LogEvaluation
     from sensortree.persistence.saved import SavedModel
-    from sensortree.policy.about import About, HeldOut
-    from sensortree.policy.choice import Choice
-    from sensortree.policy.comparison import Comparison
-    from sensortree.policy.explanation import Explanation
+    from sensortree.policy.about import About, Comparison, HeldOut
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.reasons import Reason
-    from sensortree.policy.report import CostReport
     from sensortree.policy.session import Session
     from sensortree.policy.steps import Decision, Step
-    from sensortree.policy.tradeoff import TradeoffCurve
     from sensortree.program import Certificate
+    from sensortree.reports.explanation import Explanation
+    from sensortree.reports.report import CostReport
+    from sensortree.reports.tradeoff import Choice, TradeoffCurve
     from sensortree.sensors.sensor import Terms
     from sensortree.structure.search import StructureReport
 
@@ -59,16 +57,14 @@ _HOMES = {
     "learning.joint": "DecisionReport",
     "logs": "LogComparison LogEvaluation",
     "persistence.saved": "SavedModel",
-    "policy.about": "About HeldOut",
-    "policy.choice": "Choice",
-    "policy.comparison": "Comparison",
-    "policy.explanation": "Explanation",
+    "policy.about": "About Comparison HeldOut",
+    "reports.explanation": "Explanation",
     "policy.masked": "MaskedPolicy",
     "policy.reasons": "Reason",
-    "policy.report": "CostReport",
+    "reports.report": "CostReport",
     "policy.session": "Session",
     "policy.steps": "Decision Step",
-    "policy.tradeoff": "TradeoffCurve",
+    "reports.tradeoff": "Choice TradeoffCurve",
     "program": "Certificate",
     "sensors.sensor": "Terms",
     "structure.search": "StructureReport",

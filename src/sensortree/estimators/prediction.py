@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sensortree.estimators.callbacks import CallbackSupportMixin
 from sensortree.estimators.parameters import NestedParameters
 from sensortree.leaves.sklearn_private import ShallowTable
-from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
+from sensortree.reports.interface import PolicyAnswers
 from sensortree.sensors.market import check_price_array
 from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
