@@ -24,7 +24,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["results/*", "includes/*", "_build", "_templates", "api/generated/.*"]
+exclude_patterns = [
+    "results/*",
+    "includes/*",
+    "_build",
+    "_templates",
+    "api/generated/.*",
+]
 highlight_language = "none"  # formulas in docstrings are not Python
 default_role = "py:obj"  # docstrings write `name`; what has no page stays plain
 
