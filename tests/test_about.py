@@ -19,7 +19,7 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
-from sensortree.persistence.text import parse, render
+from sensortree.persistence.files import parse, render
 from sensortree.policy.about import now
 
 ROOT = Path(__file__).parent

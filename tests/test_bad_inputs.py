@@ -427,8 +427,8 @@ CASES = {
         fit(TWO, FRAME.assign(age=[f"patient {i}" for i in range(40)])),
         DataError,
         "column 'age' of sensor 'a' holds 40 different texts in 40 rows; there is nothing "
-        "to learn from what hardly ever comes again. Leave it out, or turn it into what "
-        "matters of it.",
+        "to learn from what hardly ever comes again. Leave it out, or keep the part "
+        "of it that matters.",
     ),
     "numbers of which one is text": (
         fit(TWO, FRAME.assign(age=[f"{v:.3f}" for v in X[1:, 0]] + ["n/a"])),

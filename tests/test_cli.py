@@ -1127,6 +1127,24 @@ print('heavy:', sorted(heavy & set(sys.modules)))
     assert done.stdout.splitlines()[-1] == "heavy: []"
 
 
+def test_the_help_of_each_command_fits_a_screen():
+    commands = [command.callback.__name__ for command in app.registered_commands]
+    for command in ("", *commands, "ledger", "ledger verify", "ledger prune"):
+        arguments = [*command.split(), "--help"]
+        result = CliRunner().invoke(app, arguments, terminal_width=80)
+        assert len(result.stdout.splitlines()) <= 50, command
+
+
+@pytest.mark.parametrize(
+    "command", ["init", "check", "fit", "curve", "compare", "evaluate", "report"]
+)
+def test_how_files_are_written_is_one_panel_of_the_help(command):
+    text = CliRunner().invoke(app, [command, "--help"], terminal_width=80).stdout
+    panel = text.partition("How files are written (found out, unless you say it):")[2]
+    names = re.findall(r"^  (--[a-z]+) ", panel, re.M)
+    assert names == ["--delimiter", "--encoding", "--decimal", "--thousands"]
+
+
 def test_without_the_extra_the_program_names_it():
     code = """
 import sys
@@ -1210,10 +1228,10 @@ def test_reproduce_runs_an_experiment(tmp_path, monkeypatch):
 
 
 def test_reproduce_without_a_checkout_says_where_experiments_are(tmp_path, monkeypatch):
-    from sensortree.cli import showing
+    from sensortree.cli import app as program
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(showing, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    monkeypatch.setattr(program, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     assert "in a checkout" in run("reproduce", code=1).stderr
 
 

@@ -26,8 +26,8 @@ from sensortree.learning import pose
 from sensortree.learning.pose import level_parts, shown_by_all, shown_levels
 from sensortree.policy.decisions import PARTS, Posterior, Raw, Transformed
 from sensortree.policy.rules import plain_rules
-from sensortree.sensors.encoders import Levels
 from sensortree.sensors.table import Table
+from sensortree.sensors.transforms import Levels
 
 # The right tree, and leaves that are the same whatever is compared.
 GIVEN = {"structure": route_by_code(), "cost_weight": 0.11, "classifier": "logistic2"}

@@ -24,7 +24,7 @@ from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import TrainingRows
 from sensortree.logs.continuing import Logged, continue_rows
-from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 from sensortree.tree.tree import Leaf, SensorTree
 

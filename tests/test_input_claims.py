@@ -29,9 +29,9 @@ from sensortree import (
     TradeoffCurve,
 )
 from sensortree.cli.app import app
-from sensortree.cli.data_file import DataFile
+from sensortree.cli.preparing import first_sensors_file, grouped
 from sensortree.cli.sensors_file import read_sensors_file
-from sensortree.cli.starter import starter
+from sensortree.cli.tables import DataFile
 from sensortree.estimators.validation import read_rows
 from sensortree.leaves.folds import first_of_runs, order_of_rows
 
@@ -222,7 +222,8 @@ def test_init_writes_what_can_be_read_whatever_things_are_called(
     *columns, target = names
     cells = {name: ["text"] * len(classes) for name in columns}
     data = DataFile(Path(file_name), {**cells, target: classes}, range(len(classes)))
-    text = starter(data, target, np.array(classes, dtype=object), {}, None)
+    labels, sensors = np.array(classes, dtype=object), grouped(columns, None)
+    text = first_sensors_file(data, target, labels, {}, sensors)
     path = tmp_path_factory.mktemp("init") / "sensors.toml"
     with_losses = text.replace('# unit = "dollars"', 'unit = "dollars"')
     with_losses = with_losses.replace("# [loss]\n# ", "[loss]\n")

@@ -27,8 +27,8 @@ from sensortree import (
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
+from sensortree.persistence.files import render
 from sensortree.persistence.model import write_model
-from sensortree.persistence.text import render
 
 pytestmark = needs_node
 

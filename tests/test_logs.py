@@ -41,7 +41,7 @@ from sensortree.logs.estimate import (
 )
 from sensortree.logs.nuisances import PENALTY, OutlookRegression, scaled
 from sensortree.logs.purchases import NEVER, read_purchases
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 
 THREE = SensorSet(("a", "b", "c"), ((0,), (1,), (2,)), (1.0, 2.0, 4.0))
 

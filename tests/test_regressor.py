@@ -12,7 +12,7 @@ from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers, ForeignNumbers
 from sensortree.policy.classifiers import BoostedScorer, Polynomial
-from sensortree.sensors.number_loss import Pinball, loss_of_numbers
+from sensortree.sensors.loss import Pinball, loss_of_numbers
 
 SENSORS = {"cheap": Sensor([0], cost=0), "dear": Sensor([1], cost=1)}
 

@@ -23,7 +23,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.exceptions import ModelFileError, ParameterError
-from sensortree.page.runnable import check_runnable
+from sensortree.page.questions import check_runnable
 from sensortree.sensors.table import Table
 
 X, Y = load_diabetes(return_X_y=True)
@@ -151,12 +151,12 @@ def test_a_page_of_numbers_is_refused_by_name(tmp_path):
 
 def test_a_service_of_numbers_is_refused_by_name(tmp_path):
     pytest.importorskip("fastapi", reason="the service needs the extra serve")
-    from sensortree.service.shelf import open_shelf
+    from sensortree.service.models import open_models
 
     model = SensorTreeRegressor(regressor="linear").fit(X, Y)
     sensortree.save(model, tmp_path / "model.json")
     with pytest.raises(ParameterError, match="answers with numbers"):
-        open_shelf([str(tmp_path / "model.json")])
+        open_models([str(tmp_path / "model.json")])
 
 
 # sessions and explanations ----------------------------------------------------------------

@@ -19,8 +19,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.exceptions import ParameterError
-from sensortree.sensors.loss import Loss, loss_of_risk
-from sensortree.sensors.scores import LEAST_LIKELY, SCORES, own_score
+from sensortree.sensors.loss import LEAST_LIKELY, SCORES, Loss, loss_of_risk, own_score
 
 METHODS = [
     SensorTreeClassifier,

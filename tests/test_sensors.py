@@ -11,7 +11,7 @@ import pytest
 from sklearn.compose import make_column_selector
 
 from sensortree import Sensor, SensorError, SensorSet
-from sensortree.sensors.declaration import resolve_sensors
+from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 
 FRAME = pd.DataFrame(

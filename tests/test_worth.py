@@ -26,8 +26,7 @@ from sensortree import (
 from sensortree.learning.worth import most_worth, never_pay
 from sensortree.sensors.loss import Loss, resolve_loss
 from sensortree.sensors.market import Market
-from sensortree.sensors.sensor import Terms
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet, Terms
 
 CLASSIFIERS = [name for name in estimators.__all__ if name.endswith("Classifier")]
 IN_EUROS = {

@@ -25,10 +25,12 @@ from sensortree._version import __version__
 logging.getLogger("sensortree").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
-    from sensortree.curves.classifier_cv import SensorTreeClassifierCV
-    from sensortree.curves.curve import tradeoff_curve
-    from sensortree.curves.regressor_cv import SensorTreeRegressorCV
-    from sensortree.curves.scorers import acquisition_cost_scorer, cost_adjusted_scorer
+    from sensortree.curves.curve import (
+        acquisition_cost_scorer,
+        cost_adjusted_scorer,
+        tradeoff_curve,
+    )
+    from sensortree.curves.cv import SensorTreeClassifierCV, SensorTreeRegressorCV
     from sensortree.display import (
         LogDisplay,
         PathDisplay,
@@ -96,8 +98,7 @@ if TYPE_CHECKING:
     from sensortree.policy.steps import Decision, Step
     from sensortree.policy.tradeoff import TradeoffCurve
     from sensortree.program import Certificate
-    from sensortree.sensors.sensor import Sensor, Terms
-    from sensortree.sensors.sensor_set import SensorSet
+    from sensortree.sensors.sensor import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree.tree import Leaf, Node, SensorTree
 
@@ -210,14 +211,14 @@ _HOME = {
     "Reason": "policy.reasons",
     "SavedModel": "persistence.saved",
     "Sensor": "sensors.sensor",
-    "SensorSet": "sensors.sensor_set",
+    "SensorSet": "sensors.sensor",
     "SensorTree": "tree.tree",
     "SensorTreeClassifier": "estimators",
-    "SensorTreeClassifierCV": "curves.classifier_cv",
+    "SensorTreeClassifierCV": "curves.cv",
     "SensorUseDisplay": "display",
     "Session": "policy.session",
     "SensorTreeRegressor": "estimators",
-    "SensorTreeRegressorCV": "curves.regressor_cv",
+    "SensorTreeRegressorCV": "curves.cv",
     "StaticSubsetClassifier": "estimators",
     "StaticSubsetRegressor": "estimators",
     "Step": "policy.steps",
@@ -227,11 +228,11 @@ _HOME = {
     "TradeoffDisplay": "display",
     "TreeDisplay": "display",
     "acquired_from_events": "logs",
-    "acquisition_cost_scorer": "curves.scorers",
+    "acquisition_cost_scorer": "curves.curve",
     "cascade_tree": "structure",
     "cluster_subsets": "structure",
     "compare_from_log": "logs",
-    "cost_adjusted_scorer": "curves.scorers",
+    "cost_adjusted_scorer": "curves.curve",
     "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
     "guarantee_error": "policy.guarantee",

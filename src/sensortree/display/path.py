@@ -15,7 +15,7 @@ from sensortree.display.pen import draw
 from sensortree.display.svg import svg
 from sensortree.display.vertices import Vertex, edge_words, node_words, placed
 from sensortree.display.words import money_format
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.paths import path_costs, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.display.tradeoff import new_figure
 from sensortree.display.words import money_format, shortened
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array
 
 NAMED = 40  # characters of a sensor's or a class's name

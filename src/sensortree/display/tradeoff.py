@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import DataError, MissingDependencyError
-from sensortree.sensors.scores import METRICS
+from sensortree.sensors.loss import METRICS
 from sensortree.text import listed
 from sensortree.types import Array
 

@@ -23,7 +23,7 @@ from sensortree.display.vertices import (
 )
 from sensortree.display.words import money_format, percent
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows

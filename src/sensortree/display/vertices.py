@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sensortree.display.folding import Outline
 from sensortree.display.words import bought_words, known_words, percent, range_words
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 

@@ -45,8 +45,7 @@ from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import About, now
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS
 from sensortree.progress import TextProgress
-from sensortree.sensors.number_loss import RISKS, quantile_of
-from sensortree.sensors.scores import SCORES
+from sensortree.sensors.loss import RISKS, SCORES, quantile_of
 from sensortree.threads import one_thread
 from sensortree.tree.tree import SensorTree
 

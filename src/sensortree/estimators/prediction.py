@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sensortree.leaves.regressors import LeafRegressor
 from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array, float_table
+from sensortree.sensors.market import check_price_array
+from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
 

@@ -34,8 +34,7 @@ from sensortree.leaves.rows import Observations
 from sensortree.policy.about import HeldOut
 from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.scores import log_loss
+from sensortree.sensors.loss import Loss, log_loss
 from sensortree.text import PlainForm
 from sensortree.types import Array, Mask, Rows
 

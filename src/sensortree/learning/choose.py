@@ -19,18 +19,16 @@ from sensortree.constants import (
     OWN_TREES_COLUMNS,
     OWN_TREES_ROWS,
 )
-from sensortree.learning.comparison import (
+from sensortree.learning.held_out import (
     Outcome,
     Outcomes,
-    comparison_of,
-    optimism_of,
-)
-from sensortree.learning.held_out import (
     Rehearsed,
     answers_to_all,
+    comparison_of,
     held_out_parts,
     nothing_bought,
     one_leaf,
+    optimism_of,
     outcome_of,
     rehearse,
     tells_more,

@@ -22,7 +22,7 @@ from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.sensors.market import Market
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.structure import (
     cascade_tree,
     check_tree_fits,

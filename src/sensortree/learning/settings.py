@@ -15,13 +15,14 @@ from sensortree.leaves.fitting import resolve_classifier, resolve_regressor
 from sensortree.leaves.task import CLASSES, NUMBERS, Task
 from sensortree.sensors.loss import (
     Loss,
+    loss_of_numbers,
     loss_of_risk,
     loss_per_mistake,
+    quantile_of,
     resolve_class_weight,
     resolve_loss,
 )
 from sensortree.sensors.market import Market
-from sensortree.sensors.number_loss import loss_of_numbers, quantile_of
 from sensortree.structure.search import SEARCHES
 from sensortree.types import Array, Rows
 

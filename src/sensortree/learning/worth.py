@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from sensortree.sensors.loss import Loss
+from sensortree.sensors.loss import SCORES, Loss, NumberLoss
 from sensortree.sensors.market import Market, within
-from sensortree.sensors.number_loss import NumberLoss
-from sensortree.sensors.scores import SCORES
 from sensortree.text import listed
 from sensortree.types import Array
 

@@ -24,7 +24,7 @@ from sensortree.constants import (
 )
 from sensortree.leaves.standardising import moments
 from sensortree.sensors.reader import together
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array, Mask, Rows
 
 if TYPE_CHECKING:

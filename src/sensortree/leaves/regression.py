@@ -47,7 +47,7 @@ from sensortree.leaves.standardising import (
 )
 from sensortree.policy.classifiers import Polynomial
 from sensortree.policy.numbers import Answering, NumberScorer, Spread, spread_features
-from sensortree.sensors.number_loss import weighted_quantile
+from sensortree.sensors.loss import weighted_quantile
 from sensortree.types import Array, Mask, Rows
 
 

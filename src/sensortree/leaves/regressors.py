@@ -32,7 +32,7 @@ from sensortree.leaves.regression import FoldedNumbers, RidgeEngine, fit_answeri
 from sensortree.leaves.sklearn_private import OnceBinnedNumbers
 from sensortree.policy.classifiers import BoostedScorer
 from sensortree.policy.numbers import Answering, Foreign, NumberScorer, Regression
-from sensortree.sensors.number_loss import Pinball, squared
+from sensortree.sensors.loss import Pinball, squared
 from sensortree.types import Array, Mask, Rows
 
 

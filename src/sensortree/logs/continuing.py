@@ -37,7 +37,7 @@ from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.standardising import moments
 from sensortree.logs.estimate import LEAST_SHARE
 from sensortree.sensors.reader import together
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array, Mask, Rows
 
 # Effective number of rows that a set of sensors wants, beside `LEAST_SHARE` of all.

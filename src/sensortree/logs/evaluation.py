@@ -42,21 +42,11 @@ from sensortree.logs.nuisances import (
     read_histories,
     views,
 )
-from sensortree.logs.purchases import (
-    Order,
-    Unbought,
-    check_nothing_unbought,
-    check_unbought,
-    check_values,
-    labels_of,
-    read_purchases,
-)
+from sensortree.logs.purchases import Log, Order, Unbought, labels_of
 from sensortree.policy.about import now
+from sensortree.policy.masked import partly_known
 from sensortree.policy.measures import MEASURES
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.sensor_set import default_names
-from sensortree.sensors.table import Table, typed_table
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -146,8 +136,9 @@ def evaluate_from_log(
     >>> bool(found.cost.low < found.cost.value < found.cost.high)
     True
     """
-    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
-    log = _read(model, X, y, acquired, order, prices, answers, unbought)
+    options = _Options(hidden_odds, n_folds, random_state)
+    given = Log(acquired, order, label_influenced_buying, unbought)
+    log = _read(model, X, y, given, prices, answers)
     evaluation, _ = _judge(log, stopping, outlook, options)
     return evaluation
 
@@ -189,11 +180,9 @@ def compare_from_log(
     -------
     comparison : LogComparison
     """
-    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
-    logs = [
-        _read(model, X, y, acquired, order, prices, answers, unbought)
-        for model in (first, second)
-    ]
+    options = _Options(hidden_odds, n_folds, random_state)
+    given = Log(acquired, order, label_influenced_buying, unbought)
+    logs = [_read(model, X, y, given, prices, answers) for model in (first, second)]
     names = [log.policy.sensors.names for log in logs]
     if names[0] != names[1]:
         raise DataError(
@@ -269,7 +258,6 @@ def report_page_from_log(
 class _Options:
     """How to judge; checked when it is made."""
 
-    label_influenced_buying: bool
     hidden_odds: Sequence[float]
     n_folds: int
     random_state: int
@@ -302,29 +290,26 @@ class _Log:
     followed: Followed
     histories: Histories
     logger: Array  # error, loss and cost of each row, (n_rows, 3)
+    before: Array | None  # what the logger knew besides: the right answer, or nothing
 
 
 def _read(
     model: Any,
     X: Any,
     y: ArrayLike,
-    acquired: Any,
-    order: Order | None,
+    given: Log,
     prices: ArrayLike | None,
     answers: ArrayLike | None,
-    unbought: Unbought,
 ) -> _Log:
     """Check a log, and follow a policy through it."""
     policy = policy_of(model)
-    table = _table(policy, X, prices)
+    table = partly_known(policy, X, prices)
     n_rows, classes = table.shape[0], policy.labels
+    if not n_rows:
+        raise DataError("X has no rows; a log needs at least one.")
     truth = labels_of(y, classes, n_rows)
     own = policy.reader.prices(table)
-    purchases = read_purchases(acquired, order, policy.sensors, n_rows, own)
-    check_unbought(unbought)
-    if unbought == "refuse":
-        check_nothing_unbought(purchases, table)
-    check_values(purchases, table, policy.reader)
+    purchases = given.purchases(table, policy.sensors, own, policy.reader)
     followed = follow(policy, table, purchases, truth)
     logger = followed.so_far.copy()
     if answers is not None:
@@ -334,7 +319,10 @@ def _read(
             logger[:, 1] = policy.loss.of(truth, said)
     followed = without_dead_ends(followed)
     histories = read_histories(policy.reader, table, followed.purchases)
-    return _Log(policy, truth, followed, histories, logger)
+    before = None
+    if given.label_influenced_buying:
+        before = (truth[:, None] == np.arange(len(policy.classes))).astype(np.float64)
+    return _Log(policy, truth, followed, histories, logger, before)
 
 
 def policy_of(model: Any) -> Policy:
@@ -348,44 +336,14 @@ def policy_of(model: Any) -> Policy:
     return policy
 
 
-def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
-    """X with the columns of the policy, of which no cell is looked at."""
-    table = typed_table(X)
-    if table is None:
-        table = Table(np.asarray(X))
-    expected, names = policy.sensors.column_names, table.column_names
-    if table.shape[1] != len(expected):
-        raise DataError(
-            f"X has {table.shape[1]} columns, but the policy was fitted with "
-            f"{len(expected)}; give all of them, with anything where nothing was bought."
-        )
-    if not table.shape[0]:
-        raise DataError("X has no rows; a log needs at least one.")
-    plainly = default_names(len(expected))
-    if names is not None and names != expected and expected != plainly:
-        at = next(i for i, name in enumerate(names) if name != expected[i])
-        raise DataError(
-            f"column {at} of X is {names[at]!r}, expected {expected[at]!r}; give the "
-            f"columns that the policy was fitted with, in their order."
-        )
-    if prices is None:
-        return table
-    own = check_price_array(prices, table.shape[0], policy.sensors)
-    return Table(table.data, own)
-
-
 def _judge(
     log: _Log, stopping: Any, outlook: Any, options: _Options
 ) -> tuple[LogEvaluation, Array]:
     """Judge a policy on a log; also what each row contributes, (n_rows, 4)."""
     followed, policy = log.followed, log.policy
     fold = options.folds(len(log.truth))
-    more = None
-    if options.label_influenced_buying:
-        classes = np.arange(len(policy.classes))
-        more = (log.truth[:, None] == classes).astype(np.float64)
     candidates = None if stopping is None else [stopping]
-    chances = learn_stopping(log.histories, fold, candidates, more)
+    chances = learn_stopping(log.histories, fold, candidates, log.before)
     seen = views(log.histories, followed.stands, policy, log.truth)
     foretold = learn_outlook(followed, seen, fold, outlook)
     weight = weights(followed, chances)

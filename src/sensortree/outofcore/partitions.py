@@ -17,13 +17,9 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.leaves.rows import TrainingRows
-from sensortree.sensors.reader import (
-    SensorReader,
-    check_price_array,
-    float_table,
-    read_prices,
-)
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.market import check_price_array, read_prices
+from sensortree.sensors.reader import SensorReader, float_table
+from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import Table, typed_table
 from sensortree.types import Array, Mask, Rows
 

@@ -13,8 +13,7 @@ from sensortree.policy.baselines import Baseline
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.measures import MEASURES, Interval, wilson
 from sensortree.policy.policy import Policy
-from sensortree.sensors.columns import is_missing
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, is_missing
 from sensortree.types import Array, Rows
 
 

@@ -17,7 +17,7 @@ from sensortree.policy.decisions import (
     Transformed,
 )
 from sensortree.sensors.reader import SensorReader
-from sensortree.sensors.transforms import PLAIN
+from sensortree.sensors.transforms import Transform
 
 if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
@@ -74,7 +74,7 @@ def reading_meanings(reader: SensorReader, known: frozenset[str]) -> list[Meanin
         transformer, width = reader.transformers.get(name), reader.widths[sensor]
         names: Sequence[str] = columns
         sources: Sequence[int] = range(len(columns))
-        if isinstance(transformer, PLAIN):
+        if isinstance(transformer, Transform):
             names, sources = transformer.names(columns), transformer.sources
         elif transformer is not None:
             names = foreign_names(transformer, columns, width, name)
@@ -108,7 +108,7 @@ def part_meanings(
         return [_product(inner[a], inner[b], a == b) for a, b in pairs]
     assert isinstance(part, Transformed)
     transformer, names = part.transformer, [meaning.name for meaning in readings]
-    if isinstance(transformer, PLAIN):
+    if isinstance(transformer, Transform):
         return [
             Meaning(name, readings[source].about)
             for name, source in zip(

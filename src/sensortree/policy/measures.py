@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.sensors.scores import SCORES
+from sensortree.sensors.loss import SCORES
 from sensortree.types import Array
 
 Interval = tuple[float, float]
@@ -96,7 +96,7 @@ def number_fit(y: Array, answer: Array, weight: Array) -> NumberFit:
 
 
 def scores(belief: Array, truth: NDArray[np.intp]) -> Array:
-    """Brier score and log-loss of each row, (n_rows, 2); see `sensors.scores`."""
+    """Brier score and log-loss of each row, (n_rows, 2); see `sensors.loss`."""
     judged = [SCORES[name].judge(truth, belief) for name in ("brier", "log_loss")]
     return np.stack(judged, axis=1)
 
@@ -104,7 +104,7 @@ def scores(belief: Array, truth: NDArray[np.intp]) -> Array:
 def metrics(
     belief: Array, answer: NDArray[np.intp], truth: NDArray[np.intp], weight: Array
 ) -> dict[str, float]:
-    """Every metric of `sensors.scores` over some rows, by what is said and is right."""
+    """Every metric of `sensors.loss` over some rows, by what is said and is right."""
     brier, log_loss = (weight @ scores(belief, truth)).tolist()
     return {
         "accuracy": float(weight @ (answer == truth)),

@@ -25,7 +25,7 @@ from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.referral import Referral
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import Path
 from sensortree.tree.tree import SensorTree

@@ -12,8 +12,7 @@ import numpy as np
 
 from sensortree.exceptions import DataError, SensorError
 from sensortree.sensors.market import cannot_be, what_can_be
-from sensortree.sensors.sensor import check_cost
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet, check_cost
 from sensortree.text import listed
 from sensortree.types import Array
 

@@ -18,7 +18,7 @@ from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.classifiers import posterior
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.sensors.market import ROUNDING, on_paper, within
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.paths import Path, path_bill, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Mask, Rows

@@ -1,4 +1,4 @@
-"""`Market`: what may be bought after what, and at what price."""
+"""`Market`: what may be bought after what, and at what price; prices of each row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.types import Array
+from sensortree.exceptions import DataError
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import Table
+from sensortree.types import Array, Mask
 
 # What is added up in another order, or in binary numbers, differs in the last digits.
 ROUNDING = 1e-12
@@ -70,7 +71,7 @@ class Market:
         return float(np.average(cost, weights=weight))
 
     def extension(self, known: frozenset[str], name: str) -> frozenset[str] | None:
-        """What is known after buying one more; None if nobody may, or can afford it."""
+        """What is known after buying one more; None if no example may, or can afford it."""
         extended = self.sensors.extension(known, name)
         return extended if extended is not None and self.allows(extended) else None
 
@@ -115,14 +116,14 @@ class Market:
             and self.allows(known | {name})
         ]
 
-    def affordable(self, costs: Array) -> NDArray[np.bool_]:
+    def affordable(self, costs: Array) -> Mask:
         """Which costs are within the cap."""
         if self.max_cost is None:
             return np.ones(np.shape(costs), dtype=bool)
         return np.asarray(within(np.asarray(costs), self.max_cost))
 
 
-def cannot_be(prices: Array, sensors: SensorSet) -> NDArray[np.bool_]:
+def cannot_be(prices: Array, sensors: SensorSet) -> Mask:
     """Which prices cannot be, (..., n_sensors).
 
     They are finite, and at least the surcharge that the second of a group does not pay.
@@ -138,3 +139,84 @@ def what_can_be(sensors: SensorSet, sensor: int) -> str:
     return (
         f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"
     )
+
+
+def read_prices(table: Table, sensors: SensorSet) -> Array | None:
+    """Prices of each row from price columns, or as given with the table.
+
+    A price given with the table counts, even if the sensor had a fixed price in training;
+    NaN stands for the sensor's own price.
+
+    Returns
+    -------
+    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
+    """
+    given = table.prices
+    if not sensors.varying.size and (given is None or np.isnan(given).all()):
+        return None
+    prices = np.tile(sensors.own_costs, (table.shape[0], 1))
+    if given is not None:
+        prices = np.where(np.isnan(given), prices, given)
+    for sensor in map(int, sensors.varying):
+        terms = sensors.terms[sensor]
+        if terms.price_column is not None:
+            own = _prices_in_column(table, sensors, sensor, terms.price_column)
+            prices[:, sensor] = own + terms.surcharge
+        elif given is None:
+            raise DataError(
+                f"the price of sensor {sensors.names[sensor]!r} is different for every "
+                f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
+            )
+    return prices
+
+
+def _prices_in_column(
+    table: Table, sensors: SensorSet, sensor: int, column: int
+) -> Array:
+    """Prices of one sensor that are a column of X, finite and at least 0, (n_rows,)."""
+    where = f"column {sensors.column_names[column]!r}"
+    if table.prices is not None:
+        given = table.prices[:, sensor]
+        rows = np.flatnonzero(~np.isnan(given))
+        if rows.size:
+            raise DataError(
+                f"prices gives {given[rows[0]]:g} in row {rows[0]} for sensor "
+                f"{sensors.names[sensor]!r}, whose price is {where} of X; leave NaN there."
+            )
+    try:
+        taken = table.take(slice(None), [column])
+        values = np.asarray(taken, dtype=np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
+            f"are numbers ({error})."
+        ) from error
+    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if bad.size:
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
+            f"{values[bad[0]]}; a price is finite and at least 0."
+        )
+    return values
+
+
+def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
+    """Prices that were given beside X, (n_rows, n_sensors); NaN for a sensor's own."""
+    try:
+        values = np.asarray(prices, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"prices must be an array of numbers ({error}).") from error
+    if values.shape != (n_rows, len(sensors)):
+        raise DataError(
+            f"prices has shape {values.shape}, expected ({n_rows}, {len(sensors)}): one "
+            f"row per example, one column per sensor in the order "
+            f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
+        )
+    bad = np.argwhere(cannot_be(values, sensors))
+    if bad.size:
+        row, sensor = bad[0]
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
+            f"{values[row, sensor]}; {what_can_be(sensors, sensor)}."
+        )
+    return values

@@ -12,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.by_type import fit_by_type
-from sensortree.sensors.columns import (
+from sensortree.sensors.default_encoding import fit_default_encoding
+from sensortree.sensors.market import read_prices
+from sensortree.sensors.seen import Seen, Unseen, look, see
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import (
     Kind,
     NotNumberError,
+    Table,
     as_numbers,
     check_levels,
     columns_of,
     kind_of,
+    one_row,
 )
-from sensortree.sensors.market import cannot_be, what_can_be
-from sensortree.sensors.seen import Seen, Unseen, look, see
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table, one_row
-from sensortree.sensors.transforms import PLAIN
-from sensortree.types import Array, Mask
+from sensortree.sensors.transforms import Transform
+from sensortree.types import Array, Mask, Rows
 
 # A larger reading is as good as an infinity, and a column of smaller ones as good as
 # zeros: the square of their ratio might be no number that a computer can write down.
@@ -48,7 +49,7 @@ class SensorReader:
     frame : str or None
         The library of the frame that the transformers were fitted on; None for an array.
     seen : tuple of tuples of Seen, or None
-        What training saw of each sensor's columns; None if nobody remembers.
+        What training saw of each sensor's columns; None if that is not known.
     """
 
     sensors: SensorSet
@@ -64,9 +65,7 @@ class SensorReader:
         """Prices of each row, (n_rows, n_sensors); None if all rows pay the same."""
         return read_prices(table, self.sensors)
 
-    def read(
-        self, table: Table, sensor: int, rows: NDArray[np.intp]
-    ) -> tuple[Array, list[Unseen]]:
+    def read(self, table: Table, sensor: int, rows: Rows) -> tuple[Array, list[Unseen]]:
         """Read one sensor for some rows.
 
         Returns
@@ -86,7 +85,7 @@ class SensorReader:
             try:
                 row = np.array([values], dtype=np.float64)
             except (TypeError, ValueError, OverflowError):
-                row = one_row((), values, None)  # what is wrong is said below
+                row = one_row((), values, None)  # the error is raised below
             else:
                 if self.seen is not None and _all_between(
                     row[0].tolist(), self._reach_of_one[sensor]
@@ -94,12 +93,12 @@ class SensorReader:
                     return row, []
             return self._read(row, sensor, None)
         # Plain transforms take columns by position, and know types by themselves.
-        library = None if isinstance(transformer, PLAIN) else self.frame
+        library = None if isinstance(transformer, Transform) else self.frame
         names = [self.sensors.column_names[c] for c in self.sensors.columns[sensor]]
         return self._read(one_row(names, values, library), sensor, None)
 
     def _read(
-        self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
+        self, columns: Any, sensor: int, rows: Rows | None
     ) -> tuple[Array, list[Unseen]]:
         """Turn columns into numbers, and say what training never saw of them."""
         # One layout, so that what sums rows up does so in one order.
@@ -150,9 +149,7 @@ class SensorReader:
             for seen in self.seen or ()
         ]
 
-    def transform(
-        self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
-    ) -> Array:
+    def transform(self, columns: Any, sensor: int, rows: Rows | None) -> Array:
         """Turn a sensor's columns into numbers."""
         name = self.sensors.names[sensor]
         try:
@@ -171,7 +168,7 @@ class SensorReader:
                 f"training; correct it, or give NaN if it is missing."
             ) from error
 
-    def check(self, values: Array, sensor: int, rows: NDArray[np.intp] | None) -> None:
+    def check(self, values: Array, sensor: int, rows: Rows | None) -> None:
         """Refuse what is too large, and NaN where the leaf classifiers cannot take it."""
         if np.vdot(values, values) <= LARGEST**2:
             return  # none can be larger, or else look at each
@@ -207,7 +204,7 @@ def fit_reader(
     sensors: SensorSet,
     transformers: Mapping[str, Any],
     table: Table,
-    rows: NDArray[np.intp],
+    rows: Rows,
     y: NDArray[Any],
     sample_weight: Array | None,
     allow_nan: bool,
@@ -245,7 +242,7 @@ def fit_reader(
     ):
         columns = table.take(rows[own[sensor]], at)
         if name not in fitted:
-            plain = fit_by_type(columns, held, weights[sensor], keeps_nan)
+            plain = fit_default_encoding(columns, held, weights[sensor], keeps_nan)
             fitted |= {} if plain is None else {name: plain}
         seen.append(
             tuple(
@@ -312,10 +309,10 @@ def column_kinds(
 
 
 def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) -> Table:
-    """All columns as float64; those that nobody reads, if they are something else, NaN.
+    """All columns as float64; NaN in columns that no sensor reads and that are no numbers.
 
-    If one that is read is something else, the table as it is: who reads it will say so.
-    With `bought`, (n_rows, n_sensors), cells of rows that did not buy them are NaN too.
+    If a column that is read is no number, you get the table as it is: reading it raises
+    the error. With `bought`, (n_rows, n_sensors), cells that were not bought are NaN too.
     """
     data = table.data
     if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
@@ -340,7 +337,7 @@ def together(
     blocks: Sequence[Array],
     sensors: SensorSet,
     subset: Iterable[str],
-    rows: NDArray[np.intp],
+    rows: Rows,
 ) -> Array:
     """Put the readings of a subset side by side, in the declared order, for some rows."""
     chosen = [blocks[sensors.index(name)][rows] for name in sensors.in_order(subset)]
@@ -390,7 +387,7 @@ def _all_between(values: list[float], bounds: list[tuple[float, float]]) -> bool
     return True
 
 
-def _in_row(rows: NDArray[np.intp] | None, row: int) -> str:
+def _in_row(rows: Rows | None, row: int) -> str:
     return "" if rows is None else f" in row {rows[row]}"
 
 
@@ -399,91 +396,3 @@ def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
     if width != len(columns):
         return " after its transformer"
     return f", column {sensors.column_names[columns[column]]!r}"
-
-
-def read_prices(table: Table, sensors: SensorSet) -> Array | None:
-    """Prices of each row from price columns, or as given with the table.
-
-    A price that is given counts, also of a sensor that had none in training; NaN stands
-    for the sensor's own price.
-
-    Returns
-    -------
-    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
-    """
-    given = table.prices
-    if not sensors.varying.size and (given is None or np.isnan(given).all()):
-        return None
-    prices = np.tile(sensors.own_costs, (table.shape[0], 1))
-    if given is not None:
-        prices = np.where(np.isnan(given), prices, given)
-    for sensor in map(int, sensors.varying):
-        terms = sensors.terms[sensor]
-        if terms.price_column is not None:
-            _check_one_price(given, sensors, sensor)
-            column = table.take(slice(None), [terms.price_column])
-            prices[:, sensor] = _price_numbers(column, sensors, sensor)
-            prices[:, sensor] += terms.surcharge
-        elif given is None:
-            raise DataError(
-                f"the price of sensor {sensors.names[sensor]!r} is different for every "
-                f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
-            )
-    return prices
-
-
-def _check_one_price(given: Array | None, sensors: SensorSet, sensor: int) -> None:
-    """Refuse a price beside X for a sensor whose price is a column of X."""
-    if given is None or np.isnan(given[:, sensor]).all():
-        return
-    row = int(np.flatnonzero(~np.isnan(given[:, sensor]))[0])
-    column = sensors.terms[sensor].price_column
-    assert column is not None
-    raise DataError(
-        f"prices gives {given[row, sensor]:g} in row {row} for sensor "
-        f"{sensors.names[sensor]!r}, whose price is column "
-        f"{sensors.column_names[column]!r} of X; leave NaN there."
-    )
-
-
-def _price_numbers(column: Any, sensors: SensorSet, sensor: int) -> Array:
-    """Prices of one sensor as numbers, finite and at least 0."""
-    terms = sensors.terms[sensor]
-    assert terms.price_column is not None
-    where = f"column {sensors.column_names[terms.price_column]!r}"
-    try:
-        values = np.asarray(column, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
-            f"are numbers ({error})."
-        ) from error
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if bad.size:
-        raise DataError(
-            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
-            f"{values[bad[0]]}; a price is finite and at least 0."
-        )
-    return values
-
-
-def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
-    """Prices that were given beside X, (n_rows, n_sensors); NaN for a sensor's own."""
-    try:
-        values = np.asarray(prices, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"prices must be an array of numbers ({error}).") from error
-    if values.shape != (n_rows, len(sensors)):
-        raise DataError(
-            f"prices has shape {values.shape}, expected ({n_rows}, {len(sensors)}): one "
-            f"row per example, one column per sensor in the order "
-            f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
-        )
-    bad = np.argwhere(cannot_be(values, sensors))
-    if bad.size:
-        row, sensor = bad[0]
-        raise DataError(
-            f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
-            f"{values[row, sensor]}; {what_can_be(sensors, sensor)}."
-        )
-    return values

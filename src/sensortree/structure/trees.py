@@ -9,7 +9,7 @@ import numpy as np
 
 from sensortree.constants import EXHAUSTIVE_LEAVES
 from sensortree.exceptions import TreeError
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Rows
 

@@ -1,27 +1,25 @@
-"""`doubt`: what speaks against a column as a sensor.
+"""`column_warning`: what speaks against a column as a sensor.
 
-An identifier, a date or free text is learned by heart rather than learned from; a column
-without different cells says nothing; one that is the target under another name says all,
-and is not there when the answer is wanted.
+A model memorises identifiers, dates and free text rather than learning from them; a
+constant column carries no information; a copy of the target carries all of it, and is not
+known yet when an answer is wanted.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.dates import date_form
-from sensortree.cells.words import MISSING, cut
-from sensortree.cli.data_file import DataFile
+from sensortree.cells.words import MISSING, cut, date_form
 from sensortree.cli.sensors_file import toml_key
+from sensortree.cli.tables import DataFile
 
 ROWS_TO_JUDGE = 20  # with fewer, cells may differ, or be alike, by chance
 MOSTLY = 0.9  # share of different cells from which text names its row
-OFTEN = 0.5  # the same, if the name of the column says so, or for longer text
+OFTEN = 0.5  # the same for columns named like identifiers, and for longer text
 WORDS, LETTERS = 4, 40  # mean of a cell from which text is prose
 ROWS_OF_A_LEVEL = 2  # on average; categories with fewer are names
 STAND_INS = (-1, 9, 99, 999, 9999, 99999, -9, -99, -999, -9999, -99999)
@@ -35,48 +33,39 @@ A_NAME = re.compile(
 ENDS_AS_A_NAME = re.compile(r"(?:[a-z](?:ID|Id|Nr|No)|_?(?:id|ID))$")
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """What speaks against a column.
+class ColumnWarning(NamedTuple):
+    """What speaks against a column."""
 
-    Attributes
-    ----------
-    reason : str
-        A few words that end the sentence "the column is left out: it ...".
-    leave_out : bool
-        Whether it should not be a sensor unless somebody says so.
-    """
-
-    reason: str
-    leave_out: bool = True
+    reason: str  # ends the sentence "the column is left out: it ..."
+    leave_out: bool = True  # unless somebody says so
 
 
-def doubt(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | None:
+def column_warning(
+    data: DataFile, column: str, labels: NDArray[Any]
+) -> ColumnWarning | None:
     """What speaks against a column as a sensor; `labels` are the classes of the rows."""
-    cells, counts = data.columns[column], data.read(column).counts
+    counts = data.read(column).counts
     filled = {cell: n for cell, n in counts.items() if cell not in MISSING}
     if not filled:
-        return Doubt("is empty in all rows")
-    if len(cells) < ROWS_TO_JUDGE:
+        return ColumnWarning("is empty in all rows")
+    if len(data) < ROWS_TO_JUDGE:
         return None
     if len(counts) == 1:
-        return Doubt(f"is {cut(next(iter(filled)))} in all rows")
+        return ColumnWarning(f"is {cut(next(iter(filled)))} in all rows")
     form = date_form(counts)
     if form:
         what = "times" if form == "HH:MM" else "dates"
-        return Doubt(
+        return ColumnWarning(
             f'holds {what} ({form}); transformer = "date" makes numbers of them'
         )
-    n_filled, n_different = sum(filled.values()), len(filled)
+    n_filled = sum(filled.values())
     reason = ""
-    if n_filled < ROWS_TO_JUDGE:
-        pass
-    elif data.is_text(column):
+    if n_filled >= ROWS_TO_JUDGE and data.is_text(column):
         reason = _about_text(column, filled, n_filled)
-    else:
-        reason = _about_numbers(data, column, n_filled, n_different)
+    elif n_filled >= ROWS_TO_JUDGE:
+        reason = _about_numbers(data, column, n_filled, len(filled))
     if reason:
-        return Doubt(reason)
+        return ColumnWarning(reason)
     return (
         _about_target(data, column, labels)
         or _about_codes(filled)
@@ -111,28 +100,28 @@ def _about_numbers(data: DataFile, column: str, n_filled: int, n_different: int)
     unique = n_different == n_filled
     step = np.diff(values)
     counts_rows = unique and ((step > 0).all() or (step < 0).all())
-    if counts_rows or (_is_name(column) and n_different >= OFTEN * n_filled):
+    if counts_rows or _is_name(column):
         return f"is an identifier ({n_different} different integers in {n_filled} rows)"
     return ""
 
 
-def _about_codes(filled: dict[Any, int]) -> Doubt | None:
-    """Whether numbers are codes: of one length, some with a zero in front."""
+def _about_codes(filled: dict[Any, int]) -> ColumnWarning | None:
+    """Whether numbers look like codes: of one length, some with a leading zero."""
     written = [cell for cell in filled if isinstance(cell, str) and cell.isdigit()]
     if len(written) < len(filled) or len(set(map(len, written))) > 1:
         return None
     padded = [cell for cell in written if cell.startswith("0") and len(cell) > 1]
     if not padded:
         return None
-    return Doubt(
+    return ColumnWarning(
         f"is written as codes are ({cut(padded[0])}), and read as numbers; if their order "
         f'means nothing, transformer = "one-hot" keeps them apart',
         leave_out=False,
     )
 
 
-def _about_stand_ins(data: DataFile, column: str) -> Doubt | None:
-    """Whether a number such as 999 stands for nothing: far from all others, and often."""
+def _about_stand_ins(data: DataFile, column: str) -> ColumnWarning | None:
+    """Whether a number such as 999 may mean "missing": frequent, far from all others."""
     if data.is_text(column):
         return None
     values = data.read(column).values
@@ -144,7 +133,7 @@ def _about_stand_ins(data: DataFile, column: str) -> Doubt | None:
             continue
         least, most = others.min(), others.max()
         if number < least - (most - least) or number > most + (most - least):
-            return Doubt(
+            return ColumnWarning(
                 f"is {number:g} in {count} rows, far from all others ({least:g} to "
                 f"{most:g}); if that means missing, write {toml_key(column)} = "
                 f'{{ missing = ["{number:g}"] }} under [reading]',
@@ -154,12 +143,14 @@ def _about_stand_ins(data: DataFile, column: str) -> Doubt | None:
 
 
 def _is_name(column: str) -> bool:
-    """Whether a column is called as identifiers are."""
+    """Whether the name of a column is that of an identifier."""
     return bool(A_NAME.search(column) or ENDS_AS_A_NAME.search(column))
 
 
-def _about_target(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | None:
-    """Whether a column tells the classes, all on its own."""
+def _about_target(
+    data: DataFile, column: str, labels: NDArray[Any]
+) -> ColumnWarning | None:
+    """Whether a column alone tells the classes."""
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
     if (
@@ -174,11 +165,13 @@ def _about_target(data: DataFile, column: str, labels: NDArray[Any]) -> Doubt | 
         == len(classes)
         == len(set(zip(cells, codes.tolist(), strict=True)))
     ):
-        return Doubt("is the target under another name: each class has its own cell")
+        return ColumnWarning(
+            "is the target under another name: each class has its own cell"
+        )
     told = _share_told(data, column, codes)
     if told < TELLS:
         return None
-    return Doubt(
+    return ColumnWarning(
         f"tells the class of {told:.1%} of the rows on its own; is it known before the "
         f"answer is?",
         leave_out=False,

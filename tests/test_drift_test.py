@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from sensortree.service.betting import (
+from benchmarks.watch import winnings
+from sensortree.service.drift_test import (
     Bets,
     Expected,
     after,
     expected_mean,
     expected_rate,
-    winnings,
 )
 
 THIRD = Expected(0.3, 0.21, 0.28, 0.32)

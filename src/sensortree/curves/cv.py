@@ -1,4 +1,7 @@
-"""`PicksCostWeight`: what a budget asks for, of classes or numbers, on held-out folds."""
+"""Sensor trees at a budget: their cost weight is picked on held-out folds.
+
+`SensorTreeClassifierCV` and `SensorTreeRegressorCV`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from sensortree.curves.curve import (
     FIRST_POINTS,
@@ -28,9 +31,12 @@ from sensortree.estimators.callbacks import (
 from sensortree.estimators.jointly import LearnsJointly
 from sensortree.estimators.parameters import SensorParameters
 from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.sensor_tree import SensorTreeClassifier
+from sensortree.estimators.sensor_tree_regressor import SensorTreeRegressor
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
-from sensortree.logs.purchases import Log, Order, Unbought, log_of
+from sensortree.logs.purchases import Order, Unbought, log_of
+from sensortree.policy.about import HeldOut
 from sensortree.policy.choice import Choice, check_targets, choice_at, choose
 from sensortree.policy.tradeoff import TradeoffCurve
 from sensortree.sensors.market import within
@@ -99,8 +105,8 @@ class PicksCostWeight(
         with all_or_nothing(self):
             check_targets(self.budget, self.max_error)
             log = log_of(acquired, order, label_influenced_buying, unbought)
-            folds = self._folds(X, y, sample_weight, prices, progress, log, groups)
-            self._fit(folds)
+            rows = X, y, self._cv, sample_weight, prices
+            self._fit(HeldOutFolds(self._plain(), *rows, progress, log, groups))
         progress.end()
         return self
 
@@ -157,26 +163,16 @@ class PicksCostWeight(
         most = self._most_steps(len(models))
         progress = Progress(self, self.verbose, most, self.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
-        folds = self._folds(X, y, sample_weight, prices, progress, log, groups)
+        rows = X, y, self._cv, sample_weight, prices
+        folds = HeldOutFolds(self._plain(), *rows, progress, log, groups)
         for model in models:
             model._fit(folds)
         progress.end()
         return models
 
-    def _folds(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        prices: ArrayLike | None,
-        progress: Progress,
-        log: Log | None,
-        groups: ArrayLike | None,
-    ) -> HeldOutFolds:
-        cv = 5 if self.cv is None else self.cv
-        return HeldOutFolds(
-            self._plain(), X, y, cv, sample_weight, prices, progress, log, groups
-        )
+    @property
+    def _cv(self) -> Any:
+        return 5 if self.cv is None else self.cv
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
@@ -205,10 +201,9 @@ class PicksCostWeight(
     def _most_steps(self, n_budgets: int = 1) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
-            grid, more = (
-                (FIRST_POINTS, AROUND + BEFORE) if self._aims() else (POINTS, 0)
-            )
-            return grid + 2 + n_budgets * (more + 1)
+            if not self._aims():
+                return POINTS + 2 + n_budgets
+            return FIRST_POINTS + 2 + n_budgets * (AROUND + BEFORE + 1)
         if not isinstance(self.cost_weights, Sized):
             return None
         return len(self.cost_weights) + 2 + n_budgets
@@ -269,7 +264,9 @@ class PicksCostWeight(
             model = folds.fit_on_all_rows(self._plain().set_params(cost_weight=weight))
             found = as_delivered(promised, model, folds)
             tried.append((model, found))
-            kept = found.error <= promised.error + standard_error_of(model)
+            score = held_out_score(model)
+            noise = np.inf if score is None else score.loss_se
+            kept = found.error <= promised.error + noise
             if not promised.met or (found.met and kept):
                 break
             if self.budget is None or found.met:
@@ -287,9 +284,8 @@ class PicksCostWeight(
         chosen = placed(chosen, curve)
         first = tried[0][1]
         if chosen.cost_weight != first.cost_weight and first.rule == chosen.rule:
-            worse = (
-                "would spend" if not first.met and self.budget is not None else "has"
-            )
+            overspends = not first.met and self.budget is not None
+            worse = "would spend" if overspends else "has"
             note = (
                 f"the point that promised most was at cost weight {first.cost_weight:.3g}; "
                 f"fitted on all rows, it {worse} mean cost {first.mean_cost:.4g} and "
@@ -300,18 +296,17 @@ class PicksCostWeight(
 
     def _warn(self, chosen: Choice) -> None:
         if chosen.rule == "budget":
-            said = (
+            message = (
                 f"no cost weight meets budget={self.budget:g}; the cheapest is taken, "
                 f"which costs {chosen.mean_cost:.4g} in the mean on held-out folds"
             )
         else:
-            said = (
+            message = (
                 f"no cost weight meets max_error={self.max_error:g} on held-out folds; the "
                 f"least {chosen.measure} is taken, {chosen.error:.4g}"
             )
-        warnings.warn(
-            f"{said}. curve_ says what can be had.", BudgetWarning, stacklevel=6
-        )
+        message += ". See curve_ for the points that can be reached."
+        warnings.warn(message, BudgetWarning, stacklevel=6)
 
     def _leaf_classifier(self) -> Any:
         return self._plain()._leaf_classifier()
@@ -339,12 +334,10 @@ def as_delivered(promised: Choice, model: Any, folds: HeldOutFolds) -> Choice:
     Its cost and error are those of the model on held-out rows; that of its training rows
     must meet a budget too.
     """
-    compared = getattr(model, "comparison_", None)
-    score = None if compared is None else compared.held_out
+    score, met = held_out_score(model), promised.met
     cost, error = promised.mean_cost, promised.error
     if score is not None:
         cost, error = score.cost, score.loss
-    met = promised.met
     if promised.rule == "budget":
         spent = training_cost(model, folds)
         cost = cost if within(spent, promised.target) else max(cost, spent)
@@ -354,11 +347,10 @@ def as_delivered(promised: Choice, model: Any, folds: HeldOutFolds) -> Choice:
     return replace(promised, met=met, mean_cost=float(cost), error=float(error))
 
 
-def standard_error_of(model: Any) -> float:
-    """Standard error of a model's loss on held-out rows; infinite if none were."""
+def held_out_score(model: Any) -> HeldOut | None:
+    """How good a model was on held-out rows; None if there were none."""
     compared = getattr(model, "comparison_", None)
-    score = None if compared is None else compared.held_out
-    return np.inf if score is None else float(score.loss_se)
+    return None if compared is None else compared.held_out
 
 
 def rank(found: Choice) -> tuple[bool, float, float]:
@@ -388,3 +380,261 @@ def training_cost(model: Any, folds: HeldOutFolds) -> float:
     weight = None if sample_weight is None else np.asarray(sample_weight)
     own = np.average(model.acquisition_cost(X, prices), weights=weight)
     return max(float(own), float(model.training_cost_))
+
+
+class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
+    """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
+
+    A `tradeoff_curve` is measured, with more points around the target; the point that
+    meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
+    all rows. If what that spends on its training rows, as judged out of fold or as the
+    fitted model sends them, is above the budget, the next best point of a higher cost
+    weight is taken, which is one in between if none is near.
+
+    Parameters
+    ----------
+    sensors : dict of str to `Sensor` or columns, default=None
+        As in `SensorTreeClassifier`.
+    budget : float, default=None
+        What an example may cost in the mean. The point of the least held-out error whose
+        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
+    max_error : float, default=None
+        Error (with a `mistake_cost` or `loss`, mean loss) that is good enough: the
+        cheapest point with at most this held-out error is taken; if there is none, the
+        one of the least error, with a `BudgetWarning`. With neither `budget` nor
+        `max_error`, the cheapest point whose error is within one standard error of the
+        least is taken.
+    cost_weights : iterable of float, default=None
+        Cost weights to pick from. By default seven from where nothing is bought to where
+        everything is that saves an error, and up to ten more around the target; with no
+        target, up to 20 as in `tradeoff_curve`.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds, for the curve and for judging leaf classifiers.
+    costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
+            n_leaves, n_exact, max_time, root_sensors, classifier, calibration, \
+            random_state, savings, errors, decision_features, refine, solver, tol, l2, l1, \
+            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
+        As in `SensorTreeClassifier`. When `max_time` is over, no further point is
+        measured: one is picked among the points measured so far, both ends first, and
+        the fit on all rows is finished.
+
+    Attributes
+    ----------
+    curve_ : TradeoffCurve
+        Held-out error against mean cost, all points that were measured.
+    cost_weight_ : float
+        The cost weight that was picked.
+    chosen_ : Choice
+        The point that was picked, whether it meets the target, and what the points beside
+        it would give; print it.
+    fit_report_ : FitReport
+        As in `SensorTreeClassifier`, of the fit on all rows; and the seconds of the curve.
+    tree_, certificate_, decision_report_, structure_report_, comparison_, \
+            calibration_report_, outage_report_, fallback_leaf_, sensors_, classes_, \
+            policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`, of the model fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifierCV
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifierCV(
+    ...     {"cheap": [0], "dear": [1]}, costs={"dear": 5}, budget=4,
+    ...     cost_weights=[1, 0.1, 0.02, 0.001])
+    >>> bool(model.fit(X, y).acquisition_cost(X).mean() <= 4)
+    True
+    >>> model.chosen_.rule, model.chosen_.met
+    ('budget', True)
+    """
+
+    _picked_for = SensorTreeClassifier
+
+    def __init__(
+        self,
+        sensors: Any = None,
+        *,
+        budget: float | None = None,
+        max_error: float | None = None,
+        cost_weights: Iterable[float] | None = None,
+        cv: Any = 5,
+        costs: Any = None,
+        risk: Any = "error",
+        mistake_cost: float | None = None,
+        loss: Any = None,
+        class_weight: Any = None,
+        refer_cost: Any = None,
+        max_cost: float | None = None,
+        structure: Any = "auto",
+        n_leaves: int | str = "auto",
+        n_exact: int | str = 3,
+        max_time: float | None = None,
+        root_sensors: Any = "auto",
+        classifier: Any = "auto",
+        calibration: str | None = None,
+        random_state: Any = 0,
+        savings: str = "tight",
+        errors: str = "smoothed",
+        decision_features: Any = "posterior+raw",
+        refine: bool = True,
+        solver: str = "structured",
+        tol: float = 1e-6,
+        l2: float | str = "auto",
+        l1: float = 0.0,
+        fallback: bool = True,
+        calibrate_leaves: bool = True,
+        outages: bool | str = "auto",
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        unit: str = "",
+    ):
+        self.sensors = sensors
+        self.budget = budget
+        self.max_error = max_error
+        self.cost_weights = cost_weights
+        self.cv = cv
+        self.costs = costs
+        self.risk = risk
+        self.mistake_cost = mistake_cost
+        self.loss = loss
+        self.class_weight = class_weight
+        self.refer_cost = refer_cost
+        self.max_cost = max_cost
+        self.structure = structure
+        self.n_leaves = n_leaves
+        self.n_exact = n_exact
+        self.max_time = max_time
+        self.root_sensors = root_sensors
+        self.classifier = classifier
+        self.calibration = calibration
+        self.random_state = random_state
+        self.savings = savings
+        self.errors = errors
+        self.decision_features = decision_features
+        self.refine = refine
+        self.solver = solver
+        self.tol = tol
+        self.l2 = l2
+        self.l1 = l1
+        self.fallback = fallback
+        self.calibrate_leaves = calibrate_leaves
+        self.outages = outages
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.unit = unit
+
+
+class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
+    """The tree for numbers that a budget asks for: its cost weight is picked on folds.
+
+    As `SensorTreeClassifierCV`, with a `SensorTreeRegressor`.
+
+    Parameters
+    ----------
+    sensors : dict of str to `Sensor` or columns, default=None
+        As in `SensorTreeClassifier`.
+    budget : float, default=None
+        What an example may cost in the mean. The point of the least held-out risk whose
+        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        `BudgetWarning`.
+    max_error : float, default=None
+        Mean loss, in the unit of the risk, that is good enough: the cheapest point with at
+        most this is taken; if there is none, the one of the least, with a
+        `BudgetWarning`. With neither, the cheapest point within one standard error of the
+        least is taken.
+    cost_weights : iterable of float, default=None
+        Cost weights to pick from; by default as in `SensorTreeClassifierCV`.
+    cv : int, splitter or iterable of (train, test), default=5
+        The folds, for the curve and for judging leaf regressors.
+    costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
+            root_sensors, regressor, random_state, savings, errors, decision_features, \
+            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
+        As in `SensorTreeRegressor`.
+
+    Attributes
+    ----------
+    curve_, cost_weight_, chosen_, fit_report_
+        As in `SensorTreeClassifierCV`.
+    tree_, certificate_, decision_report_, structure_report_, comparison_, \
+            outage_report_, fallback_leaf_, sensors_, policy_, n_features_in_, \
+            feature_names_in_
+        As in `SensorTreeRegressor`, of the model fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeRegressorCV
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = 2 * X[:, 0] + (X[:, 0] > 0) * X[:, 1]
+    >>> model = SensorTreeRegressorCV(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 0, "dear": 1}, budget=0.7)
+    >>> bool(model.fit(X, y).acquisition_cost(X).mean() <= 0.7)
+    True
+    """
+
+    _picked_for = SensorTreeRegressor
+
+    def __init__(
+        self,
+        sensors: Any = None,
+        *,
+        budget: float | None = None,
+        max_error: float | None = None,
+        cost_weights: Iterable[float] | None = None,
+        cv: Any = 5,
+        costs: Any = None,
+        risk: Any = "squared",
+        quantile: float = 0.5,
+        max_cost: float | None = None,
+        structure: Any = "auto",
+        n_leaves: int | str = "auto",
+        n_exact: int | str = 3,
+        max_time: float | None = None,
+        root_sensors: Any = "auto",
+        regressor: Any = "auto",
+        random_state: Any = 0,
+        savings: str = "tight",
+        errors: str = "smoothed",
+        decision_features: Any = "prediction+raw",
+        refine: bool = True,
+        solver: str = "structured",
+        tol: float = 1e-6,
+        l2: float | str = "auto",
+        l1: float = 0.0,
+        fallback: bool = True,
+        outages: bool | str = "auto",
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        unit: str = "",
+    ):
+        self.sensors = sensors
+        self.budget = budget
+        self.max_error = max_error
+        self.cost_weights = cost_weights
+        self.cv = cv
+        self.costs = costs
+        self.risk = risk
+        self.quantile = quantile
+        self.max_cost = max_cost
+        self.structure = structure
+        self.n_leaves = n_leaves
+        self.n_exact = n_exact
+        self.max_time = max_time
+        self.root_sensors = root_sensors
+        self.regressor = regressor
+        self.random_state = random_state
+        self.savings = savings
+        self.errors = errors
+        self.decision_features = decision_features
+        self.refine = refine
+        self.solver = solver
+        self.tol = tol
+        self.l2 = l2
+        self.l1 = l1
+        self.fallback = fallback
+        self.outages = outages
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.unit = unit

@@ -1,4 +1,4 @@
-"""`fit_by_type`: numbers and text as numbers, where a sensor has no transformer.
+"""`fit_default_encoding`: numbers and text as numbers, where a sensor has no transformer.
 
 Numbers stay as they are. Where some were missing in training, missing ones become the
 median, and another column says where they were. Text has one column for each level that is
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.sensors.columns import (
+from sensortree.sensors.loss import weighted_quantile
+from sensortree.sensors.table import (
     MANY_LEVELS,
     MISSING,
     Kind,
@@ -25,10 +26,10 @@ from sensortree.sensors.columns import (
     columns_of,
     is_missing,
 )
-from sensortree.sensors.encoders import OneHot
 from sensortree.sensors.transforms import (
     Imputer,
     InTurn,
+    OneHot,
     Passthrough,
     SideBySide,
     Transform,
@@ -42,7 +43,7 @@ FEWEST, SHARE = 5, 200
 MOST = MANY_LEVELS
 
 
-def fit_by_type(
+def fit_default_encoding(
     X: Any, kinds: Sequence[Kind | None], sample_weight: Array | None, keeps_nan: bool
 ) -> Transform | None:
     """Give the transform of a sensor's columns; None if they are numbers as they are.
@@ -92,13 +93,8 @@ def median(column: Array, sample_weight: Array | None) -> float:
     values = column[there]
     if not values.size:
         return MISSING
-    order = np.argsort(values, kind="stable")
-    if sample_weight is None:
-        return float(values[order[(len(order) - 1) // 2]])
-    reached = np.cumsum(sample_weight[there][order])
-    # Weights that add up to the same in another order are the same.
-    half = reached[-1] * (0.5 - 1e-12)
-    return float(values[order[np.searchsorted(reached, half)]])
+    weight = np.ones(len(column)) if sample_weight is None else sample_weight
+    return weighted_quantile(values, weight[there], 0.5)
 
 
 def _one_hot(columns: Sequence[NDArray[Any]]) -> OneHot:
