@@ -1,4 +1,4 @@
-"""`SensorsFile`: what a sensors.toml declares, every part of it checked.
+"""`SensorsFile`: what a sensors.toml declares, with every part checked.
 
 ::
 
@@ -101,7 +101,7 @@ class SensorsFile:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that a sensor reads or is priced by, each once."""
+        """Every column that holds readings or prices, each once."""
         read = [column for s in self.sensors.values() for column in s.columns]
         prices = [s.cost for s in self.sensors.values() if isinstance(s.cost, str)]
         return tuple(dict.fromkeys([*read, *prices]))
@@ -172,7 +172,7 @@ def toml_key(name: str) -> str:
 
 
 def toml_string(text: str) -> str:
-    r"""Text in quotes, so that it is read as it is.
+    r"""Text in quotes, escaped.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class _Section:
         return SensorError(f"{self.path}{section}: {key} {what}")
 
     def know(self, keys: Iterable[str]) -> None:
-        """Refuse keys that mean nothing."""
+        """Refuse unknown keys."""
         keys = list(keys)
         for key in self.values:
             if key not in keys:
@@ -359,7 +359,7 @@ def _loss(section: _Section) -> dict[str, float | Mapping[str, float]]:
 
 
 def _check_names(path: Path, sensors: Mapping[str, Declared]) -> None:
-    """Check that each column belongs to one sensor, a price's to none; and `after`."""
+    """Check that a column has one sensor, a price column none; and names in `after`."""
     owner: dict[str, str] = {}
     for name, sensor in sensors.items():
         for column in sensor.columns:

@@ -67,7 +67,7 @@ def make_app(
     models : Models
     database : Path
     tokens : Tokens, default=None
-        None lets in whoever comes by loopback.
+        None lets in every local caller.
     limits : Limits, default=None
     log_values : bool, default=False
     """
@@ -144,7 +144,7 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
 
 
 def description(app: FastAPI, models: Models) -> dict[str, Any]:
-    """The OpenAPI document: with tokens, refusals, and examples that are there."""
+    """The OpenAPI document, with tokens, refusals and real examples."""
     document = app.openapi()
     parts = document["components"]
     forms = parts["schemas"]
@@ -175,7 +175,7 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/", **html)
     async def start(caller: Reader) -> Response:
-        """Ask in a browser: the page of the model, or a list of pages."""
+        """Show the page of the model, or a list of pages."""
         models = service.models.current
         if len(models) == 1:
             return HTML(await run_in_threadpool(page_of, models[0]))
@@ -183,13 +183,13 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/models/{model}", **html)
     async def page(name: schemas.ModelName, caller: Reader) -> Response:
-        """Ask one model in a browser."""
+        """Show the page of one model."""
         model = service.model(name)
         return HTML(await run_in_threadpool(page_of, model))
 
     @app.get("/watch", **html)
     async def watch_page(caller: Admin) -> Response:
-        """Look at all models in use, beside their training."""
+        """Show all models in use, compared with their training."""
         seen = [(model, service.watched(model)) for model in service.models.versions]
         return HTML(_watch_page(seen))
 
@@ -213,13 +213,13 @@ COUNTS = ("bought", "unavailable", "unseen")
 
 
 class HTML(HTMLResponse):
-    """A page that loads and runs nothing of others.
+    """A page that loads and runs nothing from elsewhere.
 
-    The page of a model says itself which script it runs.
+    The page of a model declares its own script.
     """
 
     def init_headers(self, headers: Any = None) -> None:
-        """Forbid frames, and content that nobody declared."""
+        """Forbid frames."""
         super().init_headers(headers)
         self.headers["X-Frame-Options"] = "DENY"
 
@@ -245,7 +245,7 @@ def _list_of(models: Iterable[Model]) -> str:
 
 
 def _watch_page(seen: Iterable[tuple[Model, dict[str, Any]]]) -> str:
-    """What was seen of models in use, beside their training."""
+    """A page of all models in use, compared with their training."""
     return _page("Models in use", "".join(_watched(*each) for each in seen))
 
 

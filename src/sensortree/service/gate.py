@@ -1,6 +1,6 @@
-"""Around every request: its number, who asks, how much and how often; counts, and a log.
+"""Around every request: number, token, size, rate, metrics and log.
 
-It is plain ASGI and stands before all parsing: what is not let in is not read.
+It is plain ASGI and comes before all parsing: a refused request is not read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# For whoever runs the machine; they tell nothing.
+# Without a token, for health checks; they reveal nothing.
 OPEN = frozenset({"/healthz", "/readyz"})
 PATIENCE = 30.0  # seconds for a body
 METHODS = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
@@ -60,7 +60,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a service takes."""
+    """Limits of requests and sessions."""
 
     body: int = 1 << 20  # bytes of a request
     rows: int = 1_000  # of a batch
@@ -77,7 +77,7 @@ class Limits:
 
 
 class Bucket:
-    """A bucket of permits that fills steadily: the rate of one token.
+    """A bucket of permits that refills steadily: the rate limit of one token.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Bucket:
         self._held, self._at = float(size), clock()
 
     def wait(self) -> float:
-        """Take a permit: 0 if there was one, else the seconds until there is."""
+        """Take a permit, and return 0; or return the seconds until there is one."""
         now = self._clock()
         self._held = min(self._size, self._held + (now - self._at) * self._rate)
         self._at = now
@@ -115,7 +115,7 @@ class Requests:
     """
 
     def __init__(self, registry: CollectorRegistry):
-        disable_created_metrics()  # a series more for each, which nobody asked for
+        disable_created_metrics()  # else each series has another, of its birth
         about = ("method", "route")
         self._count = Counter(
             "sensortree_requests_total",
@@ -144,12 +144,12 @@ class Gate:
     ----------
     app : ASGI application
     tokens : Tokens or None
-        None lets everybody in who comes by loopback.
+        None lets in every local caller.
     limits : Limits
     requests : Requests
         Where answers are counted.
     log_values : bool
-        Whether what is sent is logged, too.
+        Whether bodies of requests are logged.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Gate:
             self._note(scope, status, time.perf_counter() - began, request, body)
 
     def _let_in(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        """Who asks; raises a `RefusedError` if not let in."""
+        """The caller; raises a `RefusedError` if not authorised."""
         length = headers.get(b"content-length", b"0")
         if scope["path"] in OPEN:
             caller = Caller("anybody", "", frozenset())
@@ -219,7 +219,7 @@ class Gate:
         return caller
 
     def _known(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        """Whose token came with a request."""
+        """The caller that a token names."""
         assert self._tokens is not None
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
         page = scope["method"] == "GET" and is_page(scope["path"])
@@ -314,18 +314,18 @@ async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
 
 
 def is_page(path: str) -> bool:
-    """Whether a path is one that people open in a browser."""
+    """Whether a path is a page for browsers."""
     return path in ("/", "/watch") or path.startswith("/models/")
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
-    """The number that a request came with, or a new one."""
+    """The request's own number, or a new one."""
     given = headers.get(b"x-request-id", b"")
     return given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _check_local(headers: dict[bytes, bytes]) -> None:
-    """Refuse what a page of somebody else has a browser send here."""
+    """Refuse requests that another site makes a browser send."""
     host, origin = headers.get(b"host", b""), headers.get(b"origin")
     if not LOOPBACK.fullmatch(host):
         raise RefusedError(

@@ -1,4 +1,4 @@
-"""What can be asked: sessions, which are kept; models; and what concerns the service."""
+"""The routes: sessions, which are kept; models; and operations of the service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHANGING = (*ANY, 409, 507)
 
 
 def answered(document: Any, status: int = 200) -> Response:
-    """A document as an answer."""
+    """A response that holds a document."""
     return Response(to_json(document), status, media_type="application/json")
 
 
@@ -53,7 +53,7 @@ JSON: dict[str, Any] = {"response_model": dict[str, Any], "responses": REFUSALS}
 
 
 def needs(scope: Scope) -> Any:
-    """Who asks, if the token has a scope."""
+    """The caller, if the token has a scope."""
 
     async def check(request: Request) -> Caller:
         caller: Caller = request.state.caller
@@ -107,7 +107,7 @@ class Service:
         self._reader, self._turn = open_to_read(database), Lock()
 
     def close(self) -> None:
-        """Make the changes that have come, and close the database."""
+        """Finish pending changes, and close the database."""
         self._writer.close()
         self._reader.close()
 
@@ -135,7 +135,7 @@ class Service:
             raise storage_error(error, self._database) from error
 
     async def check(self) -> None:
-        """Write something, unless that was done a moment ago."""
+        """Check that the database can be written, at most once a second."""
 
         def sign_of_life(connection: sqlite3.Connection) -> None:
             now = ledger.now()
@@ -163,7 +163,7 @@ class _InUse:
         self._service = service
 
     def collect(self) -> Iterable[Metric]:
-        """Give all of it, as it stands."""
+        """Give the current values."""
         of = ("model", "version")
         counts = {
             key: CounterMetricFamily(
@@ -256,7 +256,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     async def create_session(
         request: Request, wanted: schemas.SessionRequest, caller: Asker, key: Key = None
     ) -> Response:
-        """Begin a session; it stays with the version of the model that there is now."""
+        """Begin a session; it stays with the current version of the model."""
         change = sessions.create(
             service.model(wanted.model),
             caller.tenant,
@@ -271,7 +271,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     async def resume_session(
         request: Request, wanted: schemas.ResumeRequest, caller: Asker, key: Key = None
     ) -> Response:
-        """Go on with a session that was begun elsewhere, from its state."""
+        """Continue a session that was begun elsewhere, from its state."""
         model = service.model(wanted.model)
         change = sessions.take_over(model, caller.tenant, wanted.state, most)
         return await make(request, caller, key, change)
@@ -280,21 +280,21 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     async def list_sessions(
         caller: Reader, after: schemas.After = None, limit: schemas.PageSize = 100
     ) -> Response:
-        """List the sessions of the token's tenant, in the order of their beginning."""
+        """List the sessions of the token's tenant, oldest first."""
         return answered(
             service.read(lambda c: sessions.listed(c, caller.tenant, after, limit))
         )
 
     @app.get("/v1/sessions/{session}", **reply)
     async def get_session(id: schemas.SessionId, caller: Reader) -> Response:
-        """Give a session as it stands: what was told, what it asks for or decided."""
+        """Give a session: what was told, and what it asks for or decided."""
         row = row_of(caller, id)
         _, session = sessions.resumed(row, service.models)
         return answered(sessions.shown(row, session))
 
     @app.get("/v1/sessions/{session}/why", **JSON)
     async def session_reason(id: schemas.SessionId, caller: Reader) -> Response:
-        """Say why a session stands where it does, with every contribution."""
+        """Explain the current step of a session, with every contribution."""
         _, session = sessions.resumed(row_of(caller, id), service.models)
         why = session.step.why
         return answered({"why": None if why is None else why.to_dict()})
@@ -325,7 +325,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         caller: Asker,
         key: Key = None,
     ) -> Response:
-        """Correct the values of a sensor; the session goes its way anew."""
+        """Correct the values of a sensor; the session is replayed with them."""
         session = stored(caller, id, wanted.revision)
         change = sessions.tell(session, wanted.sensor, wanted.values, correct=True)
         return await make(request, caller, key, change)
@@ -338,7 +338,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         caller: Asker,
         key: Key = None,
     ) -> Response:
-        """Say that a sensor cannot be had; the session goes on without it."""
+        """Report a sensor as unavailable; the session goes on without it."""
         session = stored(caller, id, wanted.revision)
         change = sessions.unavailable(session, wanted.sensor, wanted.because)
         return await make(request, caller, key, change)
@@ -375,7 +375,7 @@ def add_models(app: FastAPI, service: Service) -> None:
     async def step(
         name: schemas.ModelName, wanted: schemas.StepRequest, caller: Asker
     ) -> Response:
-        """Say what to do next by what is known; nothing is kept."""
+        """Say what to do next, from what is known; nothing is kept."""
         model = service.model(name)
         policy = model.policy
         found = policy.step(
@@ -403,7 +403,7 @@ def add_models(app: FastAPI, service: Service) -> None:
     async def answers(
         name: schemas.ModelName, wanted: schemas.AnswersRequest, caller: Asker
     ) -> Response:
-        """Answer whole rows with what the model buys of each; nothing is kept."""
+        """Answer whole rows, using only what the model buys; nothing is kept."""
         if len(wanted.rows) > service.limits.rows:
             why = f"more than {service.limits.rows:,} rows; send fewer at a time."
             raise RefusedError(422, "rows", why)
@@ -417,7 +417,7 @@ def add_models(app: FastAPI, service: Service) -> None:
     async def explanation(
         name: schemas.ModelName, wanted: schemas.ExplanationRequest, caller: Asker
     ) -> Response:
-        """Explain the way of one row: every node, what decided, what it cost."""
+        """Explain the path of one row: every node, its reasons and its cost."""
         saved = service.model(name).saved
         columns = saved.sensors_.column_names
         _check_columns(wanted.values, columns)
@@ -436,7 +436,7 @@ def _check_columns(values: dict[str, Any], columns: tuple[str, ...]) -> None:
 
 
 def _answer(saved: SavedModel, number: int, row: schemas.Example) -> dict[str, Any]:
-    """Buy what the model asks for of a row that is there, and decide."""
+    """Buy what the model asks for from a given row, and decide."""
     policy = saved.policy_
     _check_columns(row.values, policy.sensors.column_names)
 
@@ -456,16 +456,16 @@ def _answer(saved: SavedModel, number: int, row: schemas.Example) -> dict[str, A
 
 
 def add_operations(app: FastAPI, service: Service) -> None:
-    """Add the routes for whoever runs the service: watch, ledger, metrics, health."""
+    """Add the routes for operators: watch, ledger, metrics, health."""
 
     @app.get("/v1/models/{model}/watch", **JSON)
     async def model_watch(name: schemas.ModelName, caller: Admin) -> Response:
-        """Give what was seen of a model in use, beside its training."""
+        """Compare a model in use with its training."""
         return answered(service.watched(service.model(name)))
 
     @app.get("/v1/ledger", response_model=schemas.LedgerHead, responses=REFUSALS)
     async def ledger_head(caller: Admin) -> Response:
-        """Give the receipt of the last record, to be noted elsewhere."""
+        """Give the receipt of the last record, for you to keep elsewhere."""
         number, digest = service.read(ledger.last)
         return answered({"records": number, "receipt": f"{number}:{digest}"})
 
@@ -484,7 +484,7 @@ def add_operations(app: FastAPI, service: Service) -> None:
 
     @app.get("/healthz", response_model=schemas.Health, responses=described((405,)))
     async def alive() -> Response:
-        """Say that the service is there."""
+        """Say that the service is running."""
         return answered({"status": "ok"})
 
     @app.get(
