@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.display.log_page import LogPage
-from sensortree.display.tree import TreeDisplay
-from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
     Estimate,
@@ -42,10 +39,10 @@ from sensortree.logs.nuisances import (
     views,
 )
 from sensortree.logs.purchases import Log, Order, Unbought, labels_of
-from sensortree.policy.about import now
 from sensortree.policy.masked import partly_known
-from sensortree.policy.measures import MEASURES
 from sensortree.policy.policy import Policy
+from sensortree.reports.measures import MEASURES
+from sensortree.reports.words import percent
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -194,59 +191,6 @@ def compare_from_log(
     )
     refused = one.refused or two.refused
     return LogComparison(one, two, _measured(values - others), refused)
-
-
-def report_page_from_log(
-    model: Any, judged: LogEvaluation, *, data: str = "", title: str = ""
-) -> str:
-    """Give what a log says about a policy as one HTML page, for people who decide.
-
-    What it would answer and spend beside what was done, whom it would ask for what, what
-    that rests on and assumes, how hidden reasons could change it; or why the log cannot
-    tell.
-
-    Parameters
-    ----------
-    model : Policy, fitted classifier or loaded model
-    judged : LogEvaluation
-        Of the same policy.
-    data : str, default=""
-        Name of the log, for the page.
-    title : str, default=""
-        Heading of the page; by default it says what is predicted.
-
-    Returns
-    -------
-    html : str
-        It loads nothing from elsewhere, and runs no script; it can be read on a phone and
-        printed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sensortree
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(1500, 2))
-    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
-    >>> model = sensortree.SensorTreeClassifier(cost_weight=0.02).fit(X[:500], y[:500])
-    >>> bought = np.column_stack([np.ones(1000, int), 2 * (rng.random(1000) < 0.6)])
-    >>> judged = sensortree.evaluate_from_log(
-    ...     model, X[500:], y[500:], acquired=bought)
-    >>> page = sensortree.report_page_from_log(model, judged, data="log.csv")
-    >>> page.startswith("<!DOCTYPE html>")
-    True
-    """
-    policy = policy_of(model)
-    named = f"{policy.about.target}: what" if policy.about.target else "What"
-    return LogPage(
-        judged,
-        TreeDisplay.from_estimator(model, unit=policy.about.unit),
-        policy.about,
-        data,
-        now(),
-        policy.digest,
-        title or f"{named} the log says",
-    ).to_html()
 
 
 # the steps --------------------------------------------------------------------------------

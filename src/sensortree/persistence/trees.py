@@ -21,8 +21,7 @@ from sensortree.policy.decisions import (
     Squares,
     Transformed,
 )
-from sensortree.policy.detours import Detour, Detours
-from sensortree.policy.flow import Answers, Flow, NumberAnswers
+from sensortree.policy.flow import Answers, Detour, Detours, Flow, NumberAnswers
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.transforms import Transform
 from sensortree.tree.tree import MAX_DEPTH, Leaf, Node, SensorTree
