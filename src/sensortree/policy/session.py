@@ -34,7 +34,7 @@ from sensortree.policy.values import (
     same_values,
 )
 from sensortree.policy.walk import Allowance, Evidence, Place
-from sensortree.sensors.seen import Unseen, say_unseen
+from sensortree.sensors.seen import Unseen, warn_unseen
 from sensortree.types import Array
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Session:
         self._log: list[Event] = []
         self._know(check_known(known))
         if self._known:
-            say_unseen(self.unseen, self._strict)
+            warn_unseen(self.unseen, self._strict)
         self._log_where("begun with %s", list(self._known))
 
     def __repr__(self) -> str:
@@ -168,7 +168,7 @@ class Session:
         replace : bool, default=False
             Whether other values than were told before are a correction.
         """
-        self._tell(sensor, values, replace, say_unseen)
+        self._tell(sensor, values, replace, warn_unseen)
 
     def _tell(
         self,
@@ -607,7 +607,7 @@ def stand(
         asked = [n for n in session._pending if n in waiting]
         name = asked[0] if asked else sensors.in_order(waiting)[0]
         session._tell(name, waiting.pop(name), replace=False)
-    say_unseen(session.unseen, policy.strict)
+    warn_unseen(session.unseen, policy.strict)
     return session.step
 
 

@@ -14,7 +14,7 @@ from sensortree.policy.batch import Walk
 from sensortree.policy.policy import Policy
 from sensortree.reports.measures import MEASURES, Interval, wilson
 from sensortree.sensors.referral import Promise
-from sensortree.sensors.seen import merged
+from sensortree.sensors.seen import merge_unseen
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
@@ -144,7 +144,7 @@ class ReportSums:
         self.truth = truth
         self.weight = weight / weight.sum()
         self.counted = weight > 0
-        self.place, self.unseen = walk.place, merged(walk.unseen)
+        self.place, self.unseen = walk.place, merge_unseen(walk.unseen)
         self.belief = walk.posterior()
         self.answer = answer = policy.loss.answer(self.belief)
         prices = walk.prices
