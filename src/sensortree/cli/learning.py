@@ -244,7 +244,7 @@ def _compared(
     import sensortree
     from sensortree.curves.held_out import HeldOutFolds
     from sensortree.exceptions import SensorTreeError
-    from sensortree.policy.baselines import EVERYTHING, NOTHING
+    from sensortree.policy.about import EVERYTHING, NOTHING
     from sensortree.progress import TextProgress
 
     lines: list[dict[str, Any]] = []

@@ -310,15 +310,8 @@ def read_log(
 ) -> NDArray[np.int64]:
     """Positions of purchases for every row of a table, (n_rows, n_sensors).
 
-    Parameters
-    ----------
-    purchases : Purchases
-        A long log has the columns ``sensor``, ``time`` (or ``position``) and the id; a
-        wide one a column for each sensor, and the id, or the rows of the table in order.
-    data : DataFile
-        The table that it belongs to.
-    names : sequence of str
-        Sensors of the model.
+    A long log has the columns ``sensor``, ``time`` (or ``position``) and the id; a wide one
+    a column for each sensor, and the id, or the rows of the table in order.
     """
     assert purchases.log is not None
     log = read_data(purchases.log).whole()

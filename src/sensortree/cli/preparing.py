@@ -133,15 +133,7 @@ def first_sensors_file(
 ) -> str:
     """The text of a first sensors.toml, for a person to go on with.
 
-    Parameters
-    ----------
-    data : DataFile
-    target : str
-    labels : ndarray of shape (n_rows,)
-        Its classes, or numbers.
-    warned : mapping of column to ColumnWarning
-        Columns that are left out, or stay with a comment.
-    sensors : mapping of sensor to its columns
+    Columns of `warned` are left out, or stay with a comment.
     """
     top, by_column = _reading(
         data, [c for columns in sensors.values() for c in columns]

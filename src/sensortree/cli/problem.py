@@ -79,13 +79,7 @@ class Problem:
         return [name for name in self.data.columns if name not in used]
 
     def settings(self, **given: Any) -> dict[str, Any]:
-        """Parameters of an estimator.
-
-        Parameters
-        ----------
-        given : cost_weight, max_cost, mistake_cost, refer_cost or risk
-            What is not None wins over what the sensors file says.
-        """
+        """Parameters of an estimator; what is given, and not None, wins over the file."""
         given = {name: value for name, value in given.items() if value is not None}
         file = replace(self.file, **given)
         if "mistake_cost" in given:
@@ -440,14 +434,7 @@ def _pipeline(steps: tuple[str, ...]) -> Any:
 def read_target(
     data: DataFile, target: str, task: str
 ) -> tuple[DataFile, NDArray[Any], list[str]]:
-    """The rows that have an answer; their classes or numbers; notes.
-
-    Parameters
-    ----------
-    data : DataFile
-    target : str
-    task : {"auto", "classification", "regression"}
-    """
+    """The rows that have an answer; their classes or numbers; notes."""
     data.require(target, "the target")
     answered, notes = _answered(data, target)
     if task == "classification":

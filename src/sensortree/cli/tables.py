@@ -208,12 +208,7 @@ def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def class_finder(classes: Mapping[str, T]) -> Callable[[Cell], T | None]:
-    """Make what finds the class of a cell: as it is written, or else by its number.
-
-    Parameters
-    ----------
-    classes : mapping of text to class
-    """
+    """Make what finds the class of a cell: by its text, or else by its number."""
     numbers = {exact_number(name): label for name, label in classes.items()}
     numbers.pop(None, None)
 

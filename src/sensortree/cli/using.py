@@ -246,7 +246,7 @@ def predict(
 
 def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
     """Columns of the answers to rows that have one."""
-    posterior = model.policy_.said(model._table(X, None))
+    posterior = model.policy_.outputs(model._table(X, None))
     classes, names = model.classes_.tolist(), model.sensors_.names
     bought = [
         " ".join(name for name, has in zip(names, row, strict=True) if has)

@@ -60,17 +60,7 @@ def make_app(
     limits: Limits | None = None,
     log_values: bool = False,
 ) -> Gate:
-    """The whole service as an ASGI application.
-
-    Parameters
-    ----------
-    models : Models
-    database : Path
-    tokens : Tokens, default=None
-        None lets in every local caller.
-    limits : Limits, default=None
-    log_values : bool, default=False
-    """
+    """The whole service as an ASGI application; without tokens, for local callers."""
     service = Service(models, database, limits or Limits())
 
     @contextlib.asynccontextmanager
@@ -94,7 +84,7 @@ def make_app(
     add_models(app, service)
     _add_pages(app, service)
     add_operations(app, service)
-    return Gate(app, tokens, service.limits, service.requests, log_values)
+    return Gate(app, tokens, service.limits, service.registry, log_values)
 
 
 # errors -----------------------------------------------------------------------------------
@@ -336,19 +326,7 @@ def serve(
     limits: Limits,
     log_values: bool,
 ) -> None:
-    """Serve models until a signal ends it.
-
-    Parameters
-    ----------
-    models : Models
-    database : Path
-    host, port : str, int
-    tokens : Tokens
-        There may be none if the host is a loopback address.
-    limits : Limits
-    log_values : bool
-        Whether values are logged.
-    """
+    """Serve models until a signal ends it; without tokens, on loopback only."""
     if not len(tokens) and not is_loopback(host):
         raise ParameterError(
             f"on {host} others can reach the service, so that it needs tokens; make one "

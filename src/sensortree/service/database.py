@@ -187,13 +187,7 @@ def storage_error(error: sqlite3.Error, path: Path) -> StorageError:
 
 
 class Writer:
-    """The thread that makes all changes, in groups that are committed at once.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-    """
+    """The thread that makes all changes, in groups that are committed at once."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -77,16 +77,7 @@ class Limits:
 
 
 class Bucket:
-    """A bucket of permits that refills steadily: the rate limit of one token.
-
-    Parameters
-    ----------
-    rate : float
-        Permits a second.
-    size : float
-        Permits that it holds.
-    clock : callable, default=time.monotonic
-    """
+    """A bucket of `size` permits that refills at `rate` a second, for one token."""
 
     def __init__(
         self, rate: float, size: float, clock: Callable[[], float] = time.monotonic
@@ -105,51 +96,10 @@ class Bucket:
         return (1 - self._held) / self._rate
 
 
-class Requests:
-    """Requests that were answered: how many, how, and how fast.
-
-    Parameters
-    ----------
-    registry : CollectorRegistry
-        Where Prometheus finds them.
-    """
-
-    def __init__(self, registry: CollectorRegistry):
-        disable_created_metrics()  # else each series has another, of its birth
-        about = ("method", "route")
-        self._count = Counter(
-            "sensortree_requests_total",
-            "Requests that were answered.",
-            (*about, "status"),
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "sensortree_request_seconds",
-            "Seconds from a request to the end of its answer.",
-            about,
-            registry=registry,
-            buckets=BUCKETS,
-        )
-
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request; `route` is the pattern of its path, never the path."""
-        self._count.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
-
-
 class Gate:
     """Lets requests through to an application, or refuses them.
 
-    Parameters
-    ----------
-    app : ASGI application
-    tokens : Tokens or None
-        None lets in every local caller.
-    limits : Limits
-    requests : Requests
-        Where answers are counted.
-    log_values : bool
-        Whether bodies of requests are logged.
+    Without tokens, every local caller is let in.
     """
 
     def __init__(
@@ -157,13 +107,26 @@ class Gate:
         app: App,
         tokens: Tokens | None,
         limits: Limits,
-        requests: Requests,
+        registry: CollectorRegistry,
         log_values: bool = False,
     ):
         self.app = app
-        self._tokens, self._limits, self._requests = tokens, limits, requests
-        self._log_values = log_values
+        self._tokens, self._limits, self._log_values = tokens, limits, log_values
         self._buckets: dict[str, Bucket] = {}
+        disable_created_metrics()  # else each series has another, of its birth
+        self._count = Counter(
+            "sensortree_requests_total",
+            "Requests that were answered.",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "sensortree_request_seconds",
+            "Seconds from a request to the end of its answer.",
+            ("method", "route"),
+            registry=registry,
+            buckets=BUCKETS,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the beginning and the end of the service."""
@@ -257,7 +220,8 @@ class Gate:
         """Count and log a request: its route, never its path, and no values."""
         route = getattr(scope.get("route"), "path", "-")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._requests.answered(method, route, status, seconds)
+        self._count.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
         caller = scope["state"].get("caller")
         who = "-" if caller is None else caller.name
         LOG.info(

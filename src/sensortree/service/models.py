@@ -101,13 +101,7 @@ class Model:
 
 
 class Models:
-    """All models that are served.
-
-    Parameters
-    ----------
-    models : iterable of Model
-        Of those with one name the last is what new sessions get.
-    """
+    """All models; of those with one name the last is what new sessions get."""
 
     def __init__(self, models: Iterable[Model]):
         self.versions = tuple(models)

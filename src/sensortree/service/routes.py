@@ -21,7 +21,7 @@ from sensortree.exceptions import SensorTreeError
 from sensortree.persistence.saved import SavedModel
 from sensortree.service import ledger, schemas, sessions
 from sensortree.service.database import Change, Writer, open_to_read, storage_error
-from sensortree.service.gate import Limits, Requests
+from sensortree.service.gate import Limits
 from sensortree.service.models import SHORT, Model, Models, read_watch, summary
 from sensortree.service.schemas import PROBLEM_TYPE, RefusedError, to_json
 from sensortree.service.sessions import Reply
@@ -85,14 +85,7 @@ OnRevision = Annotated[
 
 
 class Service:
-    """Models, database and counts: what the routes work with.
-
-    Parameters
-    ----------
-    models : Models
-    database : Path
-    limits : Limits
-    """
+    """Models, database and counts: what the routes work with."""
 
     def __init__(self, models: Models, database: Path, limits: Limits):
         self.models, self.limits = models, limits
@@ -100,8 +93,7 @@ class Service:
             model.prepare()
         self.cache = sessions.SessionCache(models)
         self.registry = CollectorRegistry()
-        self.requests = Requests(self.registry)
-        self.registry.register(_InUse(self))
+        self.registry.register(self)  # which calls `collect`
         self._database, self._written = database, -math.inf
         self._writer = Writer(database)
         self._reader, self._turn = open_to_read(database), Lock()
@@ -150,20 +142,8 @@ class Service:
         seen = self.read(lambda connection: read_watch(connection, model.version))
         return summary(model.reference, seen)
 
-
-class _InUse:
-    """What was seen of models in use, for Prometheus.
-
-    Parameters
-    ----------
-    service : Service
-    """
-
-    def __init__(self, service: Service):
-        self._service = service
-
     def collect(self) -> Iterable[Metric]:
-        """Give the current values."""
+        """Give Prometheus what was seen of models in use."""
         of = ("model", "version")
         counts = {
             key: CounterMetricFamily(
@@ -192,11 +172,8 @@ class _InUse:
                 "alarm": "Whether there was an alarm.",
             }.items()
         }
-        for model in self._service.models.versions:
-            seen, who = (
-                self._service.watched(model),
-                (model.name, model.version[:SHORT]),
-            )
+        for model in self.models.versions:
+            who, seen = (model.name, model.version[:SHORT]), self.watched(model)
             spent.add_metric(who, seen["spent"])
             for key, family in counts.items():
                 by_label = seen[key]

@@ -301,15 +301,8 @@ class Problem(BaseModel):
 class RefusedError(Exception):
     """A request is refused.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    kind : str
-        One word or two that programs can tell refusals apart by.
-    detail : str
-        What was expected, what came, what to do.
-    headers : mapping of str to str, default=None
+    `kind` is a word or two by which programs tell refusals apart; `detail` is for people:
+    what was expected, what came, what to do.
     """
 
     def __init__(

@@ -138,13 +138,7 @@ class SessionCache:
     """The sessions that were changed last, so that they need no replay.
 
     A session is used only if its state is that of the database, since changes may have been
-    undone there. The cache belongs to the thread of the `Writer`.
-
-    Parameters
-    ----------
-    served : Models
-    most : int, default=2000
-        How many are kept.
+    undone there. The cache belongs to the thread of the `Writer`; it keeps the last `most`.
     """
 
     def __init__(self, served: Models, most: int = 2_000):
@@ -362,16 +356,9 @@ def _comparable(state: Mapping[str, Any], model: Model) -> bool:
 def once(
     tenant: str, key: str | None, request: bytes, change: Change[Reply]
 ) -> Change[Reply]:
-    """Make a change once for its key: a repeated request gets the first reply.
+    """Make a change once for its key, if any: a repeated request gets the first reply.
 
-    Parameters
-    ----------
-    tenant : str
-    key : str or None
-        None for a change that has no key.
-    request : bytes
-        What was asked: a key may not stand for two different things.
-    change : Change of Reply
+    A key may not stand for two different requests.
     """
     if key is None:
         return change

@@ -42,13 +42,7 @@ LOCAL = Caller("local", "local", frozenset(SCOPES))  # on loopback, without toke
 
 
 class Tokens:
-    """Known tokens, by their SHA-256.
-
-    Parameters
-    ----------
-    callers : mapping of str to Caller
-        By the digest of their token, 64 hexadecimal digits.
-    """
+    """Callers by the hash of their token (see `digest_of`)."""
 
     def __init__(self, callers: Mapping[str, Caller]):
         self._callers = tuple((d.encode(), caller) for d, caller in callers.items())
