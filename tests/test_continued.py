@@ -23,7 +23,7 @@ from sensortree.leaves.fitting import judge_leaf_classifiers
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import TrainingRows
-from sensortree.logs.continuing import Logged, continue_rows
+from sensortree.logs.continuing import LogRows, continue_rows
 from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 from sensortree.tree.tree import Leaf, SensorTree
@@ -134,7 +134,7 @@ def logged(X, y, bought, fold=None):
     blocks = [X[:, :1], np.where(bought[:, None], X[:, 1:], np.nan)]
     held = np.column_stack([np.ones(len(X), bool), bought])
     fold = np.arange(len(X)) % 5 if fold is None else fold
-    return Logged(sensor_set(X.shape[1]), blocks, held, y, fold, False)
+    return LogRows(sensor_set(X.shape[1]), blocks, held, y, fold, False)
 
 
 def test_a_row_keeps_its_own_readings_and_takes_no_more_than_it_lacks():
