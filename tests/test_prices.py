@@ -289,8 +289,14 @@ def test_step_by_step_is_batch_with_prices_of_each_example():
 
 
 BAD_PRICES = {
-    "negative": (-1.0, "row 3, column 'price', is -1.0; a price is finite"),
-    "NaN": (np.nan, "row 3, column 'price', is nan; a price is finite"),
+    "negative": (
+        -1.0,
+        r"column 'price', the price of sensor .* holds -1.0 in row 3; it must",
+    ),
+    "NaN": (
+        np.nan,
+        r"column 'price', the price of sensor .* holds nan in row 3; it must",
+    ),
 }
 
 
