@@ -27,8 +27,8 @@ from sensortree import Sensor, SensorTreeClassifier
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import coded
 from sensortree.leaves.engine import LogisticEngine
-from sensortree.sensors.by_type import fit_by_type
-from sensortree.sensors.levels import levels_of
+from sensortree.sensors.default_encoding import fit_default_encoding
+from sensortree.sensors.transforms import levels_of
 from sensortree.threads import one_thread
 from sensortree.types import Rows
 
@@ -72,7 +72,7 @@ def measured(name: str, tables: Tables) -> str:
     losses, seconds, widths, taken = [], [], [], Counter[str]()
     for X, y in tables:
         kinds = ["text" if X[c].dtype.kind not in "fi" else "number" for c in X]
-        transform = fit_by_type(X, kinds, None, keeps_nan=False)
+        transform = fit_default_encoding(X, kinds, None, keeps_nan=False)
         assert transform is not None
         readings = transform.transform(X)
         fold = np.arange(len(y)) % FOLDS

@@ -31,10 +31,10 @@ import numpy as np
 
 from benchmarks.problems import forest
 from benchmarks.solver import Report, exponent, machine, peak_memory
-from sensortree import CertificateWarning
-from sensortree.dask.disk import OnDisk
-from sensortree.dask.log import Source
-from sensortree.dask.workers import OnWorkers
+from sensortree.exceptions import CertificateWarning
+from sensortree.outofcore.chunk import Source
+from sensortree.outofcore.disk import OnDisk
+from sensortree.outofcore.workers import OnWorkers
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import Chunks, InMemory, cut
 from sensortree.program.in_chunks import ProblemRows, solve_rows
@@ -200,7 +200,7 @@ def steps(folder: Path, n_rows: int, n_steps: int, memory: float) -> dict[str, A
         if memory:
             rows = OnDisk(Path(chunks), sources, memory * 2**30)
         else:
-            rows = InMemory([source.make(*source.arguments) for source in sources])
+            rows = InMemory([source.make() for source in sources])
         started = now()
         solved = solve_rows(rows, TOL, RIDGE, callback=watch)
         ended = now()

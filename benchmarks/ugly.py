@@ -395,8 +395,8 @@ def commands(path: Path, target: str) -> dict[str, list[str]]:
 
 def typed_answers(model: Path, data: Path, row: int = 0) -> str:
     """What a person types who is asked about one row: its cells, as they stand there."""
-    from sensortree.cli.data_file import read_data
     from sensortree.cli.models import open_model, table_for
+    from sensortree.cli.tables import read_data
 
     loaded, table = open_model(model), read_data(data)
     X, names = table_for(loaded, table).X, loaded.sensors_.column_names

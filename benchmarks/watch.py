@@ -23,8 +23,8 @@ import numpy as np
 
 from sensortree import Policy, SensorTreeClassifier
 from sensortree.sensors.table import Table
-from sensortree.service.betting import winnings
-from sensortree.service.watch import SPEND, Reference, rate_of, reference_of
+from sensortree.service.drift_test import Expected, believed, stake
+from sensortree.service.models import SPEND, Reference, rate_of, reference_of
 
 SESSIONS, MORE = 10_000, 1.2
 SENSORS = {"a": [0], "b": [1], "c": [2], "d": [3]}
@@ -105,6 +105,27 @@ def spending_more(
         low, high = (tilt, high) if mean < MORE * spent.mean() else (low, tilt)
     chosen = rng.choice(len(place), size=len(place), p=weight / weight.sum())
     return np.asarray(place[chosen])
+
+
+def winnings(values: np.ndarray[Any, Any], expected: Expected) -> np.ndarray[Any, Any]:
+    """Logs of what is won on both sides after each value, (n_values, 2).
+
+    The same as `after` for one value after the other, for whole series.
+    """
+    before = np.arange(len(values))
+    total = np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    squares = np.concatenate([[0.0], np.cumsum(values**2)[:-1]])
+    mean, variance = believed(before, total, squares, expected)
+    up = stake(mean, variance, expected.high)
+    down = stake(1 - mean, variance, 1 - expected.low)
+    won = np.stack(
+        [
+            np.log1p(up * (values - expected.high)),
+            np.log1p(down * (expected.low - values)),
+        ],
+        axis=1,
+    )
+    return np.asarray(np.cumsum(won, axis=0))
 
 
 def first_alarm(

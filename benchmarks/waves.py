@@ -44,9 +44,8 @@ from sensortree.dask import (
     answers,
     bill_of,
 )
-from sensortree.dask.entries import exact, total
-from sensortree.dask.ledger import Ledger
 from sensortree.sensors.table import Table
+from sensortree.waves.ledger import Ledger, exact, total
 
 SENSORS = {
     "register": Sensor([0], cost=0.05),

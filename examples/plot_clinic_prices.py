@@ -22,14 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sensortree import (
-    Sensor,
-    SensorTreeClassifier,
-    StaticSubsetClassifier,
-    TreeDisplay,
-    UnseenWarning,
-)
+from sensortree import Sensor, SensorTreeClassifier, StaticSubsetClassifier, TreeDisplay
 from sensortree.demo import load_patients
+from sensortree.exceptions import UnseenWarning
 
 X, ill = load_patients()
 X_train, X_test, ill_train, ill_test = train_test_split(
@@ -100,4 +95,4 @@ print(f"95 % interval of the tree's total: {low:,.0f} to {high:,.0f}")
 
 # %%
 # With 122 patients the interval is wide: differences between the lines of the table may
-# be chance. :doc:`/money` has the same comparison over twenty splits and three data sets.
+# be chance. :ref:`money` has the same comparison over twenty splits and three data sets.

@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 from models import fitted
 
-from sensortree import ModelFileError, SensorTreeError, load, save
-from sensortree.persistence.text import NO_DIGEST, digest_of
+from sensortree import SensorTreeError, load, save
+from sensortree.exceptions import ModelFileError
+from sensortree.persistence.files import NO_DIGEST, digest_of
 
 MAX_SECONDS = 1.0
 MAX_MEMORY = 64 * 2**20

@@ -14,8 +14,8 @@ import pytest
 
 from sensortree.exceptions import SensorTreeError
 from sensortree.page.build import without_comments
+from sensortree.persistence.files import render
 from sensortree.persistence.model import write_model
-from sensortree.persistence.text import render
 from sensortree.policy.policy import Policy
 from sensortree.tree.paths import path_bill
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sensortree import Sensor
 from sensortree.structure.branching import GrowthData
-from sensortree.structure.screening import GramScreen
+from sensortree.structure.losses import GramScreen
 
 
 def where_to_look(n: int, n_states: int = 3, seed: int = 0):

@@ -14,19 +14,22 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from sensortree import (
-    DataError,
     Leaf,
     Node,
-    ParameterError,
-    ProblemError,
+    Program,
     Sensor,
-    SensorError,
     SensorSet,
     SensorTree,
     SensorTreeClassifier,
     SensorTreeError,
-    TreeError,
     exhaustive_tree,
+)
+from sensortree.exceptions import (
+    DataError,
+    ParameterError,
+    ProblemError,
+    SensorError,
+    TreeError,
 )
 from sensortree.learning import joint
 from sensortree.program import SurrogateProblem, solve
@@ -290,19 +293,19 @@ CASES = {
         "The 'structure' parameter of SensorTreeClassifier must be",
     ),
     "unknown solver": (
-        fit(TWO, solver="gurobi"),
+        fit(TWO, program=Program(solver="gurobi")),
         ParameterError,
-        "The 'solver' parameter of SensorTreeClassifier must be a str among",
+        "The 'solver' parameter of Program must be a str among",
     ),
     "unknown savings": (
-        fit(TWO, savings="large"),
+        fit(TWO, program=Program(savings="large")),
         ParameterError,
-        "The 'savings' parameter of SensorTreeClassifier must be a str among",
+        "The 'savings' parameter of Program must be a str among",
     ),
     "tolerance of zero": (
-        fit(TWO, tol=0),
+        fit(TWO, program=Program(tol=0)),
         ParameterError,
-        "The 'tol' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'tol' parameter of Program must be a float in the range",
     ),
     "unknown classifier": (
         fit(TWO, classifier="forest"),
@@ -427,8 +430,8 @@ CASES = {
         fit(TWO, FRAME.assign(age=[f"patient {i}" for i in range(40)])),
         DataError,
         "column 'age' of sensor 'a' holds 40 different texts in 40 rows; there is nothing "
-        "to learn from what hardly ever comes again. Leave it out, or turn it into what "
-        "matters of it.",
+        "to learn from what hardly ever comes again. Leave it out, or keep the part "
+        "of it that matters.",
     ),
     "numbers of which one is text": (
         fit(TWO, FRAME.assign(age=[f"{v:.3f}" for v in X[1:, 0]] + ["n/a"])),

@@ -7,15 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sensortree import ModelFileError, Sensor, SensorTreeClassifier, load, save
+from sensortree import Sensor, SensorTreeClassifier, load, save
+from sensortree.exceptions import ModelFileError
 from sensortree.learning.fit import best_fixed_set
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.rows import TrainingRows
-from sensortree.persistence import baselines as saved_baselines
+from sensortree.persistence import model as model_file
+from sensortree.persistence.fields import Fields
+from sensortree.persistence.scorers import Known
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 
 
 def judged(**right):
@@ -115,27 +118,25 @@ def test_baselines_are_saved_and_loaded(two_sensors, tmp_path):
 
 def test_a_bulky_baseline_is_not_saved(two_sensors, tmp_path, monkeypatch):
     model = fitted(two_sensors, cost_weight=5)  # buys nothing
-    monkeypatch.setattr(saved_baselines, "BULKY", 50)
+    monkeypatch.setattr(model_file, "BULKY", 50)
     save(model, tmp_path / "model.json")
     loaded = load(tmp_path / "model.json").policy_
     assert [b.name for b in loaded.baselines] == ["best fixed set", "nothing"]
     assert loaded.digest == model.policy_.digest
 
 
-def test_a_baseline_of_another_name_is_refused():
-    fields = saved_baselines.Fields(
-        {"baselines": [{"name": "magic", "sensors": [], "classifier": None}]}, ""
-    )
-    with pytest.raises(ModelFileError, match=r"'magic'; it must be one of everything"):
-        saved_baselines.read_baselines(fields, {}, {}, 2, None)
-
-
-def test_a_baseline_without_a_classifier_anywhere_is_refused():
-    fields = saved_baselines.Fields(
-        {"baselines": [{"name": "nothing", "sensors": [], "classifier": None}]}, ""
-    )
-    with pytest.raises(ModelFileError, match="has no classifier, and no vertex"):
-        saved_baselines.read_baselines(fields, {}, {}, 2, None)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("magic", "must be one of 'everything', .*, got 'magic'"),
+        ("nothing", "has no classifier, and no vertex"),
+    ],
+)
+def test_a_baseline_that_cannot_be_is_refused(name, message):
+    known = Known(SensorSet(("a",), ((0,),), np.ones(1)), (1,), 2, None)
+    entry = {"name": name, "sensors": [], "classifier": None}
+    with pytest.raises(ModelFileError, match=message):
+        model_file.read_baselines(Fields({"baselines": [entry]}, ""), {}, known)
 
 
 def test_a_baseline_answers_as_the_classifier_of_its_sensors(two_sensors):

@@ -15,7 +15,7 @@ from sensortree.structure.branching import (
     grow_branches,
     left_out,
 )
-from sensortree.structure.screening import ranks
+from sensortree.structure.losses import ranks
 
 
 def test_a_sensor_that_tells_where_to_look_is_bought_first():

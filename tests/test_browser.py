@@ -16,8 +16,7 @@ from test_javascript import REAL, differences, real
 
 import sensortree
 from sensortree import Sensor, SensorTreeClassifier
-from sensortree.cells.dates import day_of
-from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.words import ColumnFormat, day_of
 
 ROOT = Path(__file__).parents[1]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"

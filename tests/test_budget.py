@@ -8,15 +8,9 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sensortree import (
-    BudgetWarning,
-    ParameterError,
-    SensorTreeClassifier,
-    SensorTreeClassifierCV,
-    TradeoffCurve,
-    load,
-    save,
-)
+from sensortree import Program, SensorTreeClassifier, SensorTreeClassifierCV, load, save
+from sensortree.exceptions import BudgetWarning, ParameterError
+from sensortree.results import TradeoffCurve
 
 WEIGHTS = [1.0, 0.05, 0.02, 0.01, 0.0005]
 
@@ -34,7 +28,7 @@ def declared(two_sensors):
             cv=4,
             structure="cascade",
             classifier=GaussianNB(),
-            refine=False,
+            program=Program(refine=False),
         )
     ]
 )
@@ -150,7 +144,7 @@ def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
         spends[fitted.cost_weight] = fitted.acquisition_cost(X[:200]).mean()
         return 5.5 if fitted.cost_weight <= first.cost_weight_ else 1.0
 
-    monkeypatch.setattr("sensortree.curves.picking.training_cost", overspends)
+    monkeypatch.setattr("sensortree.curves.cv.training_cost", overspends)
     second = clone(model).fit(X[:200], y[:200])
     assert max(spends) == second.cost_weight_ > first.cost_weight_
     assert "fitted on all rows, it would spend mean cost 5.5" in second.chosen_.note
@@ -162,9 +156,7 @@ def test_what_overspends_on_all_rows_gives_way_to_a_point_nearby(
 
 def test_what_always_overspends_on_all_rows_is_not_met(two_sensors, monkeypatch):
     X, y, sensors, costs = two_sensors
-    monkeypatch.setattr(
-        "sensortree.curves.picking.training_cost", lambda model, folds: 9.0
-    )
+    monkeypatch.setattr("sensortree.curves.cv.training_cost", lambda model, folds: 9.0)
     model = SensorTreeClassifierCV(sensors, costs=costs, budget=5.0, cv=4)
     with pytest.warns(BudgetWarning, match="no cost weight meets budget=5"):
         model.fit(X[:200], y[:200])

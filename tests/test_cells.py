@@ -12,17 +12,20 @@ import pytest
 from typer.testing import CliRunner
 
 import sensortree
-from sensortree.cells.dates import date_form, day_number, day_of
-from sensortree.cells.formats import ColumnFormat
 from sensortree.cells.numbers import Wanted, read_numbers
-from sensortree.cells.words import one_spelling
+from sensortree.cells.words import (
+    ColumnFormat,
+    date_form,
+    day_number,
+    day_of,
+    one_spelling,
+)
 from sensortree.cli.app import app
-from sensortree.cli.csv_file import find_delimiter
-from sensortree.cli.data_file import DataFile, read_data
-from sensortree.cli.doubts import doubt
-from sensortree.cli.layout import Layout
+from sensortree.cli.column_warnings import column_warning
+from sensortree.cli.options import Layout
 from sensortree.cli.problem import pose
 from sensortree.cli.sensors_file import read_sensors_file
+from sensortree.cli.tables import DataFile, find_delimiter, read_data
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.page.questions import questions
 from sensortree.persistence.model import read_model
@@ -193,9 +196,9 @@ def test_a_date_is_a_number_of_days():
 # columns that should be no sensors ----------------------------------------------------
 
 
-def doubt_about(cells: list[str], name: str = "x", labels=None):
+def warning_about(cells: list[str], name: str = "x", labels=None):
     labels = np.arange(len(cells)) % 2 if labels is None else labels
-    return doubt(
+    return column_warning(
         DataFile(Path("t.csv"), {name: cells}, range(len(cells))), name, labels
     )
 
@@ -223,7 +226,7 @@ LABELS = RNG.integers(0, 2, 100)
     ],
 )
 def test_what_cannot_be_a_sensor_is_left_out_with_the_reason(name, cells, reason):
-    found = doubt_about(cells, name, LABELS)
+    found = warning_about(cells, name, LABELS)
     assert found.leave_out
     assert found.reason.startswith(reason)
 
@@ -240,22 +243,22 @@ def test_what_cannot_be_a_sensor_is_left_out_with_the_reason(name, cells, reason
     ],
 )
 def test_what_can_be_a_sensor_is_one(name, cells):
-    assert doubt_about(cells, name) is None
+    assert warning_about(cells, name) is None
 
 
 def test_a_column_that_nearly_tells_the_answer_stays_with_a_warning():
     cells = [f"{2 * c + 0.1 * RNG.normal():.3f}" for c in LABELS]
-    found = doubt_about(cells, "marker", LABELS)
+    found = warning_about(cells, "marker", LABELS)
     assert not found.leave_out
     assert "100.0% of the rows on its own" in found.reason
 
 
 def test_a_number_that_stands_for_nothing_is_doubted_and_can_be_said_to(tmp_path):
     ages = [str(30 + i % 40) for i in range(95)] + ["999"] * 5
-    found = doubt_about(ages, "age")
+    found = warning_about(ages, "age")
     assert not found.leave_out
     assert 'age = { missing = ["999"] } under [reading]' in found.reason
-    assert doubt_about([*ages[:95], *["71"] * 5], "age") is None
+    assert warning_about([*ages[:95], *["71"] * 5], "age") is None
     path = tmp_path / "s.toml"
     path.write_text(
         '[reading]\nage = { missing = ["999"] }\n[sensors.age]\ncolumns = "age"\ncost = 1'

@@ -393,7 +393,7 @@ def test_a_model_knows_which_column_it_learned(folder):
 
 def test_a_model_that_learned_no_named_column_asks_for_one(folder, tmp_path):
     model, path = sensortree.load(folder / "plain.json"), tmp_path / "model.json"
-    sensortree.save(replace(model.policy_, about=sensortree.About()), path)
+    sensortree.save(replace(model.policy_, about=sensortree.results.About()), path)
     result = run("evaluate", path, folder / "data.csv", code=2)
     assert "name the column of the right answers" in " ".join(result.stderr.split())
 
@@ -625,7 +625,7 @@ def test_a_fit_that_buys_nothing_says_so_and_why(folder, tmp_path):
         *("-o", tmp_path / "m.json"),
     )
     assert result.stderr.count("the model buys nothing: ") == 1
-    assert "(mistake_cost=...)" in result.stderr
+    assert "(loss=...)" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -1127,6 +1127,24 @@ print('heavy:', sorted(heavy & set(sys.modules)))
     assert done.stdout.splitlines()[-1] == "heavy: []"
 
 
+def test_the_help_of_each_command_fits_a_screen():
+    commands = [command.callback.__name__ for command in app.registered_commands]
+    for command in ("", *commands, "ledger", "ledger verify", "ledger prune"):
+        arguments = [*command.split(), "--help"]
+        result = CliRunner().invoke(app, arguments, terminal_width=80)
+        assert len(result.stdout.splitlines()) <= 50, command
+
+
+@pytest.mark.parametrize(
+    "command", ["init", "check", "fit", "curve", "compare", "evaluate", "report"]
+)
+def test_how_files_are_written_is_one_panel_of_the_help(command):
+    text = CliRunner().invoke(app, [command, "--help"], terminal_width=80).stdout
+    panel = text.partition("How files are written (found out, unless you say it):")[2]
+    names = re.findall(r"^  (--[a-z]+) ", panel, re.M)
+    assert names == ["--delimiter", "--encoding", "--decimal", "--thousands"]
+
+
 def test_without_the_extra_the_program_names_it():
     code = """
 import sys
@@ -1210,10 +1228,10 @@ def test_reproduce_runs_an_experiment(tmp_path, monkeypatch):
 
 
 def test_reproduce_without_a_checkout_says_where_experiments_are(tmp_path, monkeypatch):
-    from sensortree.cli import showing
+    from sensortree.cli import app as program
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(showing, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    monkeypatch.setattr(program, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     assert "in a checkout" in run("reproduce", code=1).stderr
 
 

@@ -16,6 +16,7 @@ from sensortree import (
     AlternatingTreeClassifier,
     CascadeClassifier,
     MyopicClassifier,
+    Program,
     Sensor,
     SensorTreeClassifier,
     SensorTreeRegressor,
@@ -25,9 +26,9 @@ from sensortree import (
 from sensortree.learning import pose
 from sensortree.learning.pose import level_parts, shown_by_all, shown_levels
 from sensortree.policy.decisions import PARTS, Posterior, Raw, Transformed
-from sensortree.policy.rules import plain_rules
-from sensortree.sensors.encoders import Levels
+from sensortree.reports.rules import plain_rules
 from sensortree.sensors.table import Table
+from sensortree.sensors.transforms import Levels
 
 # The right tree, and leaves that are the same whatever is compared.
 GIVEN = {"structure": route_by_code(), "cost_weight": 0.11, "classifier": "logistic2"}
@@ -203,7 +204,9 @@ def parts_of(model):
 def test_only_the_default_sees_levels():
     assert parts_of(by_code()) == [Posterior, Raw, Transformed]
     for name in set(PARTS) - {"posterior+raw"}:
-        found = parts_of(by_code(decision_features=name, fallback=False))
+        found = parts_of(
+            by_code(program=Program(decision_features=name, fallback=False))
+        )
         assert found == [type(part) for part in PARTS[name]]
 
 
@@ -220,10 +223,10 @@ OTHERS = {
         CODED, structure="chain", cost_weight=0.05
     ),
     "quadratic": lambda **given: SensorTreeClassifier(
-        **given, decision_features="quadratic"
+        **given, program=Program(decision_features="quadratic")
     ),
     "posterior": lambda **given: SensorTreeClassifier(
-        **given, decision_features="posterior"
+        **given, program=Program(decision_features="posterior")
     ),
     "cascade": lambda **_: CascadeClassifier(
         CODED, order=list(CODED), cost_weight=0.05

@@ -8,17 +8,23 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sensortree import SensorTreeClassifier, SensorTreeRegressor
+from sensortree import Program, SensorTreeClassifier, SensorTreeRegressor
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.continued import Continued, expectation, patterns_of
+from sensortree.leaves.continued import (
+    Continued,
+    Drawn,
+    expectation,
+    learn_gaussians,
+    numbers_among,
+    patterns_of,
+)
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.fitting import judge_leaf_classifiers
-from sensortree.leaves.gaussians import Drawn, learn_gaussians, numbers_among
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import TrainingRows
-from sensortree.logs.continuing import Logged, continue_rows
-from sensortree.sensors.declaration import resolve_sensors
+from sensortree.logs.continuing import LogRows, continue_rows
+from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 from sensortree.tree.tree import Leaf, SensorTree
 
@@ -128,7 +134,7 @@ def logged(X, y, bought, fold=None):
     blocks = [X[:, :1], np.where(bought[:, None], X[:, 1:], np.nan)]
     held = np.column_stack([np.ones(len(X), bool), bought])
     fold = np.arange(len(X)) % 5 if fold is None else fold
-    return Logged(sensor_set(X.shape[1]), blocks, held, y, fold, False)
+    return LogRows(sensor_set(X.shape[1]), blocks, held, y, fold, False)
 
 
 def test_a_row_keeps_its_own_readings_and_takes_no_more_than_it_lacks():
@@ -309,7 +315,7 @@ def from_log_and_from_all(estimator, X, target, bought):
     """A model of all sensors, from a log and from a table without gaps."""
     acquired = np.column_stack([np.ones(len(X), int), 2 * bought])
     seen = np.where(acquired > 0, X, np.nan)
-    given = {"structure": SensorTree(Leaf(ALL)), "fallback": False}
+    given = {"structure": SensorTree(Leaf(ALL)), "program": Program(fallback=False)}
     sensors = {"first": [0], "second": [1]}
     return (
         estimator(sensors, **given).fit(seen, target, acquired=acquired),

@@ -13,17 +13,10 @@ import pytest
 from models import CODED, codes, route_by_code
 from strategies import random_problem
 
-from sensortree import (
-    CertificateWarning,
-    DataError,
-    ParameterError,
-    Sensor,
-    SensorTreeClassifier,
-    load,
-    save,
-)
-from sensortree.dask.disk import OnDisk, size_of
-from sensortree.dask.log import Source
+from sensortree import Program, Sensor, SensorTreeClassifier, load, save
+from sensortree.exceptions import CertificateWarning, DataError, ParameterError
+from sensortree.outofcore.chunk import Source
+from sensortree.outofcore.disk import OnDisk, size_of
 from sensortree.program import solve
 from sensortree.program.chunks import InMemory
 from sensortree.program.in_chunks import ProblemRows, solve_rows
@@ -56,7 +49,7 @@ def test_the_problem_has_several_chunks():
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_chunks_are_solved_to_the_same_bits_as_the_whole(penalty):
-    rows = InMemory([source.make(*source.arguments) for source in sources()])
+    rows = InMemory([source.make() for source in sources()])
     same(solve_rows(rows, **penalty), solve(PROBLEM, **penalty))
 
 
@@ -119,7 +112,7 @@ PARAMETERS = {
     "sensors": SENSORS,
     "costs": {"first": 0.0, "second": 2.0, "third": 1.0},
     "structure": "exhaustive",
-    "fallback": False,
+    "program": Program(fallback=False),
     "outages": False,
 }
 
@@ -264,12 +257,14 @@ def test_columns_of_a_frame_are_weights_and_prices(tmp_path):
     frame["fee"] = np.round(np.random.default_rng(0).uniform(1, 3, len(X)), 1)
     sensors = {"first": ["a"], "second": Sensor(["b", "c"], cost="fee"), "third": ["d"]}
     parameters = {"structure": "exhaustive", "classifier": "linear", "outages": False}
-    alone = SensorTreeClassifier(sensors, **parameters, fallback=False)
+    alone = SensorTreeClassifier(sensors, **parameters, program=Program(fallback=False))
     alone.fit(frame, y, weights_of(y))
     written = frame.assign(kind=y, often=weights_of(y))
     for k, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
         written.iloc[part].to_parquet(tmp_path / f"part-{k}.parquet")
-    model = DaskSensorTreeClassifier(sensors, **parameters, fallback=False)
+    model = DaskSensorTreeClassifier(
+        sensors, **parameters, program=Program(fallback=False)
+    )
     model.fit(str(tmp_path), "kind", "often")
     assert list(model.feature_names_in_) == list(frame)
     assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
@@ -301,6 +296,30 @@ def test_with_a_sample_of_all_rows_the_model_is_that_of_a_fit_in_memory():
     assert model.training_cost_ == pytest.approx(alone.training_cost_)
 
 
+# Also where refined decisions err as often as those of the program, and where nothing
+# is bought.
+@pytest.mark.parametrize(
+    ("cost_weight", "n_classes", "seed"), [(0.02, 2, 0), (0.02, 3, 3), (5.0, 2, 2)]
+)
+def test_with_every_default_on_the_model_is_that_of_a_fit_in_memory(
+    cost_weight, n_classes, seed
+):
+    from sensortree.dask import DaskSensorTreeClassifier
+
+    X, y = made_up(150, n_classes, seed)
+    given = {"sensors": SENSORS, "costs": PARAMETERS["costs"]}
+    given["cost_weight"] = cost_weight
+    alone = SensorTreeClassifier(**given).fit(X, y)
+    model = DaskSensorTreeClassifier(**given).fit(*in_parts(X, y, 97))
+    assert model.tree_ == alone.tree_
+    assert model.decision_report_.kept == alone.decision_report_.kept
+    assert model.decision_report_.risk == pytest.approx(alone.decision_report_.risk)
+    assert model.fallback_leaf_ == alone.fallback_leaf_
+    assert set(model.policy_.around) == set(alone.policy_.around)
+    np.testing.assert_array_equal(model.acquired(X), alone.acquired(X))
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), 1e-6)
+
+
 @pytest.mark.parametrize("n_rows", [97, 5_000])
 def test_neither_partitions_nor_the_order_of_rows_change_anything(n_rows):
     X, y = made_up()
@@ -320,7 +339,7 @@ def test_leaves_that_are_no_sums_are_fitted_to_the_sample():
 
 def test_a_learned_tree_is_that_of_the_sample():
     X, y = made_up(500)
-    parameters = {"structure": "chain", "classifier": "linear", "fallback": True}
+    parameters = {"structure": "chain", "classifier": "linear", "program": None}
     alone = SensorTreeClassifier(**{**PARAMETERS, **parameters}).fit(X, y)
     assert fitted(X, y, **parameters).tree_ == alone.tree_
 
@@ -366,7 +385,7 @@ def test_predictions_of_collections_are_collections_and_models_are_plain(tmp_pat
     ("change", "error", "said"),
     [
         ({"max_memory": "2 apples"}, ParameterError, "2 apples"),
-        ({"solver": "highs"}, ParameterError, "must be 'structured'"),
+        ({"program": Program(solver="highs")}, ParameterError, "must be 'structured'"),
         ({"refer_cost": 0.1}, ParameterError, "refer_cost"),
         ({"sample_rows": 1}, ParameterError, "sample_rows"),
     ],
@@ -402,10 +421,10 @@ def client():
 
 
 def test_chunks_on_workers_are_solved_to_the_same_bits(client):
-    from sensortree.dask.workers import OnWorkers
+    from sensortree.outofcore.workers import OnWorkers
 
     rows = OnWorkers(client, sources())
-    assert len({place.worker for place in rows.places}) == 2
+    assert len({share.worker for share in rows.shares}) == 2
     same(solve_rows(rows, l2=1.0), solve(PROBLEM, l2=1.0))
     assert not rows.made_again
     rows.close()
@@ -413,13 +432,13 @@ def test_chunks_on_workers_are_solved_to_the_same_bits(client):
 
 @pytest.mark.parametrize("penalty", PENALTIES[:2], ids=str)
 def test_chunks_that_are_lost_in_the_middle_of_a_step_are_made_anew(client, penalty):
-    from sensortree.dask import workers
+    from sensortree.outofcore import workers
 
     rows = workers.OnWorkers(client, sources())
     tell = rows.tell
 
     def lose_one(task, *arguments):
-        if rows.log.version == 40:
+        if len(rows.log) == 40:
             del workers._STORE[rows.run, 1]
         return tell(task, *arguments)
 
@@ -447,7 +466,7 @@ def test_workers_and_files_give_the_same_model(client):
 
 @pytest.mark.slow
 def test_a_worker_killed_in_the_middle_changes_nothing():
-    from sensortree.dask.workers import OnWorkers
+    from sensortree.outofcore.workers import OnWorkers
 
     with (
         distributed.LocalCluster(

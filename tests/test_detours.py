@@ -10,16 +10,10 @@ import numpy as np
 import pytest
 
 import sensortree
-from sensortree import (
-    Leaf,
-    ModelFileError,
-    Node,
-    Sensor,
-    SensorTree,
-    SensorTreeClassifier,
-)
+from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
+from sensortree.exceptions import ModelFileError
 from sensortree.learning.detours import reduced
-from sensortree.policy.detours import NOWHERE, START, turning_node
+from sensortree.policy.flow import NOWHERE, START, turning_node
 
 SENSORS = {"a": [0], "b": [1], "c": [2], "d": [3]}
 

@@ -22,13 +22,14 @@ from sensortree import (
     CascadeClassifier,
     CSTCClassifier,
     MyopicClassifier,
-    Reason,
+    Program,
     Sensor,
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
+from sensortree.persistence.files import render
 from sensortree.persistence.model import write_model
-from sensortree.persistence.text import render
+from sensortree.results import Reason
 
 pytestmark = needs_node
 
@@ -72,7 +73,7 @@ def test_a_level_that_training_never_saw_goes_where_python_sends_it(tmp_path):
 
 REAL = {
     "heart": lambda: SensorTreeClassifier(
-        cost_weight=0.0003, structure="cascade", fallback=False
+        cost_weight=0.0003, structure="cascade", program=Program(fallback=False)
     ),
     "pima": lambda: SensorTreeClassifier(
         cost_weight=0.002, classifier="boosted", structure="exhaustive"
@@ -272,7 +273,7 @@ def test_sessions_go_the_same_detours_around_what_cannot_be_had(terms, tmp_path)
 
 
 def test_the_example_of_the_documentation_runs(tmp_path):
-    page = Path(__file__).parents[1] / "docs" / "page.md"
+    page = Path(__file__).parents[1] / "docs" / "deploying.md"
     (example,) = re.findall(r"^```js\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
     model, X, _ = models.fitted("three classes")
     (tmp_path / "model.json").write_bytes(render(write_model(model, None)))

@@ -16,8 +16,8 @@ from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import CodedTrees, coded, side_by_side
 from sensortree.leaves.compiling import compile_classifier, compile_transformer
 from sensortree.leaves.task import CLASSES
-from sensortree.sensors.by_type import fit_by_type
-from sensortree.sensors.levels import levels_of
+from sensortree.sensors.default_encoding import fit_default_encoding
+from sensortree.sensors.transforms import levels_of
 from sensortree.structure.masking import MaskedScreen
 from sensortree.structure.search import loss_saved
 
@@ -42,7 +42,7 @@ def log_loss(said):
 
 def test_text_beside_numbers_is_a_category_where_its_levels_stand():
     X = pd.DataFrame({"age": [1.0, None] * 20, "pain": list("abcd") * 10})
-    made = fit_by_type(X, ["number", "text"], None, keeps_nan=False)
+    made = fit_default_encoding(X, ["number", "text"], None, keeps_nan=False)
     assert made.names(["age", "pain"])[:2] == ("age", "age is missing")
     assert levels_of(made) == ((2, 3, 4, 5),)
 

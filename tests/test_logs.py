@@ -17,11 +17,8 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from sensortree import (
-    DataError,
     LogDisplay,
-    ParameterError,
     SensorTreeClassifier,
-    Terms,
     acquired_from_events,
     compare_from_log,
     evaluate_from_log,
@@ -29,19 +26,21 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
-from sensortree.display.figures import money
-from sensortree.display.svg import escaped
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
+    Support,
     contributions,
     likely_variance,
     mean_estimate,
+    reason_to_refuse,
     weights,
 )
-from sensortree.logs.histories import scaled
-from sensortree.logs.outlook import PENALTY, OutlookRegression
+from sensortree.logs.nuisances import PENALTY, OutlookRegression, scaled
 from sensortree.logs.purchases import NEVER, read_purchases
-from sensortree.logs.support import Support, reason_to_refuse
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.reports.drawing import escaped
+from sensortree.reports.html import money
+from sensortree.results import Terms
+from sensortree.sensors.sensor import SensorSet
 
 THREE = SensorSet(("a", "b", "c"), ((0,), (1,), (2,)), (1.0, 2.0, 4.0))
 
@@ -300,15 +299,14 @@ def test_the_weight_of_a_row_is_one_over_its_chance_of_going_on():
         purchases=SimpleNamespace(n_rounds=np.array([2, 1, 0])),
     )
     chance = np.array([[0.5, 0.2, 0.0], [0.5, 0.2, np.nan], [0.9, np.nan, np.nan]])
-    stopping = SimpleNamespace(chance=chance)
-    weight = weights(followed, stopping)
+    weight = weights(followed, chance)
     np.testing.assert_allclose(weight, [[1, 1, 1], [2, 2, 1], [2.5, 0, 1]])
     # φ of row 0: .3 + 2 (.4 − .3) + 2.5 (1 − .4); of row 1: .3 + 2 (.1 − .3).
     outlook = np.array([[0.3, 0.3, 0.0], [0.4, 0.1, 0.0], [1.0, np.nan, 0.0]])
     value = contributions(weight, outlook[:, :, None])
     np.testing.assert_allclose(value[:, 0], [2.0, -0.1, 0.0])
     # Twice the odds of stopping, 1 to 1 and 1 to 4, are 2 to 1 and 1 to 2.
-    np.testing.assert_allclose(weights(followed, stopping, 2.0)[2], [4.5, 0, 1])
+    np.testing.assert_allclose(weights(followed, chance, 2.0)[2], [4.5, 0, 1])
 
 
 def test_rows_that_hardly_had_a_chance_count_in_the_variance_though_none_went_on():
@@ -325,10 +323,10 @@ def test_rows_that_hardly_had_a_chance_count_in_the_variance_though_none_went_on
         ],
         purchases=SimpleNamespace(n_rounds=np.array([1, 1, 0, 0])),
     )
-    stopping = SimpleNamespace(chance=np.array([[0.5], [0.5], [0.5], [0.9]]))
+    chance = np.array([[0.5], [0.5], [0.5], [0.9]])
     outlook = np.array([[0.0, 0, 0, 0], [1, -1, np.nan, np.nan]])[:, :, None]
-    weight = weights(followed, stopping)
-    variance = likely_variance(followed, stopping, weight, outlook)
+    weight = weights(followed, chance)
+    variance = likely_variance(followed, chance, weight, outlook)
     np.testing.assert_allclose(variance, [4.0])
     value = contributions(weight, outlook)[:, 0]
     narrow, wide = mean_estimate(value), mean_estimate(value, variance[0])

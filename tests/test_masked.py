@@ -10,8 +10,10 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.preprocessing import PolynomialFeatures
 from toys import BLOOD, per_row_prices, toy_policy
 
-from sensortree import DataError, MaskedPolicy, Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTreeClassifier
+from sensortree.exceptions import DataError
 from sensortree.policy.classifiers import ConstantScorer
+from sensortree.results import MaskedPolicy
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_cost
 
@@ -177,6 +179,17 @@ def test_acting_ends_where_batch_prediction_ends_on_real_data(real_data, name):
             sensors, costs=costs, loss=[[0, 400], [800, 0]], max_cost=max_cost
         ).fit(X, y)
         agrees(model, X)
+
+
+def test_columns_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas", reason="pandas is absent")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    policy = SensorTreeClassifier(cost_weight=0.01).fit(X, X["a"] > 0).policy_
+    known = np.ones((60, 2), dtype=bool)
+    masked = MaskedPolicy(policy)
+    assert (masked.predict(X, known) == masked.predict(X.to_numpy(), known)).all()
+    with pytest.raises(DataError, match="column 0 of X is 'b', expected 'a'"):
+        masked.predict(X[["b", "a"]], known)
 
 
 def test_masks_and_tables_of_the_wrong_shape_are_named():

@@ -17,13 +17,12 @@ from sklearn.preprocessing import QuantileTransformer
 from typer.testing import CliRunner
 
 import sensortree
-from sensortree import ModelFileError, ParameterError, Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTreeClassifier
 from sensortree.cli.app import app
-from sensortree.page.build import SCRIPTS, without_comments
-from sensortree.page.questions import questions
-from sensortree.page.runnable import CLASSIFIERS, TRANSFORMERS, check_runnable
-from sensortree.page.texts import own_texts, with_others
-from sensortree.persistence import classifiers, transformers
+from sensortree.exceptions import ModelFileError, ParameterError
+from sensortree.page.build import SCRIPTS, own_texts, with_others, without_comments
+from sensortree.page.questions import check_runnable, questions
+from sensortree.persistence import scorers
 from sensortree.persistence.model import write_model
 from sensortree.sensors.seen import MARGIN
 
@@ -152,9 +151,7 @@ def test_the_command_refuses_a_foreign_part_and_writes_nothing(tmp_path):
 def test_every_kind_of_a_model_file_runs_in_javascript():
     """The kinds that files hold are the kinds that the runtime has."""
     runtime = PAGE.joinpath("runtime.js").read_text(encoding="utf-8")
-    assert set(classifiers.KINDS) == CLASSIFIERS
-    assert set(transformers.KINDS) == TRANSFORMERS
-    for kind in (*CLASSIFIERS, *TRANSFORMERS):
+    for kind in (*scorers.CLASSIFIERS, *scorers.TRANSFORMERS):
         assert re.search(rf"^    {kind}(:|\()", runtime, re.M), kind
 
 

@@ -28,11 +28,9 @@ from sklearn.preprocessing import PolynomialFeatures, RobustScaler, StandardScal
 
 import sensortree
 from sensortree import (
-    DataError,
     Leaf,
-    MissingDependencyError,
-    ModelFileError,
     Node,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
@@ -40,10 +38,11 @@ from sensortree import (
     load,
     save,
 )
-from sensortree.persistence import files, foreign
+from sensortree.exceptions import DataError, MissingDependencyError, ModelFileError
+from sensortree.persistence import files, scorers
+from sensortree.persistence.files import MAX_BYTES, parse, render
 from sensortree.persistence.model import read_model, write_model
-from sensortree.persistence.text import MAX_BYTES, parse, render
-from sensortree.policy.digest import fingerprint
+from sensortree.policy.policy import fingerprint
 
 ROOT = Path(__file__).parents[1]
 
@@ -276,7 +275,11 @@ def with_foreign_part(name: str):
         "pipeline": {
             "classifier": make_pipeline(StandardScaler(), LogisticRegression())
         },
-        "decisions": {"decision_features": PolynomialFeatures(2, include_bias=False)},
+        "decisions": {
+            "program": Program(
+                decision_features=PolynomialFeatures(2, include_bias=False)
+            )
+        },
     }[name]
     structure = {
         "sensors": ["a"],
@@ -326,12 +329,12 @@ def test_without_skops_the_error_names_the_extra(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     monkeypatch.setitem(sys.modules, "skops", None)
     with pytest.raises(MissingDependencyError, match=r"sensortree\[skops\]"):
-        foreign.write_foreign(KNeighborsClassifier(), "a leaf", "skops")
+        scorers.write_foreign(KNeighborsClassifier(), "a leaf", "skops")
 
 
 def test_another_way_to_write_foreign_parts_is_refused():
     with pytest.raises(ModelFileError, match="foreign must be None or 'skops'"):
-        foreign.write_foreign(KNeighborsClassifier(), "a leaf", "pickle")
+        scorers.write_foreign(KNeighborsClassifier(), "a leaf", "pickle")
 
 
 # pickle -----------------------------------------------------------------------------------
@@ -495,8 +498,8 @@ def test_files_without_outages_and_curve_are_read_as_before(path):
         ("curve.fold_error.0", DELETE, "fold_error has 8 entries, expected 9"),
         ("curve.nothing", [1.0], "curve.nothing has 1 entries, expected 2"),
         ("curve.chosen.index", 3, "curve.chosen.index is out of range"),
-        ("curve.chosen.rule", "luck", "curve.chosen.rule must be one of budget"),
-        ("curve.chosen.target", "2", "must have a number as 'target'"),
+        ("curve.chosen.rule", "luck", "curve.chosen.rule must be one of 'budget'"),
+        ("curve.chosen.target", "2", "curve.chosen.target must be a number"),
         ("curve.colour", 1, "curve.colour is not a key"),
         ("curve.metrics.f1", [1.0], "curve.metrics.f1 is not a key"),
         ("curve.metrics.auroc", [1.0], "curve.metrics.auroc has 1 entries, expected 3"),
@@ -813,11 +816,13 @@ def test_the_schema_refuses_what_the_reader_refuses(name):
 
 
 def test_the_schema_knows_every_kind_that_is_written():
-    from sensortree.persistence import classifiers, transformers
-
-    for name, module in (("classifier", classifiers), ("transformer", transformers)):
+    registries = {
+        "classifier": scorers.CLASSIFIERS,
+        "transformer": scorers.TRANSFORMERS,
+    }
+    for name, kinds in registries.items():
         forms = [f for f in SCHEMA["$defs"][name]["anyOf"] if "properties" in f]
-        assert [f["properties"]["kind"]["const"] for f in forms] == list(module.KINDS)
+        assert [f["properties"]["kind"]["const"] for f in forms] == list(kinds)
 
 
 def test_a_session_goes_on_with_the_loaded_model(path):

@@ -12,13 +12,19 @@ from sensortree import Leaf, Node, Sensor, SensorTreeClassifier, SensorTreeRegre
 from sensortree.estimators.validation import read_rows
 from sensortree.learning.prepare import prepare
 from sensortree.progress import TextProgress
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.scores import SCORES
+from sensortree.sensors.loss import SCORES, Loss
 from sensortree.structure import planning
-from sensortree.structure.cells import cells, cells_of, cells_of_numbers
+from sensortree.structure.cells import (
+    Answers,
+    Scores,
+    Squares,
+    cells,
+    cells_of,
+    cells_of_numbers,
+    stopping_of,
+)
 from sensortree.structure.planning import Planner, plan_for
 from sensortree.structure.search import run_search
-from sensortree.structure.stopping import Answers, Scores, Squares, stopping_of
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 
@@ -427,3 +433,14 @@ def test_of_very_many_sensors_the_promising_are_planned_with(monkeypatch):
     assert len(entries) < 1_000
     assert sum(entries) < 2 * 2_000**2 + 4 * planning.PLAN_WORK
     assert max(entries) <= 1.1 * planning.PLAN_AT_ONCE
+
+
+def test_a_value_that_no_row_of_a_vertex_shows_is_no_cell_to_plan_in():
+    # Classes are even, so an empty cell is in doubt; cells of a that have rows are pure.
+    a = np.repeat([0, 1, 2, 2], 50)
+    y = np.r_[np.repeat([0, 1], 50), np.tile([0, 1], 50)]
+    planner = planner_of(search_of(frame(np.c_[a, y * 0 + 1, y]), y), 0.3)
+    some = np.flatnonzero(planner.codes[:, 0] < 2)
+    assert len(some) == 100
+    plan = planner.plan(some, frozenset())
+    assert planner.sensors[plan.first] == 0

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sensortree
 from sensortree import (
+    Program,
     Sensor,
     SensorTreeRegressor,
     SensorTreeRegressorCV,
@@ -23,7 +24,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.exceptions import ModelFileError, ParameterError
-from sensortree.page.runnable import check_runnable
+from sensortree.page.questions import check_runnable
 from sensortree.sensors.table import Table
 
 X, Y = load_diabetes(return_X_y=True)
@@ -33,7 +34,7 @@ MODELS = {
         regressor="quadratic",
         risk="pinball",
         quantile=0.8,
-        decision_features="quadratic",
+        program=Program(decision_features="quadratic"),
         structure="chain",
     ),
     "boosted": SensorTreeRegressor(regressor="boosted", structure="branched"),
@@ -52,7 +53,10 @@ KINDS = {
     "quadratic": {"regressor": "quadratic"},
     "boosted": {"regressor": "boosted"},
     "quantile": {"regressor": "linear", "risk": "pinball", "quantile": 0.8},
-    "squares": {"regressor": "linear", "decision_features": "quadratic"},
+    "squares": {
+        "regressor": "linear",
+        "program": Program(decision_features="quadratic"),
+    },
     "of another library": {"regressor": DecisionTreeRegressor(max_depth=4)},
 }
 
@@ -69,7 +73,7 @@ def test_a_row_alone_among_others_and_step_by_step_has_the_same_bits(kind):
         WIDE, cost_weight=0.02, structure="chain", **KINDS[kind]
     )
     policy = model.fit(A, number).policy_
-    alone = np.array([policy.said(Table(row[None, :]))[0] for row in rows])
+    alone = np.array([policy.outputs(Table(row[None, :]))[0] for row in rows])
     steps = [policy.acquire(lambda s, _, row=row: row[WIDE[s]]) for row in rows]
     assert np.array_equal([step.proba for step in steps], alone)
     for n_rows in (1, 2, 3, 5, 63, 64, 65, 200):
@@ -151,12 +155,12 @@ def test_a_page_of_numbers_is_refused_by_name(tmp_path):
 
 def test_a_service_of_numbers_is_refused_by_name(tmp_path):
     pytest.importorskip("fastapi", reason="the service needs the extra serve")
-    from sensortree.service.shelf import open_shelf
+    from sensortree.service.models import open_models
 
     model = SensorTreeRegressor(regressor="linear").fit(X, Y)
     sensortree.save(model, tmp_path / "model.json")
     with pytest.raises(ParameterError, match="answers with numbers"):
-        open_shelf([str(tmp_path / "model.json")])
+        open_models([str(tmp_path / "model.json")])
 
 
 # sessions and explanations ----------------------------------------------------------------

@@ -19,8 +19,7 @@ from sensortree import (
     tradeoff_curve,
 )
 from sensortree.exceptions import ParameterError
-from sensortree.sensors.loss import Loss, loss_of_risk
-from sensortree.sensors.scores import LEAST_LIKELY, SCORES, own_score
+from sensortree.sensors.loss import LEAST_LIKELY, SCORES, Loss, loss_of_risk, own_score
 
 METHODS = [
     SensorTreeClassifier,
@@ -187,7 +186,7 @@ def test_balanced_classes_count_the_same_as_a_whole(rare):
     ("wrong", "said"),
     [
         ({"risk": "brie"}, "'brier'"),
-        ({"risk": "brier", "mistake_cost": 5}, "mistake_cost says what wrong answers"),
+        ({"risk": "brier", "loss": 5}, "loss says what wrong answers"),
         ({"risk": "brier", "loss": {0: 1, 1: 2}}, "loss says what wrong answers cost"),
         ({"class_weight": {0: 1}, "loss": {0: 1, 1: 2}}, "loss and class_weight"),
         ({"class_weight": {7: 1}}, "class_weight names class 7"),

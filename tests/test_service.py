@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sqlite3
 import tempfile
 from dataclasses import replace
@@ -16,20 +17,20 @@ pytest.importorskip("fastapi", reason="the service needs the extra serve")
 pytest.importorskip("httpx2", reason="its test client needs httpx2")
 
 from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 from toys import toy_policy
 
 from sensortree import Sensor, SensorTreeClassifier, save
-from sensortree.cells.formats import ColumnFormat
+from sensortree.cells.words import ColumnFormat
 from sensortree.exceptions import ModelFileError, ParameterError
+from sensortree.persistence.files import render
 from sensortree.persistence.model import read_model, write_model
 from sensortree.persistence.saved import SavedModel
-from sensortree.persistence.text import render
 from sensortree.policy.about import About
 from sensortree.service import database, ledger
-from sensortree.service.app import make_app
-from sensortree.service.limits import Bucket, Limits
-from sensortree.service.run import is_loopback, serve
-from sensortree.service.shelf import Model, Shelf, open_shelf
+from sensortree.service.app import is_loopback, make_app, serve
+from sensortree.service.gate import Bucket, Limits
+from sensortree.service.models import Model, Models, open_models
 from sensortree.service.tokens import Caller, Tokens, add_entry, digest_of, read_tokens
 
 TOKENS = {
@@ -58,7 +59,7 @@ def path(tmp_path):
 def client_of(path, *models, tokens=False, **more):
     known = Tokens({digest_of(name): caller for name, caller in TOKENS.items()})
     app = make_app(
-        Shelf(models or [model()]), path, tokens=known if tokens else None, **more
+        Models(models or [model()]), path, tokens=known if tokens else None, **more
     )
     return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
@@ -425,7 +426,6 @@ def test_only_the_health_of_the_service_is_for_everybody():
 
 
 WRONG = {
-    "none": {},
     "wrong": bearer("mallory"),
     "empty": {"Authorization": "Bearer "},
     "no kind": {"Authorization": "alice"},
@@ -445,13 +445,18 @@ def guarded(tmp_path_factory):
         yield client
 
 
-@pytest.mark.parametrize("how", WRONG)
 @pytest.mark.parametrize(("method", "address"), SECURED)
-def test_without_its_token_nobody_comes_in(guarded, method, address, how):
+def test_without_a_token_no_operation_answers(guarded, method, address):
+    refused(guarded.request(method, address), 401, "a token is needed")
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_with_a_wrong_token_nobody_comes_in(guarded, how):
     headers = {k: v.encode("latin-1") for k, v in WRONG[how].items()}
-    response = guarded.request(method, address, headers=headers)
-    refused(response, 401, "token")
-    assert "www-authenticate" in response.headers
+    for address in ("/v1/models", "/watch"):  # a page, to which browsers send passwords
+        response = guarded.get(address, headers=headers)
+        refused(response, 401, "token")
+        assert "www-authenticate" in response.headers
 
 
 def test_a_path_that_is_nothing_says_nothing_to_strangers(guarded):
@@ -561,7 +566,7 @@ def test_without_tokens_only_local_pages_may_ask(client):
 
 def test_it_listens_elsewhere_only_with_tokens(path):
     with pytest.raises(ParameterError, match="others can reach the service"):
-        serve(Shelf([model()]), path, "0.0.0.0", 1, Tokens({}), Limits(), False)
+        serve(Models([model()]), path, "0.0.0.0", 1, Tokens({}), Limits(), False)
     assert not path.exists()
 
 
@@ -721,7 +726,7 @@ def test_a_fault_of_ours_is_a_problem_without_details(path, caplog, monkeypatch)
         def broken(*args):
             raise RuntimeError("value 73219")
 
-        monkeypatch.setattr("sensortree.service.session_routes.sessions.listed", broken)
+        monkeypatch.setattr("sensortree.service.sessions.listed", broken)
         refused(client.get("/v1/sessions"), 500, "our fault")
     assert "RuntimeError" in caplog.text
     assert "73219" not in caplog.text
@@ -734,22 +739,45 @@ def test_a_request_keeps_the_number_that_it_came_with(client):
     assert odd.headers["x-request-id"] != "a b\tc"
 
 
+def metrics(client):
+    """Values of all series by name and labels; and the help of each family."""
+    families = list(text_string_to_metric_families(client.get("/metrics").text))
+    values = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+    return values, {family.name: family.documentation for family in families}
+
+
 def test_metrics_count_requests_by_route_and_decisions_by_sensor(client):
     session = begin(client)
     act(client, session, "tell", sensor="a", values=[-1.0])
-    text = client.get("/metrics").text
-    assert (
-        'sensortree_requests_total{method="POST",'
-        'route="/v1/sessions/{session}/tell",status="200"} 1\n'
-    ) in text
-    version = model().version[:12]
-    of = f'model="toy",version="{version}"'
-    assert f"sensortree_decided_total{{{of}}} 1\n" in text
-    assert f'sensortree_bought_total{{{of},sensor="a"}} 1\n' in text
-    assert f'sensortree_drift_alarm{{{of},quantity="spend"}} 0\n' in text
-    assert session["id"] not in text
-    names = [line.split("{")[0] for line in text.splitlines() if line[0] != "#"]
-    assert len({*names}) > 8
+    values, helps = metrics(client)
+    route = "/v1/sessions/{session}/tell"
+    assert values["sensortree_requests_total", route, "200", "POST"] == 1
+    assert values["sensortree_request_seconds_count", route, "POST"] == 1
+    of = sorted(["toy", model().version[:12]])
+    assert values["sensortree_decided_total", *of] == 1
+    assert values["sensortree_bought_total", *sorted([*of, "a"])] == 1
+    assert values["sensortree_drift_alarm", *sorted([*of, "spend"])] == 0
+    assert session["id"] not in str(values)
+    assert all(helps.values())
+
+
+def test_the_names_of_metrics_are_those_that_dashboards_have(client):
+    session = begin(client)
+    act(client, session, "tell", sensor="a", values=[1.0])
+    act(client, session, "unavailable", sensor="b")
+    values, _ = metrics(client)
+    counts = "requests decided compared spent bought unavailable answers"
+    seconds = ("bucket", "sum", "count")
+    drift = ("training", "observed", "evidence", "alarm")
+    assert {name for name, *_ in values} == {
+        *(f"sensortree_{name}_total" for name in counts.split()),
+        *(f"sensortree_request_seconds_{name}" for name in seconds),
+        *(f"sensortree_drift_{name}" for name in drift),
+    }
 
 
 def test_methods_that_nobody_knows_are_counted_as_one(client):
@@ -778,7 +806,7 @@ def test_it_is_ready_when_the_database_can_be_written(client):
 
 
 def test_a_full_disk_is_told_and_nothing_acknowledged_is_lost(path):
-    app = make_app(Shelf([model()]), path)
+    app = make_app(Models([model()]), path)
     acknowledged = []
     with TestClient(app, base_url="http://127.0.0.1") as client:
         session = begin(client)
@@ -833,19 +861,31 @@ def test_the_watch_shows_what_was_seen(client):
     assert "No alarm." in text
 
 
+def test_an_alarm_is_on_the_page_of_the_watch_from_when_it_came(path):
+    policy = replace(toy_policy(), about=About(rows=1_000))
+    with client_of(path, Model("toy", SavedModel(policy, None, {}))) as client:
+        for _ in range(60):  # everybody buys both sensors, which training did not
+            session = begin(client)
+            act(client, session, "tell", sensor="a", values=[1.0])
+            act(client, session, "tell", sensor="b", values=[1.0])
+        text = client.get("/watch").text
+    assert '<div role="alert"><p><b>2 of 2 quantities are not as in training.' in text
+    assert re.search(r"<b>above, from session \d\d</b>", text)
+
+
 # models -----------------------------------------------------------------------------------
 
 
 def test_a_name_that_cannot_stand_in_an_address_is_refused(tmp_path):
     for name in ("a b", "..", "x/y", "é"):
         with pytest.raises(ParameterError, match="cannot be a name in an address"):
-            open_shelf([f"{name}={tmp_path}"])
+            open_models([f"{name}={tmp_path}"])
 
 
 def test_a_file_that_is_no_model_is_named(tmp_path):
     (tmp_path / "soup.json").write_text("{}")
     with pytest.raises(ModelFileError, match=r"soup\.json: "):
-        open_shelf([str(tmp_path / "soup.json")])
+        open_models([str(tmp_path / "soup.json")])
 
 
 def test_what_is_not_done_that_way_says_how_it_is(client):
@@ -907,7 +947,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
     import asyncio
 
     from sensortree.service import gate
-    from sensortree.service.problems import RefusedError
+    from sensortree.service.schemas import RefusedError
 
     monkeypatch.setattr(gate, "PATIENCE", 0.05)
     parts = iter([{"type": "http.request", "body": b"{", "more_body": True}])
@@ -968,7 +1008,7 @@ def test_without_its_extra_it_says_what_to_install(tmp_path, monkeypatch):
 
     save(model().saved, tmp_path / "model.json")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "sensortree.service.run")
+    monkeypatch.delitem(sys.modules, "sensortree.service.app")
     result = command("serve", tmp_path / "model.json")
     assert result.exit_code == 1
     assert "pip install 'sensortree[serve]'" in result.stderr

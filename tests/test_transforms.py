@@ -21,11 +21,11 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sensortree import DataError, ModelFileError
+from sensortree.exceptions import DataError, ModelFileError
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.persistence.fields import Fields
-from sensortree.persistence.transformers import read_transformer, write_transformer
-from sensortree.sensors.transforms import PLAIN
+from sensortree.persistence.scorers import read_transformer, write_transformer
+from sensortree.sensors.transforms import Transform
 
 RNG = np.random.default_rng(3)
 NUMBERS = RNG.normal(size=(80, 3)) * [1.0, 1e3, 1e-3]
@@ -83,7 +83,7 @@ NUMERIC = {
 def test_numbers_become_what_scikit_learn_makes_of_them(name, frame, dtype):
     fitted = NUMERIC[name].fit(frame(HOLES[:60].astype(dtype)))
     plain = compile_transformer(fitted)
-    assert isinstance(plain, PLAIN)
+    assert isinstance(plain, Transform)
     rows = 3.0 * HOLES
     for some in (rows, rows[-1:], rows[:0]):
         X = frame(some.astype(dtype))
@@ -135,7 +135,7 @@ def test_categories_become_what_scikit_learn_makes_of_them(name):
     transformer, X = CATEGORICAL[name]
     fitted = transformer.fit(X)
     plain = compile_transformer(fitted)
-    assert isinstance(plain, PLAIN)
+    assert isinstance(plain, Transform)
     for rows in (X, X[:1]):
         np.testing.assert_array_equal(
             dense(plain.transform(rows)), dense(fitted.transform(rows))
@@ -167,7 +167,7 @@ def test_rare_categories_share_a_column_as_in_scikit_learn(limits, drop, unknown
         pytest.skip("scikit-learn drops no category by name that is rare")
     fitted = encoder.fit(FEW)
     plain = compile_transformer(fitted)
-    assert isinstance(plain, PLAIN)
+    assert isinstance(plain, Transform)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn says what zeros may mean
         expected = dense(fitted.transform(NEW))
@@ -283,5 +283,5 @@ def test_names_are_as_many_as_columns_come_out():
         for few in (None, 2, 30):
             encoder = OneHotEncoder(drop=drop, min_frequency=few).fit(WORDS)
             plain = compile_transformer(encoder)
-            assert isinstance(plain, PLAIN)
+            assert isinstance(plain, Transform)
             assert len(plain.names(["a", "b"])) == plain.width == len(plain.sources)

@@ -27,8 +27,13 @@ from sensortree import (
     StaticSubsetClassifier,
     tradeoff_curve,
 )
-from sensortree.sensors.by_type import FEWEST, MOST, fit_by_type, median
-from sensortree.sensors.columns import kind_of
+from sensortree.sensors.default_encoding import (
+    FEWEST,
+    MOST,
+    fit_default_encoding,
+    median,
+)
+from sensortree.sensors.table import kind_of
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -164,7 +169,7 @@ def made(columns, kinds, keeps_nan=False):
     X = np.empty((len(columns[0]), len(columns)), dtype=object)
     for i, column in enumerate(columns):
         X[:, i] = column
-    transform = fit_by_type(X, kinds, None, keeps_nan)
+    transform = fit_default_encoding(X, kinds, None, keeps_nan)
     return transform, X
 
 

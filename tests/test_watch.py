@@ -11,8 +11,8 @@ from toys import toy_policy
 from benchmarks.watch import first_alarm, learn, population, spending_more
 from sensortree.policy.about import About
 from sensortree.sensors.table import Table
-from sensortree.service.betting import Bets
-from sensortree.service.watch import (
+from sensortree.service.drift_test import Bets
+from sensortree.service.models import (
     SPEND,
     Watched,
     read_watched,

@@ -52,6 +52,8 @@ from sensortree.sensors.sensor import Sensor
 from sensortree.tree.tree import Leaf, Node
 from sensortree.types import Array
 
+# the data ---------------------------------------------------------------------------------
+
 TESTS: dict[str, tuple[tuple[str, ...], float]] = {
     "history_exam": (("age", "sex", "cp", "trestbps"), 4.00),
     "blood": (("chol", "fbs"), 10.37),
@@ -66,148 +68,7 @@ WRONG_ANSWERS = (500, 1_000, 2_000, 4_000, 8_000, 16_000)  # for the curve
 TREE = "sensor tree"
 EVERYTHING = "every test for everybody"
 WIDTH = 90
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """How a method did on patients it was not fitted on.
-
-    Attributes
-    ----------
-    correct : ndarray of shape (n_patients,)
-        Share of a patient's held-out answers (one per repeat) that were right.
-    acquired : ndarray of shape (n_patients, n_tests)
-        Share of the repeats in which a test was ordered for a patient.
-    """
-
-    correct: Array
-    acquired: Array
-
-    @property
-    def cost(self) -> Array:
-        """Dollars spent on each patient's tests, (n_patients,)."""
-        return np.asarray(
-            self.acquired @ np.array([price for _, price in TESTS.values()])
-        )
-
-    def total(self, wrong_answer: float) -> Array:
-        """Dollars for each patient's tests and wrong answers, (n_patients,)."""
-        return self.cost + wrong_answer * (1 - self.correct)
-
-
-@dataclass(frozen=True, eq=False)
-class Study:
-    """Everything that the report and the pictures show.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n_patients,)
-    n_folds, n_repeats : int
-        Of the cross-validation.
-    methods : dict of str to HeldOut
-        What is compared, at `WRONG_ANSWER`; the sensor tree first.
-    curve : dict of int to HeldOut
-        The sensor tree, for several prices of a wrong answer.
-    model : SensorTreeClassifier
-        Fitted on all patients.
-    display : TreeDisplay
-        All patients on their way through `model`.
-    """
-
-    y: NDArray[np.intp]
-    n_folds: int
-    n_repeats: int
-    methods: dict[str, HeldOut]
-    curve: dict[int, HeldOut]
-    model: SensorTreeClassifier
-    display: TreeDisplay
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments of the command line; those of the process by default.
-
-    Returns
-    -------
-    exit_code : int
-        0, or 1 if something was missing.
-    """
-    arguments = _parser().parse_args(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may not know "≤"
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        if arguments.model is not None:
-            write_model(arguments.model)
-            return 0
-        arguments.output.mkdir(parents=True, exist_ok=True)
-        print("Cross-validating, about half a minute ...", file=sys.stderr)
-        study = run_study(quick=arguments.quick)
-        pictures = draw(study, arguments.output)
-    except (SensorTreeError, OSError) as error:
-        print(f"sensortree.demo: {error}", file=sys.stderr)
-        return 1
-    print(report(study, pictures))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m sensortree.demo",
-        description="Heart disease, priced in dollars: a report and two pictures.",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("demo_output"),
-        help="folder for the pictures (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--model",
-        type=Path,
-        help="write the tree to this model file, and measure nothing",
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="two folds and a short curve, only to see that it runs",
-    )
-    return parser
-
-
-def run_study(quick: bool = False) -> Study:
-    """Fit and measure everything that the report shows.
-
-    Parameters
-    ----------
-    quick : bool, default=False
-        Whether to take two folds, once, and a short curve.
-    """
-    X, y = load_patients()
-    n_folds, n_repeats = (2, 1) if quick else (5, 2)
-    prices = (1_000, WRONG_ANSWER) if quick else WRONG_ANSWERS
-    folds = RepeatedStratifiedKFold(
-        n_splits=n_folds, n_repeats=n_repeats, random_state=0
-    )
-    splits = list(folds.split(X, y))
-    curve = {price: held_out(tree_classifier(price), X, y, splits) for price in prices}
-    methods = {TREE: curve[WRONG_ANSWER]} | {
-        name: held_out(fixed_classifier(tests), X, y, splits, tests)
-        for name, tests in fixed_purchases().items()
-    }
-    model = tree_classifier(WRONG_ANSWER).fit(X, y)
-    display = TreeDisplay.from_estimator(model, X, unit="dollars")
-    return Study(y, n_folds, n_repeats, methods, curve, model, display)
-
-
-def write_model(path: Path) -> None:
-    """Fit the tree on all patients, and save it."""
-    X, y = load_patients()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(tree_classifier(WRONG_ANSWER).fit(X, y), path)
+NEEDED = "which is not installed; run pip install 'sensortree[demo]'."
 
 
 def load_patients() -> tuple[Any, NDArray[np.intp]]:
@@ -216,11 +77,98 @@ def load_patients() -> tuple[Any, NDArray[np.intp]]:
         from sklego.datasets import load_hearts
     except ImportError as error:
         raise MissingDependencyError(
-            "the demo reads the heart data from scikit-lego, which is not installed; run "
-            "pip install 'sensortree[demo]'."
+            f"the demo reads the heart data from scikit-lego, {NEEDED}"
         ) from error
     patients = load_hearts(as_frame=True)
     return patients.drop(columns="target"), patients["target"].to_numpy()
+
+
+def encoder(columns: Iterable[str]) -> Any:
+    """Transformer that makes categories indicators, and standardises numbers."""
+    columns = list(columns)
+    return make_column_transformer(
+        (
+            OneHotEncoder(handle_unknown="ignore"),
+            [c for c in columns if c in CATEGORIES],
+        ),
+        (StandardScaler(), [c for c in columns if c not in CATEGORIES]),
+    )
+
+
+# the study --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """How a method did on patients it was not fitted on."""
+
+    correct: Array  # share of held-out answers, one per repeat, (n_patients,)
+    acquired: Array  # share of repeats that ordered a test, (n_patients, n_tests)
+
+    @property
+    def cost(self) -> Array:
+        """Dollars spent on each patient's tests, (n_patients,)."""
+        prices = np.array([price for _, price in TESTS.values()])
+        return np.asarray(self.acquired @ prices)
+
+    @property
+    def total(self) -> Array:
+        """Dollars for each patient's tests and wrong answers, (n_patients,)."""
+        return self.cost + WRONG_ANSWER * (1 - self.correct)
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Everything that the report and the pictures show."""
+
+    y: NDArray[np.intp]
+    n_folds: int
+    n_repeats: int
+    methods: dict[str, HeldOut]  # at `WRONG_ANSWER`; the sensor tree first
+    curve: dict[int, HeldOut]  # the sensor tree, by price of a wrong answer
+    model: SensorTreeClassifier  # fitted on all patients
+    display: TreeDisplay  # all patients on their way through `model`
+
+
+def run_study(quick: bool = False) -> Study:
+    """Fit and measure everything that the report shows; `quick` is only for a look."""
+    X, y = load_patients()
+    n_folds, n_repeats = (2, 1) if quick else (5, 2)
+    prices = (1_000, WRONG_ANSWER) if quick else WRONG_ANSWERS
+    splits = RepeatedStratifiedKFold(
+        n_splits=n_folds, n_repeats=n_repeats, random_state=0
+    )
+    cheapest = min(TESTS, key=lambda name: TESTS[name][1])
+    same_for_all = {
+        EVERYTHING: tuple(TESTS),
+        f"{cheapest} for everybody": (cheapest,),
+        "no test, the majority's answer": (),
+    }
+
+    def held_out(model: Any, always: Sequence[str] | None = None) -> HeldOut:
+        """Measure a classifier, that orders tests itself or always the same."""
+        times, correct = np.zeros(len(y)), np.zeros(len(y))
+        acquired = np.zeros((len(y), len(TESTS)))
+        for train, test in splits.split(X, y):
+            fitted = clone(model).fit(X.iloc[train], y[train])
+            rows = X.iloc[test]
+            times[test] += 1
+            correct[test] += fitted.predict(rows) == y[test]
+            acquired[test] += (
+                fitted.acquired(rows)
+                if always is None
+                else [name in always for name in TESTS]
+            )
+        return HeldOut(correct / times, acquired / times[:, None])
+
+    curve = {price: held_out(tree_classifier(price)) for price in prices}
+    methods = {TREE: curve[WRONG_ANSWER]} | {
+        name: held_out(fixed_classifier(tests), tests)
+        for name, tests in same_for_all.items()
+    }
+    model = tree_classifier(WRONG_ANSWER).fit(X, y)
+    display = TreeDisplay.from_estimator(model, X, unit="dollars")
+    return Study(y, n_folds, n_repeats, methods, curve, model, display)
 
 
 def tree_classifier(wrong_answer: float) -> SensorTreeClassifier:
@@ -233,38 +181,8 @@ def tree_classifier(wrong_answer: float) -> SensorTreeClassifier:
         sensors,
         cost_weight=1 / wrong_answer,
         structure="cascade",
-        classifier=leaf_classifier(),
+        classifier=LogisticRegression(max_iter=1000),
     )
-
-
-def leaf_classifier() -> LogisticRegression:
-    """Classifier of all leaves and of the fixed purchases."""
-    return LogisticRegression(max_iter=1000)
-
-
-def encoder(columns: Iterable[str]) -> Any:
-    """Transformer that makes categories indicators, and standardises numbers."""
-    columns = list(columns)
-    return make_column_transformer(
-        (
-            OneHotEncoder(handle_unknown="ignore"),
-            [column for column in columns if column in CATEGORIES],
-        ),
-        (
-            StandardScaler(),
-            [column for column in columns if column not in CATEGORIES],
-        ),
-    )
-
-
-def fixed_purchases() -> dict[str, tuple[str, ...]]:
-    """Tests of the strategies that order the same for everybody."""
-    cheapest = min(TESTS, key=lambda name: TESTS[name][1])
-    return {
-        EVERYTHING: tuple(TESTS),
-        f"{cheapest} for everybody": (cheapest,),
-        "no test, the majority's answer": (),
-    }
 
 
 def fixed_classifier(tests: Sequence[str]) -> Any:
@@ -274,43 +192,11 @@ def fixed_classifier(tests: Sequence[str]) -> Any:
     columns = [list(TESTS[name][0]) for name in tests]
     return make_pipeline(
         make_column_transformer(*((encoder(block), block) for block in columns)),
-        leaf_classifier(),
+        LogisticRegression(max_iter=1000),
     )
 
 
-def held_out(
-    model: Any,
-    X: Any,
-    y: NDArray[np.intp],
-    splits: Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]],
-    always: Sequence[str] | None = None,
-) -> HeldOut:
-    """Measure a classifier on patients it was not fitted on.
-
-    Parameters
-    ----------
-    model : classifier
-    X : data frame of shape (n_patients, n_columns)
-    y : ndarray of shape (n_patients,)
-    splits : iterable of (train, test)
-        Positions of patients; every patient is in some test part.
-    always : sequence of str, default=None
-        Tests that the classifier orders for everybody; None asks the classifier.
-    """
-    times = np.zeros(len(y))
-    correct = np.zeros(len(y))
-    acquired = np.zeros((len(y), len(TESTS)))
-    for train, test in splits:
-        fitted = clone(model).fit(X.iloc[train], y[train])
-        rows = X.iloc[test]
-        times[test] += 1
-        correct[test] += fitted.predict(rows) == y[test]
-        acquired[test] += (
-            fitted.acquired(rows)
-            if always is None
-            else [name in always for name in TESTS]
-        )
-    return HeldOut(correct / times, acquired / times[:, None])
+# what is shown ----------------------------------------------------------------------------
 
 
 def draw(study: Study, folder: Path) -> tuple[Path, ...]:
@@ -320,15 +206,14 @@ def draw(study: Study, folder: Path) -> tuple[Path, ...]:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingDependencyError(
-            "the demo draws with matplotlib, which is not installed; run "
-            "pip install 'sensortree[demo]'."
+            f"the demo draws with matplotlib, {NEEDED}"
         ) from error
     matplotlib.use("Agg")  # files only: no window is opened
     tree = study.display.plot()
     tree.figure_.text(
         0.008, 0.975, f"Fitted on these {len(study.y)} patients", va="top"
     )
-    tradeoff = tradeoff_display(study).plot()
+    tradeoff = _tradeoff_display(study).plot()
     tradeoff.ax_.set_title(
         "Cleveland heart data: held-out patients, ± one standard error", fontsize=10
     )
@@ -341,22 +226,18 @@ def draw(study: Study, folder: Path) -> tuple[Path, ...]:
     return *paths, drawn
 
 
-def tradeoff_display(study: Study) -> TradeoffDisplay:
+def _tradeoff_display(study: Study) -> TradeoffDisplay:
     """Accuracy against cost: the tree's curve, and a point for each other method."""
     curve = "sensor tree (numbers: dollars for a wrong answer)"
     groups = {curve: list(study.curve.values())} | {
         name: [held] for name, held in study.methods.items() if name != TREE
     }
+    points = {
+        name: [(held.cost.mean(), *mean_and_error(held.correct)) for held in group]
+        for name, group in groups.items()
+    }
     return TradeoffDisplay(
-        {
-            name: tuple(
-                zip(
-                    *((h.cost.mean(), *mean_and_error(h.correct)) for h in held),
-                    strict=True,
-                )
-            )
-            for name, held in groups.items()
-        },
+        {name: tuple(zip(*group, strict=True)) for name, group in points.items()},
         annotations={curve: [f"{price:,}" for price in study.curve]},
         unit="dollars",
     )
@@ -368,24 +249,18 @@ def mean_and_error(values: Array) -> tuple[float, float]:
 
 
 def report(study: Study, pictures: Iterable[Path]) -> str:
-    """Everything in words.
-
-    Parameters
-    ----------
-    study : Study
-    pictures : iterable of Path
-        Where the pictures are.
-    """
-    sections = (
-        _about(study),
-        _tests_table(study),
-        _comparison_table(study),
-        _curve_table(study),
-        _tree_text(study),
-        _meaning(study),
-        "Pictures: " + ", ".join(str(path) for path in pictures),
+    """Everything in words; `pictures` are where the pictures are."""
+    return "\n\n".join(
+        [
+            _about(study),
+            _tests_table(study),
+            _comparison_table(study),
+            _curve_table(study),
+            _tree_text(study),
+            _meaning(study),
+            "Pictures: " + ", ".join(str(path) for path in pictures),
+        ]
     )
-    return "\n\n".join(sections)
 
 
 def _about(study: Study) -> str:
@@ -416,33 +291,33 @@ def _tests_table(study: Study) -> str:
 def _comparison_table(study: Study) -> str:
     everything = study.methods[EVERYTHING].cost.mean()
     lines = [
-        f"{'METHOD (means per patient)':<31}{'right answers':>15}{'tests, dollars':>17}"
-        f"{'saving':>9}{'tests + errors':>17}"
+        f"{'METHOD (means per patient)':<31}{HEAD}{'saving':>9}{'tests + errors':>17}"
     ]
     for name, held in study.methods.items():
-        accuracy, error = mean_and_error(held.correct)
-        cost, cost_error = mean_and_error(held.cost)
-        total, _ = mean_and_error(held.total(WRONG_ANSWER))
+        saving = 100 * (1 - held.cost.mean() / everything)
         lines.append(
-            f"{name:<31}{100 * accuracy:>7.1f} ± {100 * error:.1f} %"
-            f"{cost:>10.2f} ± {cost_error:.2f}{100 * (1 - cost / everything):>7.1f} %"
-            f"{total:>17,.2f}"
+            f"{name:<31}{_right_and_cost(held)}{saving:>7.1f} %{held.total.mean():>17,.2f}"
         )
     return "\n".join(lines)
 
 
 def _curve_table(study: Study) -> str:
-    lines = [
-        f"{'THE TREE, IF AN ERROR COSTS':<31}{'right answers':>15}{'tests, dollars':>17}"
-    ]
+    lines = [f"{'THE TREE, IF AN ERROR COSTS':<31}{HEAD}"]
     for price, held in study.curve.items():
-        accuracy, error = mean_and_error(held.correct)
-        cost, cost_error = mean_and_error(held.cost)
-        lines.append(
-            f"{price:>23,} dollars{100 * accuracy:>7.1f} ± {100 * error:.1f} %"
-            f"{cost:>10.2f} ± {cost_error:.2f}"
-        )
+        lines.append(f"{price:>23,} dollars{_right_and_cost(held)}")
     return "\n".join(lines)
+
+
+HEAD = f"{'right answers':>15}{'tests, dollars':>17}"
+
+
+def _right_and_cost(held: HeldOut) -> str:
+    """The two columns of `HEAD`."""
+    accuracy, error = mean_and_error(held.correct)
+    cost, cost_error = mean_and_error(held.cost)
+    return (
+        f"{100 * accuracy:>7.1f} ± {100 * error:.1f} %{cost:>10.2f} ± {cost_error:.2f}"
+    )
 
 
 def _tree_text(study: Study) -> str:
@@ -469,12 +344,10 @@ def _meaning(study: Study) -> str:
     """Say what the comparison means, whichever way it went."""
     tree, everything = study.methods[TREE], study.methods[EVERYTHING]
     others = {name: held for name, held in study.methods.items() if name != TREE}
-    totals = {n: held.total(WRONG_ANSWER).mean() for n, held in others.items()}
+    totals = {n: held.total.mean() for n, held in others.items()}
     rival = min(totals, key=totals.__getitem__)
     lost, lost_error = mean_and_error(100 * (everything.correct - tree.correct))
-    gained, gained_error = mean_and_error(
-        others[rival].total(WRONG_ANSWER) - tree.total(WRONG_ANSWER)
-    )
+    gained, gained_error = mean_and_error(others[rival].total - tree.total)
     saving = 1 - tree.cost.mean() / everything.cost.mean()
     return _paragraph(
         f"WHAT THIS MEANS. Against {EVERYTHING}, the tree spends {100 * saving:.0f} % less "
@@ -495,6 +368,47 @@ def _in_errors(difference: float, error: float) -> str:
 
 def _paragraph(*texts: str) -> str:
     return "\n".join(fill(text, WIDTH, break_on_hyphens=False) for text in texts)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo; 0, or 1 if something was missing."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sensortree.demo",
+        description="Heart disease, priced in dollars: a report and two pictures.",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("demo_output"),
+        help="folder for the pictures (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--model",
+        type=Path,
+        help="write the tree to this model file, and measure nothing",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="two folds and a short curve, only to see that it runs",
+    )
+    arguments = parser.parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may not know "≤"
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        if arguments.model is not None:
+            arguments.model.parent.mkdir(parents=True, exist_ok=True)
+            save(tree_classifier(WRONG_ANSWER).fit(*load_patients()), arguments.model)
+            return 0
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        print("Cross-validating, about half a minute ...", file=sys.stderr)
+        study = run_study(quick=arguments.quick)
+        pictures = draw(study, arguments.output)
+    except (SensorTreeError, OSError) as error:
+        print(f"sensortree.demo: {error}", file=sys.stderr)
+        return 1
+    print(report(study, pictures))
+    return 0
 
 
 if __name__ == "__main__":

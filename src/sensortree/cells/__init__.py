@@ -8,8 +8,7 @@
     n/a    ?         -                 missing, as an empty cell is
     31.12.2024       31 Dec 2024       dates, in one form per column
 
-    words      single cells: words for nothing, plain numbers, spellings
-    styles     decimal marks, grouped digits, units, limits
-    numbers    a column of numbers;  dates   a column of dates
-    formats    `ColumnFormat`: how a column was written, for the next table
+    words      single cells: words for nothing, spellings, dates; and `ColumnFormat`, how a
+               column was written
+    numbers    a column of numbers: decimal marks, grouped digits, units, limits
 """

@@ -1,32 +1,143 @@
-"""Columns of numbers, however they are written.
+"""Columns of numbers: decimal marks, grouped digits, units, limits.
 
 How a column is written is decided for the column as a whole; where its cells could be
-meant in two ways, the file's other columns decide, and it is said.
+meant in two ways, the file's other columns decide, and a note says so.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
-from sensortree.cells.styles import (
-    PLAIN_STYLE,
-    STYLES,
-    Style,
-    Written,
-    meanings,
-    style_name,
-    take_apart,
-    unit_key,
+from sensortree.cells.words import (
+    MISSING,
+    NOTHING,
+    PLAIN_FORMAT,
+    SPACES,
+    Cell,
+    ColumnFormat,
+    as_number,
+    as_text,
+    cut,
 )
-from sensortree.cells.words import MISSING, NOTHING, Cell, as_number, as_text, cut
 
+MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\ufe63": "-", "\uff0d": "-"})
+# Digits that no style tells apart.
+SHAPE = str.maketrans("23456789", "11111111")
+WRITTEN = re.compile(
+    r"(?P<limit>[<>≤≥]=?|~|≈)?\s*(?P<sign>[-+]?)\s*(?P<money>[$€£¥]?)\s*"
+    r"(?P<digits>\d[\d., ']*|[.,]\d+)(?P<power>[eE][-+]?\d+)?"
+    r"\s*(?P<unit>[^\W\d_][\w/%^*·.°µ⁻ -]{0,15}|[%‰°$€£¥][\w/]{0,8})?"
+)
+
+
+class Style(NamedTuple):
+    """What separates decimals, and thousands."""
+
+    decimal: str
+    thousands: str
+
+    def number(self, digits: str) -> float | None:
+        """The number that digits are in this style."""
+        if _pattern(self).fullmatch(digits) is None:
+            return None
+        if self.thousands:
+            digits = digits.replace(self.thousands, "")
+        return float(digits.replace(self.decimal, "."))
+
+
+@cache
+def _pattern(style: Style) -> re.Pattern[str]:
+    decimal, thousands = map(re.escape, style)
+    whole = r"\d+"
+    if thousands:
+        whole += rf"|[1-9]\d{{0,2}}(?:{thousands}\d{{2,3}})*{thousands}\d{{3}}"
+    return re.compile(rf"(?:{whole})(?:{decimal}\d*)?|{decimal}\d+")
+
+
+# In the order of preference, where all read as many cells and all to the same numbers.
+STYLES = tuple(
+    Style(decimal, thousands)
+    for thousands in ("", ",", ".", " ", "'")
+    for decimal in (".", ",")
+    if decimal != thousands
+)
+PLAIN_STYLE = STYLES[0]
+
+
+class Written(NamedTuple):
+    """The parts of a cell that may be a number."""
+
+    limit: str
+    negative: bool
+    digits: str
+    power: str
+    unit: str
+
+
+def take_apart(cell: str) -> Written | None:
+    """The parts of a cell that may be a number, in whatever style."""
+    text = cell.translate(SPACES).translate(MINUS).strip()
+    owed = text.startswith("(") and text.endswith(")")  # as accountants write
+    found = WRITTEN.fullmatch(text[1:-1].strip() if owed else text)
+    if found is None:
+        return None
+    unit = (found["unit"] or found["money"] or "").strip()
+    negative = owed or found["sign"] == "-"
+    digits = found["digits"].strip()
+    return Written(found["limit"] or "", negative, digits, found["power"] or "", unit)
+
+
+def unit_key(unit: str) -> str:
+    """A unit without what does not matter: capitals, a full stop, a plural."""
+    key = unit.casefold().replace("μ", "µ").rstrip(".").replace(" ", "")
+    return key[:-1] if len(key) > 3 and key.endswith("s") else key
+
+
+def meanings(digits: str, styles: Iterable[Style]) -> set[float]:
+    """Numbers that digits are in some of the styles."""
+    return {n for style in styles if (n := style.number(digits)) is not None}
+
+
+def style_name(style: Style) -> str:
+    """A style in words, with what it makes of a number."""
+    names = {" ": "spaces", "'": "apostrophes", ",": "commas", ".": "points"}
+    words = ["decimal comma"] if style.decimal == "," else []
+    shown = f"7{style.decimal}5"
+    if style.thousands:
+        words.append(f"{names[style.thousands]} between thousands")
+        shown = f"1{style.thousands}20{shown}"
+    return f"{' and '.join(words)} ({shown} is {style.number(shown):g})"
+
+
+@lru_cache(1024)
+def _decimal_marks(shape: str) -> frozenset[str]:
+    """Decimal marks of the styles that digits of some shape can be of."""
+    return frozenset(s.decimal for s in STYLES if s.number(shape) is not None)
+
+
+def decimal_evidence(cells: Iterable[Cell]) -> str:
+    """The decimal mark that the cells of a column show; "" if they show none."""
+    shown: Counter[str] = Counter()
+    for cell in cells:
+        if isinstance(cell, str) and ("," in cell or "." in cell):
+            parts = take_apart(cell)
+            if parts is not None:
+                marks = _decimal_marks(parts.digits.translate(SHAPE))
+                shown.update(marks if len(marks) == 1 else ())
+    return shown.most_common(1)[0][0] if shown else ""
+
+
+# Words that are missing in a column from now on, at most.
+MOST_WORDS = 50
 STRAYS = 0.1  # share of cells that may be something else in a column of numbers
 
 
@@ -37,7 +148,7 @@ class Wanted:
     Attributes
     ----------
     decimal, thousands : str or None
-        What a person said; it is not doubted.
+        What you said; it is not doubted.
     known : ColumnFormat or None
         How the column was written before; it counts unless the cells deny it.
     decimal_of_file : str
@@ -52,13 +163,13 @@ class Wanted:
     @property
     def styles(self) -> list[Style]:
         """Styles that can be."""
-        said = [
+        possible = [
             style
             for style in STYLES
             if self.decimal in (None, style.decimal)
             and self.thousands in (None, style.thousands)
         ]
-        return said or [Style(self.decimal or ".", self.thousands or "")]
+        return possible or [Style(self.decimal or ".", self.thousands or "")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,47 +232,48 @@ class NumberColumn:
     def why_not(self, cell: Cell) -> str:
         """Why a cell is no number; "" if it is one, or is missing."""
         if isinstance(cell, str) and cell in self.other_units:
-            unit = self.form.unit
-            return (
-                f"{cut(cell)} is in another unit than {unit!r}"
-                if unit
-                else (f"{cut(cell)} has a unit, which the column had not")
-            )
+            if not self.form.unit:
+                return f"{cut(cell)} has a unit, which the column did not have"
+            return f"{cut(cell)} is in another unit than {self.form.unit!r}"
         return f"{cut(cell)} is not a number" if cell in self.strays else ""
 
     def style_notes(self) -> list[str]:
         """How decimals and thousands were read, where that is not plain."""
         style = Style(self.form.decimal, self.form.thousands)
-        if self.doubtful:
-            return [_doubt(self.doubtful, style)]
-        if self.example:
-            return [style_name(style)]
-        return []
+        if not self.doubtful:
+            return [style_name(style)] if self.example else []
+        read = style.number(self.doubtful)
+        other = next(s for s in STYLES if s.number(self.doubtful) not in (None, read))
+        return [
+            f"{cut(self.doubtful)} is read as {read:g}; if it is "
+            f"{other.number(self.doubtful):g}, pass --decimal "
+            f'"{other.decimal}", or say so under [reading] of the sensors file'
+        ]
 
     def notes(self) -> list[str]:
         """How the column was read, where that is not plain."""
-        said = self.style_notes()
+        notes = self.style_notes()
         if self.united:
-            said.append(f"{self.united} cells 'N {self.form.unit}' are read as N")
+            notes.append(f"{self.united} cells 'N {self.form.unit}' are read as N")
         if self.other_units:
-            said.append(
+            notes.append(
                 f"{_counted(self.other_units)} in another unit are read as missing; "
                 f"convert them"
             )
         if self.limits:
-            said.append(f"{self.limits} cells '<N' or '>N' are read as N, their limit")
+            notes.append(f"{self.limits} cells '<N' or '>N' are read as N, their limit")
         if self.words:
-            said.append(f"{_counted(self.words)} are read as missing")
+            notes.append(f"{_counted(self.words)} are read as missing")
         if self.strays:
-            said.append(f"{_counted(self.strays)} are no numbers and read as missing")
-        return said
+            notes.append(f"{_counted(self.strays)} are no numbers and read as missing")
+        return notes
 
 
 def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
     """Read a column for numbers."""
     counts = Counter(cells)
     known = wanted.known or PLAIN_FORMAT
-    said = wanted.decimal is not None or wanted.thousands is not None
+    told = wanted.decimal is not None or wanted.thousands is not None
     table: dict[Cell, float] = {}
     special: dict[str, Written] = {}
     words: dict[str, int] = {}
@@ -170,7 +282,7 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
         value = as_number(cell)
         if as_text(cell) in known.missing:
             words[as_text(cell)] = count
-        elif value is not None and (not said or _is_whole(cell)):
+        elif value is not None and (not told or _is_whole(cell)):
             table[cell] = value
         elif (text := as_text(cell)).casefold() in NOTHING:
             words[text] = count
@@ -178,7 +290,7 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
             strays[text] = count
         else:
             special[text] = parts
-    plain = wanted.decimal_of_file != "," and known == PLAIN_FORMAT and not said
+    plain = wanted.decimal_of_file != "," and known == PLAIN_FORMAT and not told
     if special or not plain:
         special |= _written_plainly(table)
     style, doubtful = _style(special, counts, wanted, table)
@@ -201,12 +313,9 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
         united += counts[cell] * bool(parts.unit)
         if not example and style != PLAIN_STYLE and _shows(parts.digits, style):
             example = cell
-    form = ColumnFormat(
-        style.decimal,
-        style.thousands,
-        unit if united or known.unit else "",
-        _kept_words(known, strays),
-    )
+    unit = unit if united or known.unit else ""
+    missing = tuple(dict.fromkeys([*known.missing, *sorted(strays)]))
+    form = ColumnFormat(style.decimal, style.thousands, unit, missing[:MOST_WORDS])
     read = {cell: table.get(cell, math.nan) for cell in counts}
     values = np.fromiter(map(read.__getitem__, cells), np.float64, len(cells))
     numbers = {cell: value for cell, value in table.items() if value == value}
@@ -302,21 +411,6 @@ def _decimal_mark(
         return mark, True
     # Beside 987 a comma groups digits; beside 1987, which has none, it does not.
     return (mark if any(n >= 1000 for n in whole) else other), False
-
-
-def _doubt(cell: str, style: Style) -> str:
-    """How a cell was read that could be meant in two ways, and how to say otherwise."""
-    read = style.number(cell)
-    other = next(s for s in STYLES if s.number(cell) not in (None, read))
-    return (
-        f"{cut(cell)} is read as {read:g}; if it is {other.number(cell):g}, pass --decimal "
-        f'"{other.decimal}", or say so under [reading] of the sensors file'
-    )
-
-
-def _kept_words(known: ColumnFormat, strays: Mapping[str, int]) -> tuple[str, ...]:
-    """Words that are missing in this column from now on, a handful of them."""
-    return tuple(dict.fromkeys([*known.missing, *sorted(strays)]))[:50]
 
 
 def _counted(texts: Mapping[str, int]) -> str:

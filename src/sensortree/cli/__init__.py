@@ -2,18 +2,19 @@
 
 ::
 
-    app          the program; errors are translated here and nowhere else
-     ├─ preparing, learning, using, inspecting, asking, publishing, serving,
-     │  ledgers, showing   the commands, a group in each
-     │   ├─ problem      a data file and a sensors.toml, as what the library takes
-     │   ├─ models       a model file, and tables in the form that it wants
-     │   ├─ starter      the sensors.toml that `init` writes
-     │   └─ doubts       what speaks against a column as a sensor
-     ├─ sensors_file     reads sensors.toml
-     ├─ data_file        columns of a CSV (csv_file) or Parquet file
-     │   └─ layout           what somebody says about its cells
-     ├─ options          arguments that several commands share
-     └─ console          what is printed, written and shown meanwhile
+    app             the program: demo, reproduce; errors are translated here, nowhere else
+     ├─ preparing       init, check: from a table to a declaration of sensors
+     │   └─ column_warnings   what speaks against a column as a sensor
+     ├─ learning        fit, curve, compare: what is learned from a table
+     ├─ using           evaluate, report, predict, explain: what a model does with a table
+     ├─ inspecting      inspect, plot, page, verify: what a model file holds
+     ├─ asking          ask, serve, token, ledger: a model that asks, here or over HTTP
+     │   ├─ problem         a table and a sensors.toml, as what the library takes
+     │   └─ models          a model file, and tables and logs as it takes them
+     ├─ sensors_file    reads sensors.toml
+     ├─ tables          the columns of a CSV or Parquet file
+     ├─ options         arguments that several commands share, grouped in `--help`
+     └─ console         results, messages, files and the progress bar
 
 Nothing heavy is imported before a command runs, so that ``--help`` is quick.
 """
@@ -29,7 +30,7 @@ EXTRA = (
 
 
 def main() -> None:
-    """Run the program, or say what has to be installed for it."""
+    """Run the program, or name what must be installed first."""
     try:
         from sensortree.cli.app import app
     except ModuleNotFoundError as error:

@@ -1,32 +1,28 @@
-"""The program `sensortree`: its commands, and what becomes of errors."""
+"""The program `sensortree`: its commands, and how errors end them."""
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from sensortree._version import __version__
-from sensortree.cli import (
-    asking,
-    inspecting,
-    learning,
-    preparing,
-    publishing,
-    serving,
-    showing,
-    using,
-)
-from sensortree.cli.console import say, told_warnings
-from sensortree.cli.ledgers import ledger
+from sensortree.cli import asking, inspecting, learning, options, preparing, using
+from sensortree.cli.console import emit, say, told_warnings
+from sensortree.cli.options import flag, output_file
 from sensortree.exceptions import SensorTreeError
 
 FAILED, INTERRUPTED = 1, 130
 
 
 class Commands(TyperGroup):
-    """The commands; whatever they raise on purpose becomes a sentence and an exit code."""
+    """The commands; errors of the library end in a sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -65,15 +61,78 @@ def _print_version(wanted: bool) -> None:
 def _program(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Print the version.",
-        ),
+        flag("--version", "Print the version.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Learn which measurement to buy next, and when to stop."""
+
+
+def demo(
+    output: Annotated[Path, output_file("FOLDER", "For the pictures.")] = Path(
+        "demo_output"
+    ),
+    quick: Annotated[
+        bool, flag("--quick", "Fewer repeats: a look in seconds.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show a model of heart patients and tests priced in dollars."""
+    from sensortree.demo import main
+
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        code = main(["--output", str(output), *(["--quick"] if quick else [])])
+    if code:
+        raise typer.Exit(code)
+    text = printed.getvalue()
+    emit("demo", {"output": str(output), "report": text}, text.rstrip(), as_json)
+
+
+def reproduce(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="Without it, experiments are listed.",
+        ),
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ARGUMENTS", help="Handed on to the experiment."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run an experiment of a checkout again, or list them."""
+    from sensortree.exceptions import MissingDependencyError
+
+    roots = (Path.cwd(), Path(__file__).resolve().parents[3])
+    checkouts = [root for root in roots if (root / "experiments" / "run.py").is_file()]
+    if not checkouts:
+        raise MissingDependencyError(
+            "there are no experiments here; they come with the source, not with the "
+            "installed package: run this in a checkout of the repository."
+        )
+    studies = checkouts[0] / "experiments" / "studies"
+    found = {path.stem: path for path in studies.glob("[!_]*.py")}
+    found |= {path.parent.name: path for path in studies.glob("*/__init__.py")}
+    if experiment is None:
+        about = {name: _first_line(path) for name, path in sorted(found.items())}
+        text = "\n".join(f"{name:14} {what}" for name, what in about.items())
+        emit("reproduce", {"experiments": about}, text, as_json)
+        return
+    if experiment not in found:
+        raise typer.BadParameter(
+            f"{experiment!r} is not one of {', '.join(sorted(found))}.",
+            param_hint="EXPERIMENT",
+        )
+    command = [sys.executable, "-m", "experiments.run", experiment, *(arguments or [])]
+    code = subprocess.run(command, cwd=checkouts[0], check=False).returncode
+    if code:
+        raise typer.Exit(code)
+
+
+def _first_line(path: Path) -> str:
+    return path.read_text(encoding="utf-8").partition("\n")[0].strip('"')
 
 
 for command in (
@@ -87,14 +146,14 @@ for command in (
     using.predict,
     using.explain,
     asking.ask,
-    publishing.page,
-    serving.serve,
-    serving.token,
+    inspecting.page,
+    asking.serve,
+    asking.token,
     inspecting.inspect,
     inspecting.plot,
     inspecting.verify,
-    showing.demo,
-    showing.reproduce,
+    demo,
+    reproduce,
 ):
-    app.command()(command)
-app.add_typer(ledger, name="ledger")
+    app.command(cls=options.Command)(command)
+app.add_typer(asking.ledger, name="ledger")

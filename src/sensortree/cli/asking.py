@@ -1,16 +1,22 @@
-"""`ask`: one example, sensor by sensor, by a person or a program."""
+"""`ask`, `serve`, `token` and `ledger`: a model that asks, here or over HTTP."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import emit, to_json
+from sensortree.cli.options import flag, option
 
 if TYPE_CHECKING:
     from sensortree.persistence.saved import SavedModel
@@ -21,48 +27,49 @@ ADVICE = (
     'Type each value; Enter if it is missing, "?" if the sensor cannot be had, Ctrl-C to '
     "leave."
 )
-
-
 NEEDED = 'this model needs {}; type it, or "?" if the sensor cannot be had.'
+EXTRA = "serving needs {}, which is not installed; run pip install 'sensortree[serve]'."
+LINE_FORMS = 'a line holds {"tell": {...}} or {"unavailable": "..."}'
+FAULTS_SHOWN = 20
+
+
+class Scope(StrEnum):
+    """What a token may do."""
+
+    read = "read"
+    ask = "ask"
+    admin = "admin"
 
 
 class _UnavailableError(Exception):
-    """The person says that a sensor cannot be had."""
+    """The person typed that a sensor is unavailable."""
 
 
 def ask(
     model: options.Model,
     stdin: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--stdin",
-            help='Speak JSON lines: read {"tell": {"blood": {"crp": 3}}} or '
+            'Speak JSON lines: read {"tell": {"blood": {"crp": 3}}} or '
             '{"unavailable": "xray"}, write steps and the decision.',
         ),
     ] = False,
     limit: Annotated[
         float | None,
-        typer.Option(
-            "--limit",
-            metavar="COST",
-            min=0,
-            show_default=False,
-            help="The most that this example may spend.",
-        ),
+        option("--limit COST", "The most that this example may spend.", min=0),
     ] = None,
     price: Annotated[
         list[str] | None,
-        typer.Option(
-            "--price",
-            metavar="SENSOR=PRICE",
-            show_default=False,
-            help="Price of a sensor for this example, where prices differ; repeatable.",
+        option(
+            "--price SENSOR=PRICE",
+            "Price of a sensor for this example, where prices differ; repeatable.",
         ),
     ] = None,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Ask for one sensor after the other until the model decides."""
+    """Ask for one sensor after another until the model decides."""
     from sensortree.cli.models import open_model
 
     loaded = open_model(model, strict)
@@ -80,132 +87,8 @@ def ask(
     emit("ask", decision.to_dict(), text, as_json)
 
 
-# a person ---------------------------------------------------------------------------------
-
-
-def _question(session: Session, step: Step, model: SavedModel, err: bool) -> None:
-    """Ask for the values of one sensor, until they can be used."""
-    from sensortree.exceptions import DataError
-
-    assert step.sensor is not None
-    why = "everybody is asked this" if step.why is None else step.why
-    typer.echo(
-        f"\n{step.sensor} costs {model.about_.money(step.cost)} (spent {step.spent:g}, "
-        f"at most {step.worst_case_remaining:g} to come)\n  {why}",
-        err=err,
-    )
-    try:
-        values = [_value(column, model, err) for column in step.columns]
-    except _UnavailableError:
-        session.unavailable(step.sensor)
-        return
-    try:
-        session.tell(step.sensor, values)
-    except DataError as error:
-        lacking = [c for c, v in zip(step.columns, values, strict=True) if v != v]
-        old = model.policy_.reader.seen is None  # it cannot fill what is missing
-        said = NEEDED.format(", ".join(lacking)) if lacking and old else f"{error}"
-        typer.echo(f"  {said}", err=True)
-
-
-def _value(column: str, model: SavedModel, err: bool) -> Any:
-    """One value, asked for until it is one."""
-    from sensortree.exceptions import DataError
-
-    while True:
-        typed = _typed(f"  {column}: ", err)
-        if typed == "?":
-            raise _UnavailableError
-        try:
-            return _read(column, typed, model)
-        except DataError as error:
-            typer.echo(f"  {error}", err=True)
-
-
-def _read(column: str, typed: str, model: SavedModel) -> Any:
-    """What was typed for a column: a category, a date or a number."""
-    from dataclasses import replace
-
-    from sensortree.cells.formats import PLAIN_FORMAT
-
-    written = model.written_
-    if column not in written.formats:  # not learned from a file, but typed all the same
-        written = replace(written, formats={column: PLAIN_FORMAT})
-    return written.of(column, typed)
-
-
-def _typed(prompt: str, err: bool) -> str:
-    """What the person types."""
-    from sensortree.exceptions import SessionError
-
-    typer.echo(prompt, nl=False, err=err)
-    line = sys.stdin.readline()
-    if not line:
-        raise SessionError("the input ended before the decision.")
-    return line.strip()
-
-
-# a program --------------------------------------------------------------------------------
-
-
-def _converse(session: Session, model: SavedModel) -> None:
-    """JSON lines in, JSON lines out, until the decision."""
-    from sensortree.exceptions import SensorTreeError, SessionError
-
-    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are no UTF-8 make bad JSON
-        sys.stdin.reconfigure(encoding="utf-8", errors="backslashreplace")
-    _say_step(session)
-    while session.ask() is not None and (line := sys.stdin.readline()):
-        if not line.strip():
-            continue
-        try:
-            _apply(session, model, line)
-        except SensorTreeError as error:
-            typer.echo(to_json({"error": str(error)}))
-            continue
-        _say_step(session)
-    if session.ask() is not None:
-        raise SessionError(
-            f"the input ended before the decision; the model still asks for "
-            f"{session.step.sensor!r}."
-        )
-
-
-def _say_step(session: Session) -> None:
-    step = session.ask()
-    if step is None:
-        typer.echo(to_json({"decision": session.decision().to_dict()}))
-    else:
-        typer.echo(to_json({"step": step.to_dict()}))
-
-
-def _apply(session: Session, model: SavedModel, line: str) -> None:
-    """Do what one line says."""
-    from sensortree.exceptions import SessionError
-
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError) as error:  # also brackets without end
-        raise SessionError(f"the line is not JSON ({error}).") from error
-    if not isinstance(message, dict) or len(message) != 1:
-        raise SessionError('a line holds {"tell": {...}} or {"unavailable": "..."}.')
-    ((event, what),) = message.items()
-    if event == "tell" and isinstance(what, dict):
-        for sensor, values in what.items():
-            session.tell(sensor, model.as_written(sensor, values))
-    elif event == "unavailable" and isinstance(what, str):
-        session.unavailable(what)
-    else:
-        raise SessionError(
-            f'a line holds {{"tell": {{...}}}} or {{"unavailable": "..."}}, got {event!r}.'
-        )
-
-
-# both -------------------------------------------------------------------------------------
-
-
 def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | None:
-    """Prices of this example, of every sensor that has no price of its own."""
+    """Prices of this example; every sensor whose price varies needs one."""
     prices = {}
     for text in given or []:
         name, _, price = text.rpartition("=")
@@ -225,10 +108,114 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
     return prices or None
 
 
+def _question(session: Session, step: Step, model: SavedModel, err: bool) -> None:
+    """Ask for the values of one sensor, and tell them to the session."""
+    from sensortree.exceptions import DataError
+
+    assert step.sensor is not None
+    why = "everybody is asked this" if step.why is None else step.why
+    typer.echo(
+        f"\n{step.sensor} costs {model.about_.money(step.cost)} (spent {step.spent:g}, "
+        f"at most {step.worst_case_remaining:g} to come)\n  {why}",
+        err=err,
+    )
+    try:
+        values = [_value(column, model, err) for column in step.columns]
+    except _UnavailableError:
+        session.unavailable(step.sensor)
+        return
+    try:
+        session.tell(step.sensor, values)
+    except DataError as error:
+        lacking = [c for c, v in zip(step.columns, values, strict=True) if v != v]
+        old = model.policy_.reader.seen is None  # it cannot fill what is missing
+        needed = NEEDED.format(", ".join(lacking))
+        typer.echo(f"  {needed if lacking and old else error}", err=True)
+
+
+def _value(column: str, model: SavedModel, err: bool) -> Any:
+    """Ask for one value until it can be read."""
+    from sensortree.cells.words import PLAIN_FORMAT
+    from sensortree.exceptions import DataError
+
+    written = model.written_
+    if column not in written.formats:  # not learned from a file, but typed all the same
+        written = replace(written, formats={column: PLAIN_FORMAT})
+    while True:
+        typed = _typed(f"  {column}: ", err)
+        if typed == "?":
+            raise _UnavailableError
+        try:
+            return written.of(column, typed)
+        except DataError as error:
+            typer.echo(f"  {error}", err=True)
+
+
+def _typed(prompt: str, err: bool) -> str:
+    """Ask the person for a line."""
+    from sensortree.exceptions import SessionError
+
+    typer.echo(prompt, nl=False, err=err)
+    line = sys.stdin.readline()
+    if not line:
+        raise SessionError("the input ended before the decision.")
+    return line.strip()
+
+
+def _converse(session: Session, model: SavedModel) -> None:
+    """Read and write JSON lines until the decision."""
+    from sensortree.exceptions import SensorTreeError, SessionError
+
+    if isinstance(sys.stdin, TextIOWrapper):  # bytes that are no UTF-8 make bad JSON
+        sys.stdin.reconfigure(encoding="utf-8", errors="backslashreplace")
+    _write_step(session)
+    while session.ask() is not None and (line := sys.stdin.readline()):
+        if not line.strip():
+            continue
+        try:
+            _apply(session, model, line)
+        except SensorTreeError as error:
+            typer.echo(to_json({"error": str(error)}))
+        else:
+            _write_step(session)
+    if session.ask() is not None:
+        raise SessionError(
+            f"the input ended before the decision; the model still asks for "
+            f"{session.step.sensor!r}."
+        )
+
+
+def _write_step(session: Session) -> None:
+    step = session.ask()
+    if step is None:
+        typer.echo(to_json({"decision": session.decision().to_dict()}))
+    else:
+        typer.echo(to_json({"step": step.to_dict()}))
+
+
+def _apply(session: Session, model: SavedModel, line: str) -> None:
+    """Carry out one line."""
+    from sensortree.exceptions import SessionError
+
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:  # also brackets without end
+        raise SessionError(f"the line is not JSON ({error}).") from error
+    if not isinstance(message, dict) or len(message) != 1:
+        raise SessionError(f"{LINE_FORMS}.")
+    ((event, what),) = message.items()
+    if event == "tell" and isinstance(what, dict):
+        for sensor, values in what.items():
+            session.tell(sensor, model.as_written(sensor, values))
+    elif event == "unavailable" and isinstance(what, str):
+        session.unavailable(what)
+    else:
+        raise SessionError(f"{LINE_FORMS}, got {event!r}.")
+
+
 def _decision_text(decision: Decision, model: SavedModel) -> str:
-    said = decision.to_dict()
     if decision.classes:
-        likely = said["proba"][str(decision.label)]
+        likely = decision.to_dict()["proba"][str(decision.label)]
         guess = f"{decision.label} (probability {likely:.3g})"
     else:
         guess = f"{decision.prediction:.4g} ± {decision.spread:.2g}"
@@ -246,3 +233,189 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
         f"spent {model.about_.money(decision.spent)} on {bought}; everything else would "
         f"have cost {decision.saved:g} more{because}"
     )
+
+
+# over HTTP --------------------------------------------------------------------------------
+
+
+def serve(
+    model: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL",
+            help="Model files, as FILE or NAME=FILE. Of several with one name the last "
+            "is asked, and sessions stay with theirs.",
+        ),
+    ],
+    host: Annotated[
+        str,
+        option(
+            "--host ADDRESS",
+            "Where it listens; elsewhere than on loopback it needs tokens.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, option("--port N", "Its port.", min=0, max=65535)] = 8000,
+    database: Annotated[
+        Path,
+        option(
+            "--database FILE",
+            "Sessions and ledger; made if it is not there.",
+            dir_okay=False,
+        ),
+    ] = Path("sensortree.sqlite3"),
+    token_file: Annotated[
+        Path | None,
+        option(
+            "--token-file TOML",
+            "Who may ask; `token` writes its entries. SENSORTREE_TOKEN in the "
+            "environment is one more, with all scopes.",
+            **options.IS_FILE,
+        ),
+    ] = None,
+    rate: Annotated[
+        float, option("--rate N", "Requests a second of each token, over time.")
+    ] = 1_000.0,
+    max_body: Annotated[int, option("--max-body BYTES", "The largest request.")] = 1
+    << 20,
+    max_sessions: Annotated[
+        int, option("--max-sessions N", "Sessions that a tenant may have.")
+    ] = 100_000,
+    log_values: Annotated[
+        bool, flag("--log-values", "Log what is sent, values and all.")
+    ] = False,
+) -> None:
+    """Serve models over HTTP: a page, an API, and a ledger that loses nothing."""
+    from sensortree.exceptions import MissingDependencyError
+
+    try:
+        from sensortree.service.app import serve as run
+        from sensortree.service.gate import Limits
+        from sensortree.service.models import open_models
+        from sensortree.service.tokens import read_tokens
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("sensortree"):
+            raise
+        raise MissingDependencyError(EXTRA.format(error.name)) from error
+    burst = max(1, int(2 * rate))
+    limits = Limits(max_body, sessions=max_sessions, rate=rate, burst=burst)
+    tokens = read_tokens(token_file, os.environ)
+    run(open_models(model), database, host, port, tokens, limits, log_values)
+
+
+def token(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Who it is for; logs show it.")
+    ],
+    token_file: Annotated[
+        Path,
+        option(
+            "--token-file TOML",
+            "File that its entry is added to: its hash, not the token.",
+            dir_okay=False,
+        ),
+    ],
+    tenant: Annotated[
+        str, option("--tenant TENANT", "Whose sessions it sees and begins.")
+    ] = "default",
+    scope: Annotated[
+        list[Scope] | None,
+        option(
+            "--scope SCOPE",
+            "What it may do, repeatable: read models and sessions; ask; admin, which is "
+            "metrics, watch and ledger. By default read and ask.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Make a token for `serve`; it is printed once, and stored nowhere."""
+    from sensortree.service import tokens
+
+    scopes = tuple(map(str, scope or (Scope.read, Scope.ask)))
+    made = tokens.new_token()
+    tokens.add_entry(token_file, name, tenant, scopes, made)
+    document = {"token": made, "name": name, "tenant": tenant, "scopes": list(scopes)}
+    emit("token", document, made, as_json)
+
+
+ledger = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Check or prune the ledger that `serve` writes.",
+)
+Database = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATABASE", help="Database of the service.", **options.IS_FILE
+    ),
+]
+
+
+@ledger.command(cls=options.Command)
+def verify(
+    database: Database,
+    receipt: Annotated[
+        list[str] | None,
+        option(
+            "--receipt NUMBER:HASH",
+            "A record that must be there, as an answer of the service, or this command, "
+            "has named it; repeatable.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check that no record was edited, deleted or moved; say which one was."""
+    from sensortree.exceptions import StorageError
+    from sensortree.service.database import open_to_read, storage_errors
+    from sensortree.service.ledger import verify as verify_ledger
+
+    with storage_errors(database):
+        connection = open_to_read(database)
+        try:
+            found = verify_ledger(connection, tuple(receipt or ()))
+        finally:
+            connection.close()
+    summary = f"{found.records:,} records hold, {found.pruned:,} of them pruned"
+    if not found.faults or as_json:
+        text = f"{summary}\nlast: {found.head}"
+        emit("ledger-verify", vars(found), text, as_json)
+    if found.faults:
+        more = len(found.faults) - FAULTS_SHOWN
+        rest = [f"and {more} more"] if more > 0 else []
+        lines = [*found.faults[:FAULTS_SHOWN], *rest]
+        raise StorageError("the ledger does not hold:\n  " + "\n  ".join(lines))
+
+
+@ledger.command(cls=options.Command)
+def prune(
+    database: Database,
+    before: Annotated[
+        str,
+        option(
+            "--before DATE",
+            "Date or time, in UTC unless it says otherwise, as 2026-01-31.",
+        ),
+    ],
+    as_json: options.Json = False,
+) -> None:
+    """Remove all values before a date for good; the chain of the ledger stays whole."""
+    from sensortree.service.database import prune as prune_database
+    from sensortree.service.ledger import as_text
+
+    try:
+        time = datetime.fromisoformat(before)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{before!r} is no date; write it as 2026-01-31.", param_hint="--before"
+        ) from error
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    if time > datetime.now(UTC):
+        raise typer.BadParameter(
+            f"{before} is in the future; what is yet to come cannot be pruned.",
+            param_hint="--before",
+        )
+    gone = prune_database(database, as_text(time))
+    text = (
+        f"{gone['sessions']:,} sessions and the details of {gone['records']:,} records "
+        f"before {gone['before']} removed\nlast: {gone['receipt']}"
+    )
+    emit("ledger-prune", gone, text, as_json)

@@ -1,4 +1,4 @@
-"""What is printed, what is written, and what is shown meanwhile."""
+"""Results, messages, files and the progress bar."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def emit(command: str, document: Mapping[str, Any], text: str, as_json: bool) ->
 
 
 def to_json(document: Any) -> str:
-    """A document on one line; None for NaN and the like."""
+    """Write a document on one line, with null for NaN and infinity."""
     return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
 
 
 def say(message: str, kind: str = "") -> None:
-    """Tell people something on stderr, where no result goes."""
+    """Print a message on stderr; results go to stdout."""
     from rich.console import Console
     from rich.text import Text
 
@@ -43,7 +43,7 @@ def say(message: str, kind: str = "") -> None:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Tell warnings as sentences, each once."""
+    """Print warnings as messages, each once."""
     told = set()
 
     def tell(message: Any, *rest: Any, **more: Any) -> None:
@@ -60,24 +60,38 @@ def told_warnings() -> Iterator[None]:
 
 
 class Work:
-    """A bar on stderr, if that is a terminal: how far some work is, how much is left."""
+    """A progress bar on stderr, if that is a terminal.
+
+    It is also a callback of scikit-learn, which shows the steps of a fit.
+    """
 
     def __init__(self, what: str, bar: Any, total: float | None):
         self.what, self.bar = what, bar
         self.task = bar.add_task(what, total=total)
 
-    def expect(self, total: float | None) -> None:
-        """Say how many steps there will be at most, where that is known."""
-        self.bar.update(self.task, total=total)
-
     def advance(self, step: str) -> None:
-        """Say that a step has ended."""
+        """Show that a step has ended."""
         self.bar.update(self.task, advance=1, description=f"{self.what}: {step}")
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Show how many steps a fit can have."""
+        self.bar.update(self.task, total=context.max_subtasks)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is needed after a fit."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **rest: Any) -> None:
+        """Nothing is shown at a beginning."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **rest: Any) -> bool:
+        """Show the step; the fit goes on."""
+        self.advance(str(context.task_name))
+        return False
 
 
 @contextmanager
 def working(what: str, total: float | None = None) -> Iterator[Work]:
-    """Show how far some work is; `total` is its number of steps, where it is known."""
+    """Show progress; `total` is the number of steps, if it is known."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -89,49 +103,26 @@ def working(what: str, total: float | None = None) -> Iterator[Work]:
     from rich.text import Text
 
     class TimeLeft(TimeRemainingColumn):
-        def render(self, task: Any) -> Text:  # nothing, where nobody knows
+        def render(self, task: Any) -> Text:  # only if it is known
             left = super().render(task)
             return (
                 Text.assemble("gone, ", left, " left") if task.total else Text("gone")
             )
 
     console = Console(stderr=True)
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeLeft(),
-    ]
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+        *columns,
+        TimeLeft(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     ) as bar:
         yield Work(what, bar, total)
 
 
-class StepsOfAFit:
-    """Tells the steps of a fit as they end; scikit-learn calls it back."""
-
-    def __init__(self, work: Work):
-        self.work = work
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Say how many steps there can be."""
-        self.work.expect(context.max_subtasks)
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing is needed after."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **rest: Any) -> None:
-        """Nothing is told at a beginning."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **rest: Any) -> bool:
-        """Tell the step; the fit goes on."""
-        self.work.advance(str(context.task_name))
-        return False
-
-
 def check_free(path: Path, force: bool, option: str = "--output") -> None:
-    """Refuse a file that is there already, before any work is done for it."""
+    """Refuse to replace a file without `force`, before any work is done for it."""
     if path.exists() and not force:
         raise typer.BadParameter(
             f"{path} exists; pass --force to replace it.", param_hint=option
@@ -143,20 +134,18 @@ def check_free(path: Path, force: bool, option: str = "--output") -> None:
 
 
 def write(path: Path, contents: str | bytes) -> None:
-    """Write a file at once or not at all."""
+    """Write a whole file, or nothing."""
     from sensortree.persistence.files import replace_file
 
     replace_file(path, contents.encode() if isinstance(contents, str) else contents)
 
 
-def picture(figure: Any, path: Path, kinds_said: str = ".svg, .png or .pdf") -> bytes:
+def picture(figure: Any, path: Path, named: str = ".svg, .png or .pdf") -> bytes:
     """A figure in the format that a file's name says."""
     kinds = figure.canvas.get_supported_filetypes()
     kind = path.suffix.lower().lstrip(".")
     if kind not in kinds:
-        raise typer.BadParameter(
-            f"{path} ends in no kind of picture; use {kinds_said}."
-        )
+        raise typer.BadParameter(f"{path} ends in no kind of picture; use {named}.")
     drawn = io.BytesIO()
     figure.savefig(drawn, format=kind, bbox_inches="tight")
     return drawn.getvalue()

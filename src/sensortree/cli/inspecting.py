@@ -1,17 +1,24 @@
-"""`inspect`, `plot` and `verify`: what a model file holds."""
+"""`inspect`, `plot`, `page` and `verify`: what a model file holds."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, picture, write
+from sensortree.cli.options import option, output_file
+
+if TYPE_CHECKING:
+    from sensortree.persistence.saved import SavedModel
+
+ROWS_ASKED = 50  # by `verify`
 
 
 def inspect(model: options.Model, as_json: options.Json = False) -> None:
@@ -22,7 +29,7 @@ def inspect(model: options.Model, as_json: options.Json = False) -> None:
     emit("inspect", document, _described_text(document), as_json)
 
 
-def described(model: Any) -> dict[str, Any]:
+def described(model: SavedModel) -> dict[str, Any]:
     """A model in plain values."""
     sensors, policy = model.sensors_, model.policy_
     seen, outages, curve = policy.reader.seen, model.outage_report_, model.curve_
@@ -31,17 +38,19 @@ def described(model: Any) -> dict[str, Any]:
         {
             "sensor": name,
             "cost": float(sensors.costs[i]),
-            "varies": sensors.terms[i].varies,
+            "varies": terms.varies,
             "columns": [sensors.column_names[c] for c in sensors.columns[i]],
             "seen": None if seen is None else [asdict(s) for s in seen[i]],
             "seen_text": None if seen is None else list(map(str, seen[i])),
-            "group": sensors.terms[i].group,
-            "surcharge": sensors.terms[i].surcharge,
-            "discounted_cost": float(sensors.costs[i]) - sensors.terms[i].surcharge,
-            "after": sorted(sensors.terms[i].after),
-            "one_of": sensors.terms[i].one_of,
+            "group": terms.group,
+            "surcharge": terms.surcharge,
+            "discounted_cost": float(sensors.costs[i]) - terms.surcharge,
+            "after": sorted(terms.after),
+            "one_of": terms.one_of,
         }
-        for i, name in enumerate(sensors.names)
+        for i, (name, terms) in enumerate(
+            zip(sensors.names, sensors.terms, strict=True)
+        )
     ]
     return {
         "about": asdict(model.about_),
@@ -89,7 +98,7 @@ def _described_text(document: dict[str, Any]) -> str:
             f"optimum{limit if isfinite(proof['reach']) else ''} in "
             f"[{proof['lower']:.6g}, {proof['upper']:.6g}], to {proof['tol']:.2g}"
         )
-        if speaks_of := proof.get("speaks_of"):  # files of before do not say
+        if speaks_of := proof.get("speaks_of"):  # older files lack it
             certificate += f"\nof {speaks_of}"
     cap, unit = document["max_cost"], document["about"]["unit"]
     cost = f"cost ({unit})" if unit else "cost"
@@ -118,7 +127,7 @@ def _described_text(document: dict[str, Any]) -> str:
 
 
 def _part(title: str, text: str) -> list[str]:
-    """A part with its heading; none if there is nothing to say."""
+    """A part with its heading; nothing if the text is empty."""
     return [f"\n{title}:", text, ""] if text else []
 
 
@@ -134,23 +143,23 @@ def _mistakes_text(document: dict[str, Any]) -> str:
     if document["mistake_cost"] is not None:
         return f"a wrong answer costs {document['mistake_cost']:g}{unit}"
     classes, rows = document["classes"], document["loss"].tolist()
-    said = [
+    mistakes = [
         f"{true} for {answer}: {cost:g}{unit}"
         for true, row in zip(classes, rows, strict=True)
         for answer, cost in zip(classes, row, strict=True)
         if cost
     ]
-    return f"mistaking {', '.join(said[:6])}{', ...' if len(said) > 6 else ''}"
+    return f"mistaking {', '.join(mistakes[:6])}{', ...' if len(mistakes) > 6 else ''}"
 
 
 def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
-    """What training saw of each column, if the model remembers."""
+    """What training saw of each column, if the model file has it."""
     from sensortree.text import aligned
 
     lines = [
-        [column, said]
+        [column, seen]
         for sensor in sensors
-        for column, said in zip(
+        for column, seen in zip(
             sensor["columns"], sensor["seen_text"] or (), strict=False
         )
     ]
@@ -158,48 +167,38 @@ def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
 
 
 def _terms_text(sensor: dict[str, Any]) -> str:
-    """What a sensor's price and purchase depend on."""
-    said = []
+    """What the price and the purchase of a sensor depend on."""
+    terms = []
     if sensor["group"] is not None and sensor["surcharge"]:
         cheaper = "less" if sensor["varies"] else "in all"
         price = sensor["surcharge" if sensor["varies"] else "discounted_cost"]
-        said.append(f"{price:g} {cheaper} after another of {sensor['group']}")
+        terms.append(f"{price:g} {cheaper} after another of {sensor['group']}")
     elif sensor["group"] is not None:
-        said.append(f"of {sensor['group']}")
+        terms.append(f"of {sensor['group']}")
     if sensor["after"]:
-        said.append(f"needs {', '.join(sensor['after'])}")
+        terms.append(f"needs {', '.join(sensor['after'])}")
     if sensor["one_of"] is not None:
-        said.append(f"one of {sensor['one_of']}")
-    return "; ".join(said) or "–"
+        terms.append(f"one of {sensor['one_of']}")
+    return "; ".join(terms) or "–"
 
 
 def plot(
     model: options.Model,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="SVG",
-            help="Picture; .svg, .html, .txt, .png or .pdf.",
-        ),
+        Path, output_file("SVG", "Picture; .svg, .html, .txt, .png or .pdf.")
     ] = Path("tree.svg"),
     unit: Annotated[
         str | None,
-        typer.Option(
-            "--unit",
-            metavar="TEXT",
-            show_default=False,
-            help="What prices are counted in; by default what the model says.",
+        option(
+            "--unit TEXT", "What prices are counted in; by default what the model says."
         ),
     ] = None,
     leaves: Annotated[
         int,
-        typer.Option(
-            "--leaves",
-            metavar="N",
+        option(
+            "--leaves N",
+            "In a larger tree, fold what few rows reach until N lines are left.",
             min=1,
-            help="In a larger tree, fold what few rows reach until N lines are left.",
         ),
     ] = 32,
     force: options.Force = False,
@@ -227,10 +226,74 @@ def plot(
     emit("plot", {"output": str(output)}, f"{output} written.", as_json)
 
 
-def verify(model: options.Model, as_json: options.Json = False) -> None:
-    """Check a model file, and that it agrees with itself."""
+def page(
+    model: options.Model,
+    output: Annotated[Path, output_file("HTML", "Where to write the page.")] = Path(
+        "page.html"
+    ),
+    title: Annotated[
+        str | None,
+        option(
+            "--title TEXT",
+            "What stands at the top; by default what the model predicts.",
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        option(
+            "--language CODE",
+            "Language of the page, en or de; by default the browser's.",
+        ),
+    ] = None,
+    texts: Annotated[
+        Path | None,
+        option(
+            "--texts JSON",
+            'Other languages: {"fr": {...}}, with every key of the English texts.',
+            **options.IS_FILE,
+        ),
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write one HTML file that asks for the sensors, in any browser, offline."""
     from sensortree.cli.models import open_model
-    from sensortree.cli.selfcheck import check_answers
+    from sensortree.exceptions import ModelFileError
+    from sensortree.page import to_page
+    from sensortree.page.questions import only_python
+
+    check_free(output, force)
+    try:
+        loaded = open_model(model)
+    except ModelFileError as error:
+        what, foreign, _ = str(error).partition(", written by skops")
+        raise (only_python(what) if foreign else error) from error
+    html = to_page(loaded, title=title, language=language, texts=_read_texts(texts))
+    write(output, html)
+    document = {"output": str(output), "size": len(html.encode())}
+    emit("page", document, f"{output} written; open it in a browser.", as_json)
+
+
+def _read_texts(path: Path | None) -> dict[str, Any] | None:
+    """Texts of other languages."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{path} is not JSON ({error}).", param_hint="--texts"
+        ) from error
+    if not isinstance(found, dict):
+        raise typer.BadParameter(
+            f'{path} must hold an object, {{"fr": {{...}}}}.', param_hint="--texts"
+        )
+    return found
+
+
+def verify(model: options.Model, as_json: options.Json = False) -> None:
+    """Check a model file: limits, version, digest, parts and answers."""
+    from sensortree.cli.models import open_model
 
     loaded = open_model(model)  # limits, version, digest, and that all parts fit
     n_rows = check_answers(loaded)
@@ -246,3 +309,61 @@ def verify(model: options.Model, as_json: options.Json = False) -> None:
         f"and step by step.\ndigest: {document['digest']}"
     )
     emit("verify", document, text, as_json)
+
+
+def check_answers(model: SavedModel) -> int:
+    """Check that made-up rows get one answer at once and step by step; count them."""
+    import numpy as np
+
+    from sensortree.exceptions import ModelFileError
+
+    policy, sensors = model.policy_, model.sensors_
+    X = _made_up_rows(model)
+    answers, costs, places = model.predict(X), model.acquisition_cost(X), model.apply(X)
+    for row, values in enumerate(X):
+
+        def read(
+            name: str, columns: tuple[str, ...], values: Any = values
+        ) -> list[Any]:
+            return [values[c] for c in sensors.columns[sensors.index(name)]]
+
+        prices = {
+            sensors.names[j]: float(values[sensors.terms[j].price_column])
+            for j in map(int, sensors.varying)
+            if sensors.terms[j].price_column is not None
+        }
+        decision = policy.acquire(read, prices=prices or None)
+        same = (
+            decision.label == answers[row]
+            and decision.place == places[row]
+            and np.isclose(decision.spent, costs[row], rtol=1e-9, atol=1e-12)
+        )
+        if not same:
+            raise ModelFileError(
+                f"the model contradicts itself on a made-up row: {answers[row]!r} for "
+                f"{costs[row]:g} at once, {decision.label!r} for {decision.spent:g} step "
+                f"by step; do not use it."
+            )
+    return len(X)
+
+
+def _made_up_rows(model: SavedModel) -> Any:
+    """Rows of numbers and categories such as training had, the same for every call."""
+    import numpy as np
+
+    from sensortree.cli.tables import stacked
+
+    rng = np.random.default_rng(0)
+    categories = model.written_.categories
+    seen = model.policy_.reader.seen_by_column
+    columns = []
+    for at, name in enumerate(model.sensors_.column_names):
+        values = np.abs(rng.normal(size=ROWS_ASKED) * 3)
+        before = seen.get(at)
+        if before is not None and before.low is not None and before.high is not None:
+            values = rng.uniform(before.low, before.high, size=ROWS_ASKED)
+        if name in categories:
+            drawn = rng.integers(len(categories[name]), size=ROWS_ASKED)
+            values = np.array([categories[name][i] for i in drawn], dtype=object)
+        columns.append(values)
+    return stacked(columns)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import (
-    StepsOfAFit,
+    Work,
     check_free,
     emit,
     picture,
@@ -18,12 +19,13 @@ from sensortree.cli.console import (
     working,
     write,
 )
+from sensortree.cli.options import flag, option, output_file
 
 if TYPE_CHECKING:
-    from sensortree.cli.data_file import DataFile
-    from sensortree.cli.layout import Layout
     from sensortree.cli.problem import Problem
     from sensortree.cli.sensors_file import SensorsFile
+    from sensortree.cli.tables import DataFile
+    from sensortree.curves.held_out import Measured
 
 # What is compared: the name, and the class of sensortree if it has it.
 METHODS = {
@@ -35,154 +37,135 @@ METHODS = {
 }
 
 
+@options.grouped
 def fit(
     data: options.Data,
     sensors: options.Sensors,
-    target: options.Target = None,
-    task: options.TargetTask = options.Task.auto,
-    groups: options.Groups = None,
+    learning: options.TreeLearning,
+    purchases: options.Purchases,
+    layout: options.Layout,
     budget: Annotated[
         float | None,
-        typer.Option(
-            "--budget",
-            metavar="B",
+        option(
+            "--budget B",
+            "Mean cost per example to keep to; sets the cost weight.",
             min=0,
-            show_default=False,
-            help="Mean cost per example to keep to; the cost weight is chosen for it.",
         ),
     ] = None,
-    risk: options.RiskMeasure = None,
-    mistake_cost: options.MistakeCost = None,
-    refer_cost: options.ReferCost = None,
     cost_weight: options.CostWeight = None,
-    max_cost: options.MaxCost = None,
-    classifier: options.LeafClassifier = options.Classifier.auto,
-    structure: options.Tree = options.Structure.auto,
-    max_time: options.MaxTime = None,
-    log: options.Log = None,
-    id_column: options.Id = "id",
-    label_influenced_buying: options.LabelInfluencedBuying = False,
     jobs: options.Jobs = 1,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="JSON", help="Where the model goes."),
-    ] = Path("model.json"),
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
+    output: Annotated[Path, output_file("JSON", "Where to write the model.")] = Path(
+        "model.json"
+    ),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
-    from sensortree.cli.data_file import read_data
-    from sensortree.cli.layout import Layout
-    from sensortree.cli.logs import only_bought, read_log, rows_left
+    from sensortree.cli.models import only_bought, read_log, rows_left
     from sensortree.cli.problem import name_parts
     from sensortree.cli.sensors_file import read_sensors_file
+    from sensortree.cli.tables import read_data
 
     if budget is not None and cost_weight is not None:
         raise typer.BadParameter(
             "give a budget or a cost weight, not both.", param_hint="--budget"
         )
     check_free(output, force)
-    layout = Layout(delimiter, encoding, decimal, thousands)
     file, table = read_sensors_file(sensors), read_data(data, layout)
     bought: dict[str, Any] = {}
-    if log is None:
-        problem = _posed(table, file, target, task.value, groups)
+    if purchases.log is None:
+        problem = _posed(table, file, learning, learning.task)
     else:
-        acquired = read_log(log, table.whole(), list(file.sensors), id_column)
+        acquired = read_log(purchases, table.whole(), list(file.sensors))
         kept = only_bought(table, file, acquired)
-        problem = _posed(kept, file, target, task.value, groups)
+        problem = _posed(kept, file, learning, learning.task)
         bought["acquired"] = acquired[rows_left(table, problem.data)]
-        bought["label_influenced_buying"] = label_influenced_buying
-    chosen = {
-        **problem.settings(cost_weight, max_cost, mistake_cost, risk, refer_cost),
-        **_leaf(problem, classifier),
-        "structure": structure.value,
-        "max_time": max_time,
-        "n_jobs": jobs,
-    }
-    estimator = _estimator(chosen, budget, problem.numbers)
+        bought["label_influenced_buying"] = purchases.label_influenced_buying
+    settings = _tree_settings(problem, learning, cost_weight)
+    estimator = _estimator(problem, {**settings, "n_jobs": jobs}, budget)
     with working("fit") as work:
-        estimator.set_callbacks(StepsOfAFit(work))
+        estimator.set_callbacks(work)
         estimator.fit(problem.X, problem.y, groups=problem.groups, **bought)
     model = name_parts(estimator, problem)
     save(model, output)
-    emit(
-        "fit", _fit_document(model, problem, output), _fit_text(model, output), as_json
-    )
+    document = _fit_document(model, problem, output)
+    emit("fit", document, _fit_text(model, output), as_json)
 
 
+def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
+    proof, chosen = model.certificate_, getattr(model, "chosen_", None)
+    report, compared = model.decision_report_, model.comparison_
+    certificate = ("lower", "upper", "gap", "reach", "speaks_of")
+    return {
+        "output": str(output),
+        "rows": len(problem.y),
+        "cost_weight": model.policy_.cost_weight,
+        "leaves": model.tree_.n_leaves,
+        "tree": model.tree_.to_dict(),
+        "decisions": report.kept,
+        "risk": report.risk[report.kept],
+        "certificate": {name: getattr(proof, name) for name in certificate},
+        "comparison": None if compared is None else compared.to_dict(),
+        "chosen": None if chosen is None else chosen.to_dict(),
+        "about": asdict(model.about_),
+        "digest": model.policy_.digest,
+    }
+
+
+def _fit_text(model: Any, output: Path) -> str:
+    report, about, compared = model.decision_report_, model.about_, model.comparison_
+    lines = [
+        f"{model.tree_}\n",
+        *([str(model.chosen_)] if hasattr(model, "chosen_") else []),  # for a budget
+        *([] if compared is None else [str(compared)]),
+        *([] if about.held_out is None else [about.score]),
+        f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
+        f"linear program: {model.certificate_}",
+        f"{output} written; `sensortree evaluate` says what it does on other rows.",
+    ]
+    return "\n".join(lines)
+
+
+@options.grouped
 def curve(
     data: options.Data,
     sensors: options.Sensors,
-    target: options.Target = None,
-    task: options.TargetTask = options.Task.auto,
-    groups: options.Groups = None,
+    learning: options.TreeLearning,
+    layout: options.Layout,
     cost_weights: Annotated[
         str | None,
-        typer.Option(
-            "--cost-weights",
-            metavar="W,W,...",
-            show_default=False,
-            help="Cost weights to fit at; by default from buying nothing to everything.",
+        option(
+            "--cost-weights W,W,...",
+            "Cost weights to fit at; by default from buying nothing to everything.",
         ),
     ] = None,
     cv: options.Folds = 5,
-    risk: options.RiskMeasure = None,
-    mistake_cost: options.MistakeCost = None,
-    refer_cost: options.ReferCost = None,
-    max_cost: options.MaxCost = None,
-    classifier: options.LeafClassifier = options.Classifier.auto,
-    structure: options.Tree = options.Structure.auto,
-    max_time: options.MaxTime = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="SVG",
-            show_default=False,
-            help="Picture of the curve; .svg, .png or .pdf.",
-        ),
+        Path | None, option("--plot SVG", "Draw the curve; .svg, .png or .pdf.")
     ] = None,
     metric: Annotated[
-        options.Metric | None,
-        typer.Option(
-            "--metric",
-            show_default=False,
-            help="Measure of probabilities or answers to print, and to draw, beside what "
-            "is minimised.",
+        Literal["accuracy", "auroc", "brier", "log_loss"] | None,
+        option(
+            "--metric NAME",
+            "Print, and draw, accuracy, auroc, brier or log_loss beside what is minimised.",
         ),
     ] = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print a CSV table.")] = False,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
+    as_csv: Annotated[bool, flag("--csv", "Print a CSV table.")] = False,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Give error against mean cost over several cost weights."""
+    """Measure error against mean cost for several cost weights."""
     from sensortree import tradeoff_curve
-    from sensortree.cli.layout import Layout
+    from sensortree.display import TradeoffDisplay
 
-    weights = _numbers(cost_weights)
+    weights = None if cost_weights is None else _numbers(cost_weights)
     if plot is not None:
         check_free(plot, force, "--plot")
-    layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, task.value, groups)
-    chosen = {
-        **problem.settings(None, max_cost, mistake_cost, risk, refer_cost),
-        **_leaf(problem, classifier),
-        "structure": structure.value,
-        "max_time": max_time,
-    }
-    estimator = _estimator(chosen, None, problem.numbers)
+    problem = _read_problem(data, sensors, learning, layout, learning.task)
+    estimator = _estimator(problem, _tree_settings(problem, learning))
     with working("curve") as work:
-        estimator.set_callbacks(StepsOfAFit(work))
+        estimator.set_callbacks(work)
         found = tradeoff_curve(
             estimator,
             problem.X,
@@ -192,107 +175,14 @@ def curve(
             groups=problem.groups,
         )
     if plot is not None:
-        write(plot, _curve_picture(found, plot, metric))
+        drawn = TradeoffDisplay.from_curve(found, metric=metric).plot()
+        write(plot, picture(drawn.figure_, plot))
     text = _curve_csv(found, metric) if as_csv else found.to_text(metric)
     emit("curve", found.to_dict(), text, as_json)
 
 
-def compare(
-    data: options.Data,
-    sensors: options.Sensors,
-    target: options.Target = None,
-    groups: options.Groups = None,
-    risk: options.RiskMeasure = None,
-    mistake_cost: options.MistakeCost = None,
-    cost_weight: options.CostWeight = None,
-    max_cost: options.MaxCost = None,
-    cv: options.Folds = 5,
-    classifier: options.LeafClassifier = options.Classifier.auto,
-    structure: options.Tree = options.Structure.auto,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    as_json: options.Json = False,
-) -> None:
-    """Compare methods on held-out rows of one table."""
-    import sensortree
-    from sensortree.cli.comparison import compared, comparison_text
-    from sensortree.cli.layout import Layout
-
-    layout = Layout(delimiter, encoding, decimal, thousands)
-    problem = _pose(data, sensors, target, layout, groups=groups)
-    chosen = {
-        **problem.settings(None, max_cost, mistake_cost, risk),
-        "refer_cost": None,  # not all methods can hand over
-        "classifier": classifier.value,
-        "structure": structure.value,
-    }
-    weight = problem.settings(cost_weight, max_cost, mistake_cost, risk)["cost_weight"]
-    methods = {label: getattr(sensortree, name) for label, name in METHODS.items()}
-    with working("compare", len(methods) + 2) as work:
-        lines = compared(methods, chosen, problem, weight, cv, work)
-    document = {"cost_weight": weight, "cv": cv, "methods": lines}
-    emit("compare", document, comparison_text(document, problem.file.unit), as_json)
-
-
-def _leaf(problem: Problem, classifier: options.Classifier) -> dict[str, str]:
-    """What leaves are fitted with, by the name that the estimator has for it."""
-    if not problem.numbers:
-        return {"classifier": classifier.value}
-    quadratic = classifier is options.Classifier.logistic2
-    return {"regressor": "quadratic" if quadratic else classifier.value}
-
-
-def _estimator(chosen: dict[str, Any], budget: float | None, numbers: bool) -> Any:
-    import sensortree
-
-    kind = "SensorTreeRegressor" if numbers else "SensorTreeClassifier"
-    if budget is None:
-        return getattr(sensortree, kind)(**chosen)
-    kept = {name: value for name, value in chosen.items() if name != "cost_weight"}
-    return getattr(sensortree, f"{kind}CV")(**kept, budget=budget)
-
-
-def _pose(
-    data: Path,
-    sensors: Path,
-    target: str | None,
-    layout: Layout,
-    task: str = "classification",
-    groups: str | None = None,
-) -> Problem:
-    """Read and check everything before any work is done."""
-    from sensortree.cli.data_file import read_data
-    from sensortree.cli.sensors_file import read_sensors_file
-
-    file = read_sensors_file(sensors)
-    return _posed(read_data(data, layout), file, target, task, groups)
-
-
-def _posed(
-    table: DataFile,
-    file: SensorsFile,
-    target: str | None,
-    task: str,
-    groups: str | None = None,
-) -> Problem:
-    """Check a table against the sensors, and say what is not plain."""
-    from sensortree.cli.problem import pose, summarise
-
-    problem = pose(table, file, target, task, groups)
-    unused = summarise(problem)["unused_columns"]
-    for note in problem.notes:
-        say(note)
-    if unused:
-        say(f"not used: {', '.join(unused)}", "warning")
-    return problem
-
-
-def _numbers(text: str | None) -> list[float] | None:
+def _numbers(text: str) -> list[float]:
     """Numbers separated by commas."""
-    if text is None:
-        return None
     try:
         return [float(part) for part in text.split(",")]
     except ValueError as error:
@@ -302,52 +192,11 @@ def _numbers(text: str | None) -> list[float] | None:
         ) from error
 
 
-def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
-    proof, chosen = model.certificate_, getattr(model, "chosen_", None)
-    return {
-        "output": str(output),
-        "rows": len(problem.y),
-        "cost_weight": model.policy_.cost_weight,
-        "leaves": model.tree_.n_leaves,
-        "tree": model.tree_.to_dict(),
-        "decisions": model.decision_report_.kept,
-        "risk": model.decision_report_.risk[model.decision_report_.kept],
-        "certificate": {
-            k: getattr(proof, k)
-            for k in ("lower", "upper", "gap", "reach", "speaks_of")
-        },
-        "comparison": _compared(model),
-        "chosen": None if chosen is None else chosen.to_dict(),
-        "about": asdict(model.about_),
-        "digest": model.policy_.digest,
-    }
-
-
-def _compared(model: Any) -> dict[str, Any] | None:
-    return None if model.comparison_ is None else model.comparison_.to_dict()
-
-
-def _fit_text(model: Any, output: Path) -> str:
-    report, about, compared = model.decision_report_, model.about_, model.comparison_
-    held_out = [] if about.held_out is None else [about.score]
-    lines = [
-        f"{model.tree_}\n",
-        *([] if compared is None else [str(compared)]),
-        *held_out,
-        f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
-        f"linear program: {model.certificate_}",
-        f"{output} written; `sensortree evaluate` says what it does on other rows.",
-    ]
-    if hasattr(model, "chosen_"):  # for a budget
-        lines.insert(1, str(model.chosen_))
-    return "\n".join(lines)
-
-
 def _curve_csv(found: Any, metric: str | None) -> str:
     columns = {name: getattr(found, name) for name in ("cost_weight", "mean_cost")}
     columns["error"] = found.error
     if metric is not None:
-        columns[str(metric)] = found.metric(metric)
+        columns[metric] = found.metric(metric)
     lines = [",".join(columns)]
     lines += [
         ",".join(repr(float(value)) for value in line)
@@ -356,8 +205,201 @@ def _curve_csv(found: Any, metric: str | None) -> str:
     return "\n".join(lines)
 
 
-def _curve_picture(found: Any, path: Path, metric: str | None) -> bytes:
-    from sensortree.display import TradeoffDisplay
+@options.grouped
+def compare(
+    data: options.Data,
+    sensors: options.Sensors,
+    learning: options.Learning,
+    layout: options.Layout,
+    cost_weight: options.CostWeight = None,
+    cv: options.Folds = 5,
+    as_json: options.Json = False,
+) -> None:
+    """Compare methods on held-out rows of one table."""
+    problem = _read_problem(data, sensors, learning, layout, "classification")
+    settings = {
+        **_settings(problem, learning),
+        "refer_cost": None,  # not all methods can refer
+        "classifier": learning.classifier,
+    }
+    weight = _settings(problem, learning, cost_weight=cost_weight)["cost_weight"]
+    with working("compare", len(METHODS) + 2) as work:
+        lines = _compared(settings, problem, weight, cv, work)
+    document = {"cost_weight": weight, "cv": cv, "methods": lines}
+    emit("compare", document, _comparison_text(document, problem.file.unit), as_json)
 
-    drawn = TradeoffDisplay.from_curve(found, metric=metric).plot()
-    return picture(drawn.figure_, path)
+
+def _compared(
+    settings: Mapping[str, Any],
+    problem: Problem,
+    cost_weight: float,
+    n_folds: int,
+    work: Work,
+) -> list[dict[str, Any]]:
+    """Error, cost and risk of each method, and of buying everything and nothing.
+
+    They are measured on the folds of a curve. Where all examples get the same sensors,
+    leaf classifiers of the first method answer.
+    """
+    import sensortree
+    from sensortree.curves.held_out import HeldOutFolds
+    from sensortree.exceptions import SensorTreeError
+    from sensortree.policy.about import EVERYTHING, NOTHING
+    from sensortree.progress import TextProgress
+
+    lines: list[dict[str, Any]] = []
+    ends: dict[str, Measured | None] = {}
+    for label, method in METHODS.items():
+        estimator = getattr(sensortree, method)()
+        known = estimator.get_params(deep=False)
+        estimator.set_params(**{k: v for k, v in settings.items() if k in known})
+        if not hasattr(estimator, "risk") and settings["risk"] != "error":
+            reason = f"it minimises a loss of its own, not {settings['risk']}."
+            lines.append({"method": label, "refused": reason})
+            work.advance(label)
+            continue
+        quiet = TextProgress(verbose=False)
+        try:
+            folds = HeldOutFolds(
+                estimator,
+                problem.X,
+                problem.y,
+                n_folds,
+                None,
+                None,
+                quiet,
+                groups=problem.groups,
+            )
+            measured = folds.measure(cost_weight)
+            if not ends:
+                for name in (EVERYTHING, NOTHING):
+                    ends[name] = folds.measure_baseline(name)
+                    work.advance(name)
+        except SensorTreeError as error:
+            lines.append({"method": label, "refused": str(error)})
+            continue
+        finally:
+            work.advance(label)
+        lines.append(_line(label, measured, cost_weight))
+    return lines + [_line(name, end, cost_weight) for name, end in ends.items()]
+
+
+def _line(label: str, measured: Measured | None, cost_weight: float) -> dict[str, Any]:
+    """Means over rows, and the standard errors of two of them."""
+    if measured is None:
+        reason = "not all sensors may be bought together, by 'after' or 'one_of'."
+        return {"method": label, "refused": reason}
+    error, loss, cost = measured.mean().tolist()
+    noise = measured.noise.tolist()
+    return {
+        "method": label,
+        "error": error,
+        "error_se": noise[0],
+        "loss": loss,
+        "mean_cost": cost,
+        "mean_cost_se": noise[2],
+        "total": loss + cost_weight * cost,
+    }
+
+
+def _comparison_text(document: Mapping[str, Any], unit: str) -> str:
+    """The comparison as a table."""
+    from sensortree.text import aligned
+
+    lines, notes = [], []
+    for line in document["methods"]:
+        if "refused" in line:
+            lines.append([line["method"], "–", "–", "–"])
+            notes.append(f"{line['method']}: {line['refused']}")
+            continue
+        lines.append(
+            [
+                line["method"],
+                f"{line['error']:.4f} ± {line['error_se']:.4f}",
+                f"{line['mean_cost']:.4g} ± {line['mean_cost_se']:.2g}",
+                f"{line['total']:.4g}",
+            ]
+        )
+    cost = f"mean cost ({unit})" if unit else "mean cost"
+    return "\n".join(
+        [
+            aligned(("method", "error", cost, "total"), lines),
+            f"total is loss + {document['cost_weight']:g} × cost, on held-out rows "
+            f"({document['cv']} folds); ± is one standard error over rows",
+            *notes,
+        ]
+    )
+
+
+# what all three do ------------------------------------------------------------------------
+
+
+def _read_problem(
+    data: Path,
+    sensors: Path,
+    learning: options.Learning,
+    layout: options.Layout,
+    task: str,
+) -> Problem:
+    """Read and check everything before any work is done."""
+    from sensortree.cli.sensors_file import read_sensors_file
+    from sensortree.cli.tables import read_data
+
+    file = read_sensors_file(sensors)
+    return _posed(read_data(data, layout), file, learning, task)
+
+
+def _posed(
+    table: DataFile, file: SensorsFile, learning: options.Learning, task: str
+) -> Problem:
+    """Check a table against the sensors, and report how it was read."""
+    from sensortree.cli.problem import pose, summarise
+
+    problem = pose(table, file, learning.target, task, learning.groups)
+    unused = summarise(problem)["unused_columns"]
+    for note in problem.notes:
+        say(note)
+    if unused:
+        say(f"not used: {', '.join(unused)}", "warning")
+    return problem
+
+
+def _settings(
+    problem: Problem, learning: options.Learning, **more: Any
+) -> dict[str, Any]:
+    """Parameters that estimators of all methods have."""
+    wanted = problem.settings(
+        risk=learning.risk,
+        mistake_cost=learning.mistake_cost,
+        max_cost=learning.max_cost,
+        **more,
+    )
+    return {**wanted, "structure": learning.structure}
+
+
+def _tree_settings(
+    problem: Problem,
+    learning: options.TreeLearning,
+    cost_weight: float | None = None,
+) -> dict[str, Any]:
+    """Parameters of an estimator of trees, of classes or numbers."""
+    settings = _settings(
+        problem, learning, refer_cost=learning.refer_cost, cost_weight=cost_weight
+    )
+    settings["max_time"], leaf = learning.max_time, learning.classifier
+    if not problem.numbers:
+        return {**settings, "classifier": leaf}
+    return {**settings, "regressor": "quadratic" if leaf == "logistic2" else leaf}
+
+
+def _estimator(
+    problem: Problem, settings: dict[str, Any], budget: float | None = None
+) -> Any:
+    """An estimator of trees; with a budget, one that keeps to it."""
+    import sensortree
+
+    kind = "SensorTreeRegressor" if problem.numbers else "SensorTreeClassifier"
+    if budget is None:
+        return getattr(sensortree, kind)(**settings)
+    del settings["cost_weight"]
+    return getattr(sensortree, f"{kind}CV")(**settings, budget=budget)

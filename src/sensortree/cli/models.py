@@ -1,4 +1,4 @@
-"""A model file, and data in the form that its model wants."""
+"""A model file, and tables and logs in the form that its model takes."""
 
 from __future__ import annotations
 
@@ -6,29 +6,39 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sensortree.cells.dates import day_numbers
-from sensortree.cells.formats import PLAIN_FORMAT
-from sensortree.cells.words import MISSING, cut
-from sensortree.cli.data_file import DataFile, beside, class_finder, columns_note
+from sensortree.cells.words import MISSING, PLAIN_FORMAT, cut, day_numbers
+from sensortree.cli.options import Purchases
+from sensortree.cli.tables import (
+    DataFile,
+    as_objects,
+    class_finder,
+    columns_note,
+    read_data,
+    stacked,
+)
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
-from sensortree.persistence.saved import SavedModel
-from sensortree.persistence.written import as_known, is_text
+from sensortree.persistence.saved import SavedModel, as_known, is_text
 from sensortree.policy.masked import MaskedPolicy
 from sensortree.text import listed
-from sensortree.tree.tree import Leaf, Node
+
+if TYPE_CHECKING:
+    from sensortree.cli.sensors_file import SensorsFile
+
+# Columns of a log with a line for each purchase; the times may as well be positions.
+SENSOR, TIMES = "sensor", ("time", "position")
 
 
 def open_model(path: Path, strict: bool = False) -> SavedModel:
-    """Load a model file; its name is in whatever is wrong with it."""
+    """Load a model file; errors name the file."""
     try:
         loaded: SavedModel = load(path).set_strict(strict)
         return loaded
@@ -38,20 +48,13 @@ def open_model(path: Path, strict: bool = False) -> SavedModel:
 
 @dataclass(frozen=True, eq=False)
 class ModelTable:
-    """The columns that a model reads, in its order.
+    """The columns that a model reads, in its order."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-        NaN where a cell is missing, or cannot be read.
-    unreadable : dict of column to dict of row to what is wrong with the cell
-    notes : list of str
-        How columns were read, where that is not as in training.
-    """
-
+    # (n_rows, n_columns); NaN where a cell is missing, or cannot be read.
     X: NDArray[Any]
+    # What is wrong with a cell, by column and row.
     unreadable: dict[str, dict[int, str]]
-    notes: list[str]
+    notes: list[str]  # how columns were read, where not as in training
 
 
 def table_for(model: SavedModel, data: DataFile) -> ModelTable:
@@ -64,47 +67,37 @@ def table_for(model: SavedModel, data: DataFile) -> ModelTable:
     for column in model.sensors_.column_names:
         text = is_text(categories.get(column))
         if column not in data.columns and column not in needed:
-            read.append(_absent(len(data), text))
+            absent: Any = "" if text else np.nan
+            read.append(np.full(len(data), absent, dtype=object if text else None))
             continue
         data.require(column, "the model")
         if text:
-            read.append(_known_levels(data.texts(column), categories[column]))
+            texts, known = data.texts(column), categories[column]
+            level = {text: as_known(text, known) for text in dict.fromkeys(texts)}
+            read.append(as_objects([level[text] for text in texts]))
         else:
             values, unreadable[column], notes[column] = _read_numbers(
                 data, column, model
             )
             read.append(values)
-    return ModelTable(beside(read), unreadable, columns_note(notes))
+    return ModelTable(stacked(read), unreadable, columns_note(notes))
 
 
 def columns_needed(model: SavedModel) -> set[str]:
     """Columns of sensors that the tree can buy, and of prices."""
     sensors, tree = model.sensors_, model.tree_
-    vertices: list[Leaf | Node] = [*tree.leaves, *tree.nodes]
-    bought = {name for vertex in vertices for name in vertex.sensors}
+    bought = {name for leaf in tree.leaves for name in leaf.sensors}
+    bought |= {name for node in tree.nodes for name in node.sensors}
     prices = {sensors.terms[j].price_column for j in sensors.varying}
     owned = {c for name in bought for c in sensors.columns[sensors.index(name)]}
     needed = {*owned, *(column for column in prices if column is not None)}
     return {sensors.column_names[column] for column in needed}
 
 
-def _absent(n_rows: int, text: bool) -> NDArray[Any]:
-    """A column that is not there."""
-    return np.full(n_rows, "", dtype=object) if text else np.full(n_rows, np.nan)
-
-
-def _known_levels(texts: NDArray[Any], categories: tuple[Any, ...]) -> NDArray[Any]:
-    """Categories as the model knows them, but for capitals and spaces."""
-    table = {text: as_known(text, categories) for text in dict.fromkeys(texts)}
-    levels = np.empty(len(texts), dtype=object)
-    levels[:] = [table[text] for text in texts]
-    return levels
-
-
 def _read_numbers(
     data: DataFile, column: str, model: SavedModel
 ) -> tuple[NDArray[np.float64], dict[int, str], list[str]]:
-    """A column of numbers or dates, cells that are none, and how it was read."""
+    """A column of numbers or dates; its unreadable cells; notes on how it was read."""
     cells, form = data.columns[column], data.known.get(column, PLAIN_FORMAT)
     if form.date:
         days = day_numbers(cells, form.date)
@@ -128,23 +121,13 @@ def _read_numbers(
 
 
 class Labels(NamedTuple):
-    """Right answers as classes of a model, of the rows that have one."""
+    """Right answers, as a model writes them, of the rows that have one."""
 
     rows: NDArray[np.intp]
     classes: NDArray[Any]
     n_empty: int
     unknown: dict[int, str]
     target: str
-
-
-def _numbers_for(data: DataFile, target: str) -> Labels:
-    """Right answers that are numbers."""
-    cells = data.require(target, "--target")
-    kept = np.array([cell not in MISSING for cell in cells], dtype=bool)
-    if not kept.any():
-        raise DataError(f"{data.path}: the target {target!r} is empty in all rows.")
-    numbers = data.rows(kept).numbers(target, "the model answers with numbers.")
-    return Labels(np.flatnonzero(kept), numbers, int((~kept).sum()), {}, target)
 
 
 def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
@@ -156,12 +139,17 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
             "right answers.",
             param_hint="--target",
         )
+    cells = data.require(target, "--target")
     if model.policy_.loss.numbers:
-        return _numbers_for(data, target)
+        kept = np.array([cell not in MISSING for cell in cells], dtype=bool)
+        if not kept.any():
+            raise DataError(f"{data.path}: the target {target!r} is empty in all rows.")
+        numbers = data.rows(kept).numbers(target, "the model answers with numbers.")
+        return Labels(np.flatnonzero(kept), numbers, int((~kept).sum()), {}, target)
     classes = {str(label): label for label in model.classes_.tolist()}
     find = class_finder(classes)
     rows, labels, unknown, n_empty = [], [], {}, 0
-    for row, cell in enumerate(data.require(target, "--target")):
+    for row, cell in enumerate(cells):
         label = find(cell)
         if label is None and isinstance(cell, str):
             label = find(as_known(cell, classes))
@@ -175,26 +163,36 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
     if not rows:
         row = min(unknown, default=0)
         raise DataError(
-            f"{data.place(row, target)}: {cut(data.columns[target][row])} is not a class "
+            f"{data.place(row, target)}: {cut(cells[row])} is not a class "
             f"of the model, nor is that of any other row; its classes are "
             f"{listed(classes)}."
         )
     return Labels(np.array(rows), np.array(labels), n_empty, unknown, target)
 
 
-def problems_of(model: SavedModel, data: DataFile, table: ModelTable) -> dict[int, str]:
-    """Rows that cannot be answered, each with the reason."""
-    problems = dict(data.broken)
-    problems |= bad_prices(model, table)
+def problems_of(
+    model: SavedModel,
+    data: DataFile,
+    table: ModelTable,
+    acquired: NDArray[np.int64] | None = None,
+) -> dict[int, str]:
+    """Rows that cannot be answered, or judged from a log, each with the reason.
+
+    `acquired` is the log of purchases, if there is one (see `read_log`).
+    """
+    if acquired is not None:
+        bought = _unreadable_and_bought(model, table, acquired)
+        return {**bought, **_bad_prices(model, table), **data.broken}
+    problems = {**data.broken, **_bad_prices(model, table)}
     rows = np.array([i for i in range(len(data)) if i not in problems], dtype=np.intp)
-    problems |= _unreadable_and_bought(model, table, rows)
+    problems |= _unreadable_and_asked(model, table, rows)
     rows = np.array([i for i in rows.tolist() if i not in problems], dtype=np.intp)
     problems |= _refused(model, table.X, rows)
     return dict(sorted(problems.items()))
 
 
-def bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
-    """Rows with a price that is none."""
+def _bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
+    """Rows whose price is missing or negative."""
     problems = {}
     for sensor in map(int, model.sensors_.varying):
         column = model.sensors_.terms[sensor].price_column
@@ -207,39 +205,54 @@ def bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
 
 
 def _unreadable_and_bought(
+    model: SavedModel, table: ModelTable, acquired: NDArray[np.int64]
+) -> dict[int, str]:
+    """Rows for which the log bought a sensor with an unreadable cell."""
+    sensors = model.sensors_
+    free = sensors.costs == 0  # and so known, whatever the log says
+    problems: dict[int, str] = {}
+    for sensor, columns in enumerate(sensors.columns):
+        for column in columns:
+            name = sensors.column_names[column]
+            for row, why in table.unreadable.get(name, {}).items():
+                if acquired[row, sensor] or free[sensor]:
+                    problems.setdefault(row, f"column {name!r}: {why}")
+    return problems
+
+
+def _unreadable_and_asked(
     model: SavedModel, table: ModelTable, rows: NDArray[np.intp]
 ) -> dict[int, str]:
-    """Rows that buy a sensor with a cell that is no number, or needed and missing."""
+    """Rows that would buy a sensor with an unreadable cell, or a missing one."""
     sensors, reader = model.sensors_, model.policy_.reader
     known = np.ones((len(table.X), len(sensors)), dtype=bool)
     why: dict[tuple[int, int], str] = {}
     for j, (name, columns) in enumerate(
         zip(sensors.names, sensors.columns, strict=True)
     ):
-        # A model that knows what it saw also knows what to put where nothing is.
+        # A model that remembers its training also fills in missing cells.
         takes_missing = (
             reader.allow_nan or name in reader.transformers or reader.seen is not None
         )
         for column in columns:
             label = sensors.column_names[column]
-            wrong = table.unreadable.get(label, {})
+            wrong = {
+                row: f"column {label!r}: {what}"
+                for row, what in table.unreadable.get(label, {}).items()
+            }
             if not takes_missing:
                 empty = np.flatnonzero(np.isnan(table.X[:, column].astype(np.float64)))
-                wrong = {**dict.fromkeys(empty.tolist(), "is empty"), **wrong}
+                missing = dict.fromkeys(empty.tolist(), f"column {label!r} is empty")
+                wrong = {**missing, **wrong}
             for row, what in wrong.items():
                 known[row, j] = False
-                said = what if what == "is empty" else f": {what}"
-                why.setdefault((row, j), f"column {label!r}{_spaced(said)}")
+                why.setdefault((row, j), what)
     rows = rows[~known[rows].all(axis=1)]
     if not rows.size:
         return {}
     action = MaskedPolicy(model.policy_).act(table.X[rows], known[rows])
     asked = zip(rows.tolist(), action.tolist(), strict=True)
     return {row: why[row, a - 1] for row, a in asked if a > 0}
-
-
-def _spaced(said: str) -> str:
-    return said if said.startswith(":") else f" {said}"
 
 
 def _refused(
@@ -250,7 +263,7 @@ def _refused(
         return {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever asks for the answers is told
+            warnings.simplefilter("ignore")  # they are shown when the rows are answered
             model.predict(X[rows])
     except DataError as error:
         if len(rows) == 1:
@@ -262,7 +275,7 @@ def _refused(
 
 @contextmanager
 def rows_as_lines(data: DataFile, rows: Sequence[int]) -> Iterator[None]:
-    """Say in which line of the file a row is that the library complains about.
+    """Name lines of the file, in place of rows, in errors and warnings of the library.
 
     `rows` are the rows of the file that the library is given.
     """
@@ -287,3 +300,113 @@ def in_lines(message: str, data: DataFile, rows: Sequence[int]) -> str:
         return f"{data.unit} {data.lines[rows[row]]}" if row < len(rows) else found[0]
 
     return re.sub(r"\brow (\d+)\b", line, message)
+
+
+# the log of a table -----------------------------------------------------------------------
+
+
+def read_log(
+    purchases: Purchases, data: DataFile, names: Sequence[str]
+) -> NDArray[np.int64]:
+    """Positions of purchases for every row of a table, (n_rows, n_sensors).
+
+    A long log has the columns ``sensor``, ``time`` (or ``position``) and the id; a wide one
+    a column for each sensor, and the id, or the rows of the table in order.
+    """
+    assert purchases.log is not None
+    log = read_data(purchases.log).whole()
+    if SENSOR in log.columns:
+        return _long(log, data, names, purchases.id_column)
+    return _wide(log, data, names, purchases.id_column)
+
+
+def _long(
+    log: DataFile, data: DataFile, names: Sequence[str], id_column: str
+) -> NDArray[np.int64]:
+    """Positions from a line for each purchase."""
+    from sensortree.logs import acquired_from_events
+
+    there = [column for column in TIMES if column in log.columns]
+    if not there:
+        raise DataError(
+            f"{log.path} has a column 'sensor', but none of {listed(TIMES)}, so nobody can "
+            f"tell what was bought first; its columns are {listed(log.columns)}."
+        )
+    events = {
+        "id": log.texts(_id(log, id_column)).tolist(),
+        "sensor": log.texts(SENSOR).tolist(),
+        "time": [None if cell in MISSING else cell for cell in log.columns[there[0]]],
+    }
+    ids = data.texts(_id(data, id_column))
+    try:
+        return acquired_from_events(events, ids, names)
+    except DataError as error:
+        raise DataError(f"{log.path}: {error}") from error
+
+
+def _wide(
+    log: DataFile, data: DataFile, names: Sequence[str], id_column: str
+) -> NDArray[np.int64]:
+    """Positions from a column for each sensor."""
+    found = [name for name in names if name in log.columns]
+    if not found:
+        raise DataError(
+            f"{log.path} has neither a column 'sensor' nor one that is named as a sensor "
+            f"is; its columns are {listed(log.columns)}, the sensors {listed(names)}."
+        )
+    position = np.zeros((len(log), len(names)))
+    for name in found:
+        read = log.numbers(name, "write the position of each purchase, 0 for never")
+        position[:, list(names).index(name)] = np.where(np.isnan(read), 0, read)
+    bad = np.argwhere((position < 0) | (position % 1 != 0))
+    if bad.size:
+        row, sensor = bad[0]
+        raise DataError(
+            f"{log.place(int(row), names[sensor])}: {position[row, sensor]:g} is no "
+            f"position; write 1 for what was bought first, 0 for never."
+        )
+    whole = position.astype(np.int64)
+    if id_column not in log.columns:
+        if len(log) != len(data):
+            raise DataError(
+                f"{log.path} has {len(log)} rows, {data.path} {len(data)}; give both a "
+                f"column that says which row is which, and name it: --id."
+            )
+        return whole
+    row_of = {one: row for row, one in enumerate(log.texts(id_column).tolist())}
+    acquired = np.zeros((len(data), len(names)), dtype=np.int64)
+    for row, one in enumerate(data.texts(_id(data, id_column)).tolist()):
+        if one not in row_of:
+            raise DataError(
+                f"{data.place(row)}: {log.path} has no row with {id_column} {cut(one)}."
+            )
+        acquired[row] = whole[row_of[one]]
+    return acquired
+
+
+def _id(file: DataFile, column: str) -> str:
+    """The column that names the rows."""
+    file.require(column, "--id")
+    return column
+
+
+def only_bought(
+    table: DataFile, file: SensorsFile, acquired: NDArray[np.int64]
+) -> DataFile:
+    """The table, with the cells of sensors that were not bought emptied."""
+    columns = dict(table.columns)
+    for sensor, declared in enumerate(file.sensors.values()):
+        if declared.cost == 0:  # and so known, whatever the log says
+            continue
+        gone = (acquired[:, sensor] == 0).tolist()
+        for column in declared.columns:
+            if column in columns:
+                pairs = zip(columns[column], gone, strict=True)
+                columns[column] = ["" if out else cell for cell, out in pairs]
+    return replace(table, columns=columns, _read={})
+
+
+def rows_left(table: DataFile, left: DataFile) -> NDArray[np.intp]:
+    """Positions, in the whole table, of the rows that are left."""
+    place = {line: row for row, line in enumerate(table.lines)}
+    return np.array([place[line] for line in left.lines], dtype=np.intp)

@@ -1,287 +1,291 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how `--help` groups them."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import codecs
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
+from sensortree.cells.words import DECIMALS, THOUSANDS
+from sensortree.cli.sensors_file import Risk, Task
+from sensortree.exceptions import DataError
 
-class Classifier(StrEnum):
-    """Leaf classifiers that a model file can hold."""
-
-    auto = "auto"
-    linear = "linear"
-    logistic2 = "logistic2"
-    boosted = "boosted"
-
-
-class Risk(StrEnum):
-    """What can be minimised beside the cost."""
-
-    error = "error"
-    brier = "brier"
-    log_loss = "log_loss"
-    squared = "squared"
-    absolute = "absolute"
-
-
-class Task(StrEnum):
-    """What the target is: classes, or a number."""
-
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
-
-
-class Metric(StrEnum):
-    """What curves measure beside what is minimised."""
-
-    accuracy = "accuracy"
-    auroc = "auroc"
-    brier = "brier"
-    log_loss = "log_loss"
-
-
-class Structure(StrEnum):
-    """Trees that need no more words."""
-
-    auto = "auto"
-    chain = "chain"
-    backward = "backward"
-    planned = "planned"
-    branched = "branched"
-    greedy = "greedy"
-    exhaustive = "exhaustive"
-    cascade = "cascade"
-
-
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="CSV file with a header, or Parquet file (.parquet).",
-    ),
+SENSORS_FILE = "In place of what the sensors file says"
+FORMAT = "How files are written (found out, unless you say it)"
+LOG = "A log of purchases"
+Structure = Literal[
+    "auto",
+    "chain",
+    "backward",
+    "planned",
+    "branched",
+    "greedy",
+    "exhaustive",
+    "cascade",
 ]
-Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="Model file that `fit` or sensortree.save wrote.",
-    ),
+NAMES = {"tab": "\t", "space": " ", "none": ""}  # of marks
+
+
+class Command(TyperCommand):
+    """A command whose help has a section for each panel of options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel."""
+        titles = ("Arguments", "Options", SENSORS_FILE, LOG, FORMAT)
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                kind = f"{parameter.param_type_name.capitalize()}s"
+                panel = getattr(parameter, "rich_help_panel", None) or kind
+                sections[panel].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def option(written: str, help: str, **more: Any) -> Any:
+    """Declare an option, written as in its help: ``--output -o TOML``."""
+    *names, metavar = written.split()
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def flag(name: str, help: str, **more: Any) -> Any:
+    """Declare an option without a value."""
+    return typer.Option(name, help=help, **more)
+
+
+def output_file(metavar: str, help: str) -> Any:
+    """Declare where a command writes."""
+    return option(f"--output -o {metavar}", help)
+
+
+IS_FILE: dict[str, Any] = {"exists": True, "dir_okay": False}
+DATA = "CSV file with a header, or Parquet file (.parquet)."
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=DATA, **IS_FILE)]
+MODEL = "Model file that `fit` or sensortree.save wrote."
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL, **IS_FILE)]
+Force = Annotated[bool, flag("--force", "Replace a file that exists.")]
+Json = Annotated[bool, flag("--json", "Print one JSON document.")]
+Strict = Annotated[
+    bool, flag("--strict", "Refuse values that training never saw, do not only warn.")
 ]
-Sensors = Annotated[
-    Path,
-    typer.Option(
-        "--sensors",
-        metavar="TOML",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="Sensors and prices; `init` writes a first one.",
-    ),
-]
+
+# what is learned --------------------------------------------------------------------------
+
+
+def from_file(written: str, help: str, **more: Any) -> Any:
+    """Declare an option that wins over what the sensors file says."""
+    return option(written, help, rich_help_panel=SENSORS_FILE, **more)
+
+
+SENSORS = "Sensors and prices; `init` writes one."
+Sensors = Annotated[Path, option("--sensors TOML", SENSORS, **IS_FILE)]
 Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column of the right answers; by default the one that the sensors file names.",
-    ),
+    str | None, from_file("--target COLUMN", "Column of the right answers.")
 ]
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column that says which rows belong together, such as visits of one patient: "
-        "they are held out together. No sensor may read it.",
-    ),
-]
-Truth = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column of the right answers.",
-    ),
-]
-Learned = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        show_default=False,
-        help="Column of the right answers; by default the one that the model learned.",
-    ),
-]
-Log = Annotated[
-    Path | None,
-    typer.Option(
-        "--log",
-        metavar="CSV",
-        exists=True,
-        dir_okay=False,
-        show_default=False,
-        help="What another rule bought for each row, and in what order: a line for each "
-        "purchase, with columns `sensor`, `time` and the id; or a column for each sensor, "
-        "with positions. Cells of DATA that were not bought are not used.",
-    ),
-]
-Id = Annotated[
-    str,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column of DATA and of the log that says which row is which.",
-    ),
-]
-LabelInfluencedBuying = Annotated[
-    bool,
-    typer.Option(
-        "--label-influenced-buying",
-        help="Who bought what is in the log knew the right answer, or a sign of it.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="CHARACTER",
-        show_default=False,
-        help="What separates the cells of a CSV file, `tab` for a tabulator; by default "
-        "found out.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        show_default=False,
-        help="How a CSV file writes letters, such as utf-8 or cp1252; by default found "
-        "out.",
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal",
-        metavar="MARK",
-        show_default=False,
-        help="Decimal mark of all numbers, `.` or `,`; by default found out for each "
-        "column.",
-    ),
-]
-Thousands = Annotated[
-    str | None,
-    typer.Option(
-        "--thousands",
-        metavar="MARK",
-        show_default=False,
-        help="What groups digits: `,`, `.`, `'`, `space` or `none`; by default found out "
-        "for each column.",
-    ),
-]
+TARGET = "Column of the right answers; by default the one that the model learned."
+Learned = Annotated[str | None, option("--target COLUMN", TARGET)]
+TASK = "classification, regression or auto."
 CostWeight = Annotated[
     float | None,
-    typer.Option(
-        "--cost-weight",
-        metavar="W",
+    from_file(
+        "--cost-weight W",
+        "Error, or loss, that one unit of cost is worth: else 1 if mistakes have a price, "
+        "or 0.01.",
         min=0,
-        show_default=False,
-        help="Error, or loss, that one unit of cost is worth; by default that of the "
-        "sensors file, or 1 if mistakes have a price, else 0.01.",
     ),
 ]
-RiskMeasure = Annotated[
-    Risk | None,
-    typer.Option(
-        "--risk",
-        show_default=False,
-        help="What is minimised beside the cost: wrong answers, or how far probabilities "
-        "are off; of numbers, squared or absolute distance; by default what the sensors "
-        "file says, or error, or squared.",
-    ),
-]
-TargetTask = Annotated[
-    Task,
-    typer.Option(
-        "--task",
-        help="Whether the target is classes or a number; auto is what the sensors file "
-        "says, or else by how many different numbers there are.",
-    ),
-]
-MistakeCost = Annotated[
-    float | None,
-    typer.Option(
-        "--mistake-cost",
-        metavar="COST",
-        show_default=False,
-        help="What one wrong answer costs, in the unit of the prices; by default what the "
-        "sensors file says.",
-    ),
-]
-ReferCost = Annotated[
-    float | None,
-    typer.Option(
-        "--refer-cost",
-        metavar="COST",
-        min=0,
-        show_default=False,
-        help="What it costs to hand an example over to a person, in the unit of wrong "
-        "answers, or of their price; by default what the sensors file says, or nobody is "
-        "handed over.",
-    ),
-]
-MaxTime = Annotated[
-    float | None,
-    typer.Option(
-        "--max-time",
-        metavar="SECONDS",
-        show_default=False,
-        help="Time after which nothing new is begun; what was found is finished.",
-    ),
-]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost",
-        metavar="COST",
-        min=0,
-        show_default=False,
-        help="No example ever spends more.",
-    ),
-]
-LeafClassifier = Annotated[
-    Classifier, typer.Option("--classifier", help="Classifier of the leaves.")
-]
-Tree = Annotated[Structure, typer.Option("--structure", help="Which tree is learned.")]
-Jobs = Annotated[
-    int, typer.Option("--jobs", metavar="N", help="Classifiers fitted at a time.")
-]
-Folds = Annotated[
-    int,
-    typer.Option("--cv", metavar="N", min=2, help="Folds that are held out in turn."),
-]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace a file that is there already.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Refuse values that training never saw, instead of warning."
-    ),
-]
+Jobs = Annotated[int, option("--jobs N", "Classifiers to fit at a time.")]
+Folds = Annotated[int, option("--cv N", "Folds, held out in turn.", min=2)]
+
+# groups -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What is learned, by what, and from which rows."""
+
+    target: Target = None
+    groups: Annotated[
+        str | None,
+        option(
+            "--groups COLUMN",
+            "Rows with the same value belong together, such as visits of one patient, and "
+            "are held out together.",
+        ),
+    ] = None
+    classifier: Annotated[
+        Literal["auto", "linear", "logistic2", "boosted"],
+        option("--classifier NAME", "Leaves: auto, linear, logistic2, boosted."),
+    ] = "auto"
+    structure: Annotated[
+        Structure,
+        option(
+            "--structure NAME",
+            "Tree to learn: auto, chain, backward, planned, branched, greedy, exhaustive "
+            "or cascade.",
+        ),
+    ] = "auto"
+    risk: Annotated[
+        Risk | None,
+        from_file(
+            "--risk RISK",
+            "Loss to minimise beside the cost: error, brier or log_loss; of numbers "
+            "squared or absolute.",
+        ),
+    ] = None
+    mistake_cost: Annotated[
+        float | None, from_file("--mistake-cost COST", "What one wrong answer costs.")
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        from_file("--max-cost COST", "No example ever spends more.", min=0),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TreeLearning(Learning):
+    """What only trees can do."""
+
+    task: Annotated[Task, from_file("--task TASK", TASK)] = "auto"
+    refer_cost: Annotated[
+        float | None,
+        from_file(
+            "--refer-cost COST",
+            "What it costs to refer an example to a person; unless you or the file say "
+            "it, never refer.",
+            min=0,
+        ),
+    ] = None
+    max_time: Annotated[
+        float | None,
+        option(
+            "--max-time SECONDS", "Begin nothing new after this time; finish the rest."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Purchases:
+    """A log of what another rule bought, if there is one."""
+
+    log: Annotated[
+        Path | None,
+        option(
+            "--log CSV",
+            "What another rule bought for each row: a line for each purchase, with "
+            "columns `sensor`, `time` and the id; or a column for each sensor, with its "
+            "position, 0 for never. Cells that were not bought are not used.",
+            rich_help_panel=LOG,
+            **IS_FILE,
+        ),
+    ] = None
+    id_column: Annotated[
+        str,
+        option(
+            "--id COLUMN",
+            "Column of DATA and of the log that names the row.",
+            rich_help_panel=LOG,
+        ),
+    ] = "id"
+    label_influenced_buying: Annotated[
+        bool,
+        flag(
+            "--label-influenced-buying",
+            "Who bought knew the right answer, or a sign of it.",
+            rich_help_panel=LOG,
+        ),
+    ] = False
+
+
+def of_format(written: str, help: str) -> Any:
+    """Declare an option that says how files are written."""
+    return option(written, help, rich_help_panel=FORMAT)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written; None means: found out by looking at the file."""
+
+    delimiter: Annotated[
+        str | None,
+        of_format(
+            "--delimiter CHARACTER", "What separates cells; `tab` for a tabulator."
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None, of_format("--encoding NAME", "Of letters, such as utf-8 or cp1252.")
+    ] = None
+    decimal: Annotated[
+        str | None, of_format("--decimal MARK", "Decimal mark: `.` or `,`.")
+    ] = None
+    thousands: Annotated[
+        str | None,
+        of_format("--thousands MARK", "Groups digits: `,` `.` `'` `space` or `none`."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        for name in ("delimiter", "thousands"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, NAMES.get(given, given))
+        delimiter, decimal, thousands = self.delimiter, self.decimal, self.thousands
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise DataError(
+                f"the delimiter must be one character or 'tab', got {delimiter!r}."
+            )
+        if decimal not in (None, *DECIMALS):
+            raise DataError(f"the decimal mark must be '.' or ',', got {decimal!r}.")
+        if thousands not in (None, *THOUSANDS):
+            raise DataError(
+                f"thousands must be one of ',', '.', \"'\", 'space' or 'none', got "
+                f"{thousands!r}."
+            )
+        if thousands and thousands == (decimal or "."):
+            raise DataError(
+                f"{thousands!r} cannot be the decimal mark and separate thousands too; "
+                f"pass --decimal and --thousands that differ."
+            )
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError as error:
+                raise DataError(
+                    f"there is no encoding {self.encoding!r}; try utf-8, cp1252 or utf-16."
+                ) from error
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take a group of options as one parameter: an instance of its class."""
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    for given in inspect.signature(command, eval_str=True).parameters.values():
+        group = given.annotation
+        if not is_dataclass(group):
+            parameters.append(given.replace(kind=keyword))
+            continue
+        groups[given.name] = group
+        types = get_type_hints(group, include_extras=True)
+        for own in fields(group):
+            declared = inspect.Parameter(own.name, keyword, default=own.default)
+            parameters.append(declared.replace(annotation=types[own.name]))
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            own = {field.name: values.pop(field.name) for field in fields(group)}
+            values[name] = group(**own)
+        command(**values)
+
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

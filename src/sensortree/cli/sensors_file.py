@@ -1,35 +1,6 @@
-"""`SensorsFile`: what a sensors.toml declares, every part of it checked.
+"""`SensorsFile`: what a sensors.toml declares, with every part checked.
 
-::
-
-    target = "sick"                 # column of the right answers
-    task = "classification"         # or "regression", where these are numbers
-    unit = "dollars"                # what prices are counted in
-    mistake_cost = 500              # what one wrong answer costs, in the same unit
-    refer_cost = 40                 # what it costs to hand over to a person
-    cost_weight = 1                 # error, or loss, that one unit of cost is worth
-    max_cost = 300                  # no example ever spends more
-    decimal = ","                   # in the cells of all columns: 37,3
-    thousands = "."                 # and 1.234,5
-
-    [reading]                       # columns that are written in another way
-    leukocytes = { decimal = ".", thousands = "," }
-    age = { missing = ["999"] }     # words, or numbers, that stand for nothing
-
-    [loss]                          # in place of mistake_cost, where classes differ
-    0 = 60
-    1 = 4000                        # or by answer: 1 = { 0 = 4000 }
-
-    [sensors.blood]
-    columns = ["glucose", "crp"]    # what it reads
-    cost = 17.61                    # a number, or the column that holds the price
-    group = "blood draw"            # sensors that share what is paid once
-    discounted_cost = 15.51         # price if another of the group was bought before
-    fee = 2.10                      # or: paid once, on top of cost, by the first
-    after = ["history"]             # what must be known before
-    one_of = "imaging"              # at most one sensor with this label is bought
-    transformer = ["impute", "scale"]  # for all its columns, or by column:
-                                       # { city = "one-hot", seen = "date" }
+``docs/cli.md`` explains the keys; a test reads its example with this module.
 """
 
 from __future__ import annotations
@@ -37,96 +8,45 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
-from sensortree.cells.formats import DECIMALS, PLAIN_FORMAT, THOUSANDS, ColumnFormat
+from sensortree.cells.words import DECIMALS, PLAIN_FORMAT, THOUSANDS, ColumnFormat
 from sensortree.exceptions import SensorError
 from sensortree.text import listed
 
 MAX_BYTES = 2**20
-# What a TOML comment cannot hold as it is, and what a string cannot: quotes, backslashes.
+# What a TOML comment cannot hold, and what a string cannot: also quotes and backslashes.
 CONTROLS = {i: f"\\u{i:04x}" for i in (*range(0x20), 0x7F)}
 ESCAPES = CONTROLS | {ord(character): f"\\{character}" for character in '"\\'}
 TRANSFORMERS = ("one-hot", "date", "impute", "scale")
 FIRST = ("one-hot", "date")  # they make numbers, which the others need
-RISKS = ("error", "brier", "log_loss", "squared", "absolute")
-TASKS = ("auto", "classification", "regression")
-TOP = (
-    "target",
-    "task",
-    "unit",
-    "mistake_cost",
-    "risk",
-    "refer_cost",
-    "cost_weight",
-    "max_cost",
-    "decimal",
-    "thousands",
-    "reading",
-    "loss",
-    "sensors",
-)
-KEYS = (
-    "columns",
-    "cost",
-    "group",
-    "discounted_cost",
-    "fee",
-    "after",
-    "one_of",
-    "transformer",
-)
+Risk = Literal["error", "brier", "log_loss", "squared", "absolute"]
+Task = Literal["auto", "classification", "regression"]
+MONEY = ("unit", "mistake_cost", "risk", "refer_cost", "cost_weight", "max_cost")
+TOP = ("target", "task", *MONEY, "decimal", "thousands", "reading", "loss", "sensors")
+TERMS = ("group", "discounted_cost", "fee", "after", "one_of")
+KEYS = ("columns", "cost", *TERMS, "transformer")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One sensor as it is declared.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    cost : float or str
-        A string is the name of a column.
-    terms : dict
-        Those of group, discounted_cost, fee, after and one_of that are given.
-    steps : dict of column to names of transformers, in order
-    """
+    """One sensor as it is declared."""
 
     columns: tuple[str, ...]
-    cost: float | str
+    cost: float | str  # a string is the name of a column
+    # Those of `TERMS` that are given.
     terms: Mapping[str, Any] = field(default_factory=dict)
+    # Transformers by column, in order.
     steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SensorsFile:
-    """What a sensors.toml declares.
-
-    Attributes
-    ----------
-    path : Path
-    sensors : dict of str to Declared
-    target : str or None
-    unit : str
-    cost_weight, max_cost : float or None
-    loss : dict of class to number or to dict of answer to number, or None
-        Classes as text.
-    risk : {"error", "brier", "log_loss", "squared", "absolute"}
-        What is minimised beside the cost; the last two of numbers.
-    task : {"auto", "classification", "regression"}
-        Whether the target is classes or a number.
-    mistake_cost : float or None
-        What every wrong answer costs; never beside `loss`.
-    refer_cost : float or None
-        What it costs to hand an example over to a person; None if nobody is.
-    form : ColumnFormat or None
-        How numbers are written in all columns but those of `reading`.
-    reading : dict of column to ColumnFormat
-    """
+    """What a sensors.toml declares: attributes as its keys, None if left out."""
 
     path: Path
     sensors: Mapping[str, Declared]
@@ -134,23 +54,23 @@ class SensorsFile:
     unit: str = ""
     cost_weight: float | None = None
     max_cost: float | None = None
-    loss: Mapping[str, float | Mapping[str, float]] | None = None
-    mistake_cost: float | None = None
-    form: ColumnFormat | None = None
+    loss: Mapping[str, float | Mapping[str, float]] | None = None  # by class as text
+    mistake_cost: float | None = None  # never beside `loss`
+    form: ColumnFormat | None = None  # of numbers in all columns but those of `reading`
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
-    risk: str = "error"
+    risk: Risk = "error"
     refer_cost: float | None = None
-    task: str = "auto"
+    task: Task = "auto"
 
     @property
     def known(self) -> dict[str, ColumnFormat]:
-        """How the columns are written of which the file says so."""
+        """How columns are written, by column, as far as the file says."""
         everywhere = {} if self.form is None else dict.fromkeys(self.columns, self.form)
         return {**everywhere, **self.reading}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that a sensor reads or is priced by, each once."""
+        """Every column that holds readings or prices, each once."""
         read = [column for s in self.sensors.values() for column in s.columns]
         prices = [s.cost for s in self.sensors.values() if isinstance(s.cost, str)]
         return tuple(dict.fromkeys([*read, *prices]))
@@ -164,28 +84,30 @@ def read_sensors_file(path: Path) -> SensorsFile:
     if not sensors.values:
         raise top.wrong("sensors", "declares no sensor; add [sensors.NAME].")
     declared = {name: _sensor(sensors.table(name)) for name in sensors.values}
-    _check_columns(path, declared)
-    _check_after(path, declared)
+    _check_names(path, declared)
     if "mistake_cost" in top.values and "loss" in top.values:
         raise top.wrong(
             "mistake_cost",
             "and [loss] both say what wrong answers cost; remove one: [loss] is for "
             "classes that differ.",
         )
+    mistake_cost = top.number("mistake_cost")
+    if mistake_cost == 0:
+        raise top.wrong("mistake_cost", "must be above 0; or remove it.")
     return SensorsFile(
         path,
         declared,
-        top.text("target"),
-        top.text("unit") or "",
-        top.number("cost_weight"),
-        top.number("max_cost"),
-        _loss(top.table("loss")) if "loss" in top.values else None,
-        _mistake_cost(top),
-        _form(top),
-        _reading(top.table("reading")) if "reading" in top.values else {},
-        top.choice("risk", RISKS, "error"),
-        top.number("refer_cost"),
-        top.choice("task", TASKS, "auto"),
+        target=top.text("target"),
+        unit=top.text("unit") or "",
+        cost_weight=top.number("cost_weight"),
+        max_cost=top.number("max_cost"),
+        loss=_loss(top.table("loss")) if "loss" in top.values else None,
+        mistake_cost=mistake_cost,
+        form=_form(top),
+        reading=_reading(top.table("reading")) if "reading" in top.values else {},
+        risk=cast(Risk, top.choice("risk", get_args(Risk), "error")),
+        refer_cost=top.number("refer_cost"),
+        task=cast(Task, top.choice("task", get_args(Task), "auto")),
     )
 
 
@@ -213,20 +135,13 @@ def _reading(section: _Section) -> dict[str, ColumnFormat]:
     return forms
 
 
-def _mistake_cost(top: _Section) -> float | None:
-    cost = top.number("mistake_cost")
-    if cost == 0:
-        raise top.wrong("mistake_cost", "must be above 0; or remove it.")
-    return cost
-
-
 def toml_key(name: str) -> str:
     """A name as a key, in quotes where it needs them."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
 
 
 def toml_string(text: str) -> str:
-    r"""Text in quotes, so that it is read as it is.
+    r"""Text in quotes, escaped.
 
     Examples
     --------
@@ -265,7 +180,7 @@ class _Section:
         return SensorError(f"{self.path}{section}: {key} {what}")
 
     def know(self, keys: Iterable[str]) -> None:
-        """Refuse keys that mean nothing."""
+        """Refuse unknown keys."""
         keys = list(keys)
         for key in self.values:
             if key not in keys:
@@ -285,7 +200,7 @@ class _Section:
         return _Section(self.path, name, value)
 
     def text(self, key: str) -> str | None:
-        """A string that is not empty."""
+        """A string that is not empty, if there is one."""
         value = self.values.get(key)
         if value is not None and (not isinstance(value, str) or not value):
             raise self.wrong(key, f'must be text, got {value!r}; write {key} = "...".')
@@ -329,6 +244,8 @@ class _Section:
 
 
 def _sensor(section: _Section) -> Declared:
+    from sensortree.sensors.sensor import Sensor
+
     section.know(KEYS)
     if not section.values.get("columns"):
         raise section.wrong("columns", 'are missing; write columns = ["..."].')
@@ -340,26 +257,17 @@ def _sensor(section: _Section) -> Declared:
     cost = section.values["cost"]
     if not isinstance(cost, str) or not cost:
         cost = section.as_number("cost", cost)
-    terms: dict[str, Any] = {
-        "group": section.text("group"),
-        "one_of": section.text("one_of"),
-        "discounted_cost": section.number("discounted_cost"),
-        "fee": section.number("fee"),
-        "after": section.names("after") if "after" in section.values else None,
+    read: dict[str, Callable[[str], Any]] = {
+        **dict.fromkeys(("group", "one_of"), section.text),
+        **dict.fromkeys(("discounted_cost", "fee"), section.number),
+        "after": section.names,
     }
-    terms = {key: value for key, value in terms.items() if value is not None}
-    _check_terms(section, cost, terms)
-    return Declared(columns, cost, terms, _steps(section, columns))
-
-
-def _check_terms(section: _Section, cost: float | str, terms: dict[str, Any]) -> None:
-    """Let the library judge which terms go together."""
-    from sensortree.sensors.sensor import Sensor
-
+    terms = {key: read[key](key) for key in TERMS if key in section.values}
     try:
-        Sensor([0], cost, **terms)
+        Sensor([0], cost, **terms)  # the library judges which terms go together
     except SensorError as error:
         raise SensorError(f"{section.path}, [{section.name}]: {error}") from error
+    return Declared(columns, cost, terms, _steps(section, columns))
 
 
 def _steps(section: _Section, columns: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
@@ -419,8 +327,8 @@ def _loss(section: _Section) -> dict[str, float | Mapping[str, float]]:
     return losses
 
 
-def _check_columns(path: Path, sensors: Mapping[str, Declared]) -> None:
-    """Each column belongs to one sensor; a column of prices to none."""
+def _check_names(path: Path, sensors: Mapping[str, Declared]) -> None:
+    """Check that a column has one sensor, a price column none; and names in `after`."""
     owner: dict[str, str] = {}
     for name, sensor in sensors.items():
         for column in sensor.columns:
@@ -437,10 +345,6 @@ def _check_columns(path: Path, sensors: Mapping[str, Declared]) -> None:
                 f"[sensors.{owner[sensor.cost]}] reads; a column of prices belongs to no "
                 f"sensor."
             )
-
-
-def _check_after(path: Path, sensors: Mapping[str, Declared]) -> None:
-    for name, sensor in sensors.items():
         for before in sensor.terms.get("after", ()):
             if before not in sensors:
                 raise SensorError(

@@ -2,8 +2,8 @@
 
 ::
 
+    curve           `tradeoff_curve`: over cost weights; scorers that know prices
+    cv              `SensorTreeClassifierCV`, `SensorTreeRegressorCV`: fit at a budget
     held_out        models fitted without a fold, measured on it
-    curve           `tradeoff_curve`: over cost weights, on held-out folds
-    classifier_cv   `SensorTreeClassifierCV`: fit at a budget
-    scorers         scikit-learn scorers that know prices
+    shared_leaves   leaf classifiers that held-out folds share
 """

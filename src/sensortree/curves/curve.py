@@ -1,8 +1,13 @@
-"""`tradeoff_curve`: error against mean cost over cost weights, on held-out folds."""
+"""`tradeoff_curve`: error against mean cost over cost weights, on held-out folds.
+
+And scorers that know prices, for `GridSearchCV` and `cross_validate`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,10 +18,11 @@ from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.base import BaseSensorTree
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
-from sensortree.logs.purchases import Log, Order, Unbought, log_of
-from sensortree.policy.baselines import EVERYTHING, NOTHING
-from sensortree.policy.tradeoff import TradeoffCurve, standard_error
-from sensortree.sensors.scores import METRICS
+from sensortree.logs.purchases import Order, Unbought, log_of
+from sensortree.policy.about import EVERYTHING, NOTHING
+from sensortree.reports.report_sums import losses_of
+from sensortree.reports.tradeoff import TradeoffCurve, standard_error
+from sensortree.sensors.loss import METRICS
 from sensortree.threads import one_thread
 
 # The automatic grid: points at most, points to begin with, and the step in cost or error,
@@ -54,11 +60,11 @@ def tradeoff_curve(
     Parameters
     ----------
     estimator : estimator of this package
-        Its `cost_weight` does not matter; it is left as it is. Its `max_time` is for the
-        whole curve: when it is over, the points that were measured are returned; both
-        ends come first, then what halves the gaps. With `verbose`, each point is told on
-        stderr with the time that is left; its scikit-learn callbacks are told too, and may
-        say stop.
+        Its `cost_weight` does not matter; the estimator is not changed. Its `max_time` is
+        for the whole curve: when it is over, you get the points measured so far, both
+        ends first, then what halves the gaps. With `verbose`, each point is printed to
+        stderr with the time that is left; scikit-learn callbacks are told too, and may
+        stop the curve.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     cost_weights : iterable of float, default=None
@@ -113,32 +119,22 @@ def tradeoff_curve(
     weights = None if cost_weights is None else list(cost_weights)
     cv = 5 if cv is None else cv
     log = log_of(acquired, order, label_influenced_buying, unbought)
+    rows = {"X": X, "y": y, "sample_weight": sample_weight, "prices": prices}
     curve: TradeoffCurve = _told_curve(
-        model, weights, X, y, cv, sample_weight, prices, log, groups
+        model, weights, **rows, cv=cv, log=log, groups=groups
     )
     return curve
 
 
 @with_callbacks
 @one_thread()
-def _told_curve(
-    model: Any,
-    weights: list[float] | None,
-    X: Any,
-    y: Any,
-    cv: Any,
-    sample_weight: Any,
-    prices: Any,
-    log: Log | None,
-    groups: Any,
-) -> TradeoffCurve:
-    """Measure a curve, and tell the callbacks of the model, and its user, of each point."""
+def _told_curve(model: Any, weights: list[float] | None, **given: Any) -> TradeoffCurve:
+    """Measure a curve, and tell you and the callbacks of the model of each point."""
     most = POINTS if weights is None else len(weights)
-    verbose = model._settings().verbose
-    max_time = model._settings().max_time
+    settings = model._settings()
     # Buying nothing, and buying everything.
-    progress = Progress(model, verbose, most + 2, max_time)
-    folds = HeldOutFolds(model, X, y, cv, sample_weight, prices, progress, log, groups)
+    progress = Progress(model, settings.verbose, most + 2, settings.max_time)
+    folds = HeldOutFolds(model, progress=progress, **given)
     curve = measured_curve(folds, automatic_grid(folds) if weights is None else weights)
     if progress.stopped:
         progress.say(f"{progress.stopped}: the curve has {len(curve)} points")
@@ -218,8 +214,8 @@ def measured_curve(
         [m.cost for _, m in measured],
         folds.weight,
         measure=folds.data.loss_name,
-        nothing=None if nothing is None else folds.means(nothing),
-        everything=None if everything is None else folds.means(everything),
+        nothing=None if nothing is None else nothing.point,
+        everything=None if everything is None else everything.point,
         unit=folds.settings.unit,
         metrics={
             name: [m.metrics[name] for _, m in measured]
@@ -247,3 +243,91 @@ def from_the_ends(weights: Iterable[float]) -> list[float]:
             order.append(left[middle])
             gaps += [(first, middle), (middle, last)]
     return list(dict.fromkeys(order))
+
+
+Scorer = Callable[..., float]
+
+
+def acquisition_cost_scorer(
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None
+) -> float:
+    """Mean price of what a fitted model buys, as a negative number: greater is better.
+
+    Alone it makes a search buy nothing; take it as one of several in ``scoring``.
+
+    Parameters
+    ----------
+    model : fitted classifier of this package
+    X : array-like or data frame of shape (n_samples, n_features)
+    y : ignored
+    sample_weight : array-like of shape (n_samples,), default=None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import cross_validate
+    >>> from sensortree import SensorTreeClassifier, acquisition_cost_scorer
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> scoring = {"accuracy": "accuracy", "cost": acquisition_cost_scorer}
+    >>> model = SensorTreeClassifier(cost_weight=5)
+    >>> found = cross_validate(model, X, X[:, 0] > 0, scoring=scoring, cv=2)
+    >>> (-found["test_cost"]).tolist()
+    [0.0, 0.0]
+    """
+    return -float(np.average(model.acquisition_cost(X), weights=sample_weight))
+
+
+def cost_adjusted_scorer(cost_weight: float) -> Scorer:
+    """Scorer by the risk at one cost weight, as a negative number: greater is better.
+
+    The risk is the error (or the mean of whatever else the model minimises) and the
+    weighted mean cost together. The weight is that of the scorer, whatever cost weights a
+    search tries: it says what a unit of cost is worth to you.
+
+    Parameters
+    ----------
+    cost_weight : float
+        Error that one unit of cost is worth.
+
+    Returns
+    -------
+    scorer : callable
+        To be called with a fitted model, X and y, as ``scoring`` wants it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sensortree import SensorTreeClassifier, cost_adjusted_scorer
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> search = GridSearchCV(
+    ...     SensorTreeClassifier(), {"cost_weight": [5, 0.01]}, cv=2,
+    ...     scoring=cost_adjusted_scorer(0.05))
+    >>> search.fit(X, X[:, 0] > 0).best_params_
+    {'cost_weight': 0.01}
+    """
+    if not isinstance(cost_weight, Real) or not 0 <= float(cost_weight) < np.inf:
+        raise ParameterError(
+            f"cost_weight must be a number that is at least 0, got {cost_weight!r}."
+        )
+    return partial(_negative_risk, float(cost_weight))
+
+
+def _negative_risk(
+    cost_weight: float, model: Any, X: Any, y: Any, sample_weight: Any = None
+) -> float:
+    cost = -acquisition_cost_scorer(model, X, y, sample_weight)
+    loss = np.average(_losses(model, X, y), weights=sample_weight)
+    return -(float(loss) + cost_weight * cost)
+
+
+def _losses(model: Any, X: Any, y: Any) -> Any:
+    """Loss of each row; a class that the model has not seen costs the most there is."""
+    if model.policy_.loss.numbers:
+        return model.policy_.loss.of(np.asarray(y, dtype=float), model.predict(X))
+    y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
+    true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    table = model._table(X, None)
+    referred, likely = model.referred(X), model.policy_.outputs(table)
+    own = losses_of(model.policy_, table, true, referred, likely)
+    return np.where(classes[true] == y, own, loss.largest)

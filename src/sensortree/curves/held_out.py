@@ -22,9 +22,7 @@ from sensortree.curves.shared_leaves import (
     FittedForFolds,
     LogisticFold,
     SharedClassifiers,
-    SharedLogistic,
 )
-from sensortree.curves.through_log import walk_through_log
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning, UnseenWarning
 from sensortree.learning.choose import Chosen
@@ -38,11 +36,15 @@ from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.rows import Observations, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.logs.purchases import Log
-from sensortree.policy.measures import metrics
+from sensortree.policy.classifiers import posterior
+from sensortree.policy.policy import Policy
+from sensortree.policy.walk import Place
 from sensortree.progress import TextProgress
-from sensortree.sensors.number_loss import NumberLoss
+from sensortree.reports.measures import metrics
+from sensortree.sensors.loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.search import report_of_built
+from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 
@@ -64,8 +66,8 @@ class Measured:
     weight : ndarray of shape (n_folds,)
         What each fold counts.
     metrics : dict of str to float
-        None of them where numbers are predicted.
-        Each metric of `sensors.scores`, over the rows of all folds together.
+        Each of `sensors.loss.METRICS`, over the rows of all folds together; empty where
+        numbers are predicted.
     """
 
     means: Array
@@ -86,6 +88,12 @@ class Measured:
     def mean(self) -> Array:
         """Means of error, loss and cost over all rows, (3,)."""
         return np.asarray(np.average(self.means, axis=0, weights=self.weight))
+
+    @property
+    def point(self) -> tuple[float, float]:
+        """Mean cost and loss over all rows."""
+        _, loss, cost = self.mean().tolist()
+        return cost, loss
 
 
 class HeldOutFolds:
@@ -124,9 +132,8 @@ class HeldOutFolds:
         self.estimator._check_parameters()
         own = self.estimator._settings().cv
         if not (own is None or isinstance(own, Integral) or hasattr(own, "split")):
-            self.estimator.set_params(
-                cv=DEFAULT_FOLDS
-            )  # splits of all rows do not fit a part
+            # splits of all rows do not fit a part
+            self.estimator.set_params(cv=DEFAULT_FOLDS)
         reader = clone(self.estimator)
         self.cv = self.estimator._settings().cv
         self.settings = replace(self.estimator._settings(), cv=cv)
@@ -174,7 +181,7 @@ class HeldOutFolds:
     def _shares(self) -> bool:
         """Whether a leaf classifier fitted for one fold is the one another would fit."""
         data, cv = self.data, self.cv
-        if data.continued is not None:  # who stands in for whom is known of all rows
+        if data.continued is not None:  # stand-ins are found on all rows
             return True
         if data.loss.numbers:  # regressions take no longer than to share them
             return False
@@ -209,7 +216,7 @@ class HeldOutFolds:
                 reader = clone(self.estimator)
                 settings = self._without_a_fold(reader._settings())
                 with warnings.catch_warnings():
-                    # What there is little of was said of all rows.
+                    # You were warned about all rows already.
                     warnings.simplefilter("ignore", FewRowsWarning)
                     read = read_rows(reader, settings, rows_of(X, rows), *parts)
                 settings = settings.priced_for(read.loss)
@@ -217,7 +224,7 @@ class HeldOutFolds:
                 yield reader, replace(prepared, winners=Winners())
             return
         settings = self._without_a_fold(self.settings)
-        shared: dict[type, SharedLogistic] = {}
+        shared: dict[type, dict[Any, Any]] = {}
         if settings.classifier != "auto" and self.data.continued is None:
             own = resolve_classifier(settings.classifier, settings.calibration)
             if not isinstance(own, (RidgeLogisticRegression, BoostedTrees)):
@@ -230,25 +237,19 @@ class HeldOutFolds:
             prepared = prepare(data, settings, self.progress.part(), share)
             yield self._reader, replace(prepared, winners=Winners())
 
-    def _sharing(self, fold: int, shared: dict[type, SharedLogistic]) -> Share:
+    def _sharing(self, fold: int, shared: dict[type, dict[Any, Any]]) -> Share:
         """Leaves that other folds learn from too, of each kind."""
 
         def share(leaves: LeafClassifiers) -> LeafClassifiers:
-            task, out = (
-                (leaves.data, leaves.classifier, leaves.n_jobs),
-                frozenset({fold}),
-            )
+            task = leaves.data, leaves.classifier, leaves.n_jobs
+            out, kind = frozenset({fold}), type(leaves.classifier)
             if self._shared is not None:
                 return FittedForFolds(*task, out=out, shared=self._shared)
-            kind, logged = type(leaves.classifier), self.data.continued is not None
-            if (
-                self.cv is None
-                or logged
-                or not issubclass(kind, RidgeLogisticRegression)
-            ):
+            alone = self.cv is None or self.data.continued is not None
+            if alone or not issubclass(kind, RidgeLogisticRegression):
                 return leaves
-            own = shared.setdefault(kind, SharedLogistic(self.data, *task[1:]))
-            return LogisticFold(*task, out=out, shared=own)
+            judged = shared.setdefault(kind, {})
+            return LogisticFold(*task, out=out, every=self.data, judged=judged)
 
         return share
 
@@ -265,20 +266,11 @@ class HeldOutFolds:
         They judge the folds of this object, so the estimator's own `cv` has no say. This
         is what measuring was for: it is finished, whatever the time.
         """
-        quiet = TextProgress(verbose=False)
-        if (
-            self._shared is None
-            or self.cv is None
-            or self.settings.classifier == "auto"
-        ):
+        quiet, shared = TextProgress(verbose=False), self._shared
+        if shared is None or self.cv is None or self.settings.classifier == "auto":
             return prepare(self.data, self.settings, quiet)
-        leaves = FittedForFolds(
-            self.data,
-            self._shared.classifier,
-            self._shared.n_jobs,
-            shared=self._shared,
-            out=frozenset(),
-        )
+        task = self.data, shared.classifier, shared.n_jobs
+        leaves = FittedForFolds(*task, shared=shared, out=frozenset())
         return Prepared(leaves, self.settings, quiet)
 
     def fit_on_all_rows(self, model: Any) -> Any:
@@ -295,14 +287,13 @@ class HeldOutFolds:
             return self._measured[value]
         found = []
         settings = {self.estimator._traced_by: value}
-        folds = zip(self._folds, self.tests, strict=True)
-        for (reader, prepared), (X, prices, part) in folds:
+        for (reader, prepared), test in zip(self._folds, self.tests, strict=True):
             if self._measured and self.progress.stopped:
                 return None
             model = clone(self.estimator).set_params(**settings)
             model._check_parameters()
             model._fit_prepared(prepared, reader)
-            found.append(_judged(model, X, prices, part))
+            found.append(_judged(model, *test))
         if self._measured and self.progress.stopped:
             return None  # the last tree may have been cut short
         measured = self._told("a point", found)
@@ -323,28 +314,23 @@ class HeldOutFolds:
         noise = [
             every.noise(values) for values in np.hstack([values for values, _ in found])
         ]
-        said = np.concatenate([likely for _, likely in found])
+        posterior = np.concatenate([own for _, own in found])
         measured = Measured(
-            np.array(means), np.array(noise), self.weight, self._metrics(said)
+            np.array(means), np.array(noise), self.weight, self._metrics(posterior)
         )
-        cost, error = self.means(measured)
+        cost, error = measured.point
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
 
-    def _metrics(self, said: Array) -> dict[str, float]:
-        """How good the probabilities of all held-out rows are; nothing of numbers."""
+    def _metrics(self, posterior: Array) -> dict[str, float]:
+        """Metrics of all held-out rows; none where answers are numbers."""
         if self.data.loss.numbers:
             return {}
         parts = [part for _, _, part in self.tests]
         truth = np.concatenate([part.y for part in parts])
         weight = np.concatenate([part.weight for part in parts])
-        answer = self.data.loss.answer(said)
-        return metrics(said, answer, truth, weight / weight.sum())
-
-    def means(self, measured: Measured) -> tuple[float, float]:
-        """Mean cost and error over folds."""
-        _, loss, cost = measured.mean().tolist()
-        return cost, loss
+        answer = self.data.loss.answer(posterior)
+        return metrics(posterior, answer, truth, weight / weight.sum())
 
     def measure_baseline(self, name: str) -> Measured | None:
         """What it is worth to buy the same for everybody: everything, or nothing.
@@ -365,16 +351,15 @@ class HeldOutFolds:
         if name not in self._baselines:
             settings = replace(self.settings, cost_weight=0.0, max_cost=None)
             tree = SensorTree(Leaf(subset, refers=False))
-            chosen = Chosen(tree, report_of_built(name, tree, self.data.sensors))
+            built = Chosen(tree, report_of_built(name, tree, self.data.sensors))
             found = []
-            folds = zip(self._folds, self.tests, strict=True)
-            for (reader, prepared), (X, prices, part) in folds:
+            for (reader, prepared), test in zip(self._folds, self.tests, strict=True):
                 model = clone(self.estimator)
                 fitted = fit_policy(
-                    prepared, settings, decide_nothing, lambda *_: chosen
+                    prepared, settings, decide_nothing, lambda *_: built
                 )
                 model._show_read(fitted, reader)
-                found.append(_judged(model, X, prices, part))
+                found.append(_judged(model, *test))
             self._baselines[name] = self._told(f"buying {name}", found)
         return self._baselines[name]
 
@@ -390,24 +375,27 @@ class HeldOutFolds:
         positive = np.r_[least[least > 0], prices[prices > 0]]
         if not positive.size:
             return 0.0, 0.0
-        loss, most = self.data.loss, self.data.largest_loss
+        loss = self.data.loss
+        most = self.data.largest_loss
         if isinstance(loss, NumberLoss):
             most = loss.most_worth
-        everything = float(np.mean(np.sum(prices, axis=-1)))
-        return (
-            float(most / positive.min()),
-            float(most / (len(self.data.distinct()[0]) * everything)),
+        everything = len(self.data.distinct()[0]) * float(
+            np.mean(np.sum(prices, axis=-1))
         )
+        return float(most / positive.min()), float(most / everything)
 
 
 def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array, Array]:
-    """Error, loss and cost of some rows, (3, n_rows), and what is said of them."""
+    """Error, loss and cost of some rows, (3, n_rows), and their posterior."""
     if part.continued is not None:
-        walked = walk_through_log(model.policy_, part)
-        likely, cost, referred = walked.said, walked.cost, walked.referred
-        error, lost = walked.error, walked.lost
+        likely, error, lost, cost, referred = walk_through_log(model.policy_, part)
     else:
-        likely, cost, referred = _walk(model, X, prices)
+        with warnings.catch_warnings():
+            # A fold may hold levels that the others do not have; that is no news.
+            warnings.simplefilter("ignore", UnseenWarning)
+            likely = model.policy_.outputs(model._table(X, prices))
+            cost = model.acquisition_cost(X, prices)
+            referred = model.referred(X, prices)
         error = part.loss.error(part.y, part.loss.answer(likely))
         lost = part.judge(likely)
     if part.refer_costs is not None:
@@ -415,15 +403,53 @@ def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array,
     return np.stack([error, lost, cost]), likely
 
 
-def _walk(model: Any, X: Any, prices: Any) -> tuple[Array, Array, Mask]:
-    """What a model says of rows, what they spend, and whether they are handed over."""
-    with warnings.catch_warnings():
-        # These are rows of training; that others lack a level of theirs is no news.
-        warnings.simplefilter("ignore", UnseenWarning)
-        likely = model.policy_.said(model._table(X, prices))
-        cost = model.acquisition_cost(X, prices)
-        return likely, cost, model.referred(X, prices)
-
-
 def _taken(values: Any, rows: Rows) -> Any:
     return None if values is None else np.asarray(values)[rows]
+
+
+def walk_through_log(
+    policy: Policy, rows: TrainingRows
+) -> tuple[Array, Array, Array, Array, Mask]:
+    """Lead rows of a log through a policy, as a fit looks at them.
+
+    At every place a row is looked at with its own readings and, where the log holds too
+    little of it, with those that are filled in; what it loses is put right as in a fit.
+
+    Returns
+    -------
+    posterior : ndarray of shape (n_rows, n_outputs)
+    error, lost, cost : ndarray of shape (n_rows,)
+        The first two are doubly robust.
+    referred : ndarray of bool of shape (n_rows,)
+        Whether they are referred to a person.
+    """
+    log = rows.continued
+    assert log is not None
+    tree, n_rows, prices = policy.tree, len(rows.y), rows.varying_prices()
+
+    def posterior_at(place: Place) -> Array:
+        X = rows.features(place.sensors)
+        own = posterior(place.classifier, X, rows.n_outputs)
+        return own if place.calibration is None else place.calibration(own)
+
+    decisions = np.empty((n_rows, tree.n_nodes))
+    for node in range(tree.n_nodes):
+        place = policy.places[~node]
+        decision = place.decision
+        assert decision is not None  # a node
+        seen = posterior_at(place) if decision.needs_posterior else None
+        decisions[:, node] = decision(rows.features(place.sensors), seen, prices)
+    leaf = tree.route(decisions)
+    answered = np.empty((n_rows, rows.n_outputs))
+    error, lost = np.empty(n_rows), np.empty(n_rows)
+    for k in np.unique(leaf):
+        place, here = policy.places[k], leaf == k
+        own = posterior_at(place)
+        answered[here] = own[here]
+        wrong = rows.loss.error(rows.y, rows.loss.answer(own))
+        error[here] = log.put_right(wrong.astype(np.float64), place.sensors)[here]
+        lost[here] = log.put_right(rows.judge(own), place.sensors)[here]
+    costs = leaf_costs(tree, rows.sensors, rows.prices)
+    paid = np.broadcast_to(costs, (n_rows, tree.n_leaves))[np.arange(n_rows), leaf]
+    refers = np.array([bool(end.refers) for end in tree.leaves])
+    return answered, error, lost, np.asarray(paid), refers[leaf]

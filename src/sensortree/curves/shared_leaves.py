@@ -18,7 +18,6 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.descent import Curvature
 from sensortree.leaves.engine import LogisticEngine, Solution, posterior_of
 from sensortree.leaves.fitting import each_subset, fit_leaf_classifiers
-from sensortree.leaves.logistic import RidgeLogisticRegression
 from sensortree.leaves.ridge import RidgeProblem, most_evident
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior
@@ -144,41 +143,6 @@ class PairedEngine(LogisticEngine):
 
 
 @dataclass(frozen=True, eq=False)
-class SharedLogistic:
-    """What logistic leaves without some folds say, each subset in one job.
-
-    Attributes
-    ----------
-    data, classifier, n_jobs
-        As in `SharedClassifiers`.
-    judged : dict of subset to dict of fold to (posterior, solution)
-        As `PairedEngine.judge_without_each` gives it.
-    """
-
-    data: TrainingRows
-    classifier: RidgeLogisticRegression
-    n_jobs: int | None
-    judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(
-        default_factory=dict
-    )
-
-    def without(
-        self, subsets: Iterable[Subset], out: int
-    ) -> dict[Subset, tuple[Array, Solution]]:
-        """Posteriors of the rows outside a fold, and fits to them, of some subsets."""
-        data, wanted = self.data, list(dict.fromkeys(subsets))
-        new = [subset for subset in wanted if subset not in self.judged]
-        weight = data.weight if data.weighted else None
-        C, degree = self.classifier.C, self.classifier._degree
-        rows = data.y, len(data.classes), weight, data.fold
-        engine = PairedEngine(*rows, C, degree)
-        features = {subset: data.features(subset) for subset in new}
-        judge = engine.judge_without_each
-        self.judged.update(each_subset(judge, features, self.n_jobs))
-        return {subset: self.judged[subset][out] for subset in wanted}
-
-
-@dataclass(frozen=True, eq=False)
 class FoldClassifiers(LeafClassifiers):
     """Classifiers of the rows outside one fold, shared with the other folds."""
 
@@ -211,18 +175,17 @@ class FittedForFolds(FoldClassifiers):
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
         features = {s: data.features(s) for s in new}
         known = [s for s in new if features[s].shape[1]]
-        said = {s: np.empty((len(data.y), n_classes)) for s in new}
+        found = {s: np.empty((len(data.y), n_classes)) for s in new}
         for fold in np.unique(data.fold):
             rows = data.fold == fold
             left_out = self.out if fold < 0 else self.out | {int(fold)}
             for subset, fitted in self.shared.without(known, left_out).items():
-                said[subset][rows] = posterior(
-                    fitted, features[subset][rows], n_classes
-                )
+                own = features[subset][rows]
+                found[subset][rows] = posterior(fitted, own, n_classes)
         nothing = [s for s in new if not features[s].shape[1]]
         for subset, fitted in self.shared.without(nothing, self.out).items():
-            said[subset] = posterior(fitted, features[subset], n_classes)
-        self.posteriors.update(said)
+            found[subset] = posterior(fitted, features[subset], n_classes)
+        self.posteriors.update(found)
 
     def fit(self, subsets: Iterable[Subset]) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitted on all rows outside the fold."""
@@ -231,17 +194,33 @@ class FittedForFolds(FoldClassifiers):
 
 @dataclass(frozen=True, eq=False)
 class LogisticFold(FoldClassifiers):
-    """Logistic leaves: judged for all folds in one job, and kept at their own minimum."""
+    """Logistic leaves: judged for all folds in one job, and kept at their own minimum.
 
-    shared: SharedLogistic = field(kw_only=True)
+    Attributes
+    ----------
+    every : TrainingRows
+        All rows, with the folds that are held out.
+    judged : dict of subset to dict of fold to (posterior, solution)
+        As `PairedEngine.judge_without_each` gives it; shared by all folds.
+    """
+
+    every: TrainingRows = field(kw_only=True)
+    judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(kw_only=True)
 
     def judge(self, subsets: Iterable[Subset]) -> None:
         """Find the posteriors of those subsets that have none yet."""
-        new = [s for s in subsets if s not in self.posteriors]
+        every, own = self.every, self.classifier
+        new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
+        features = {s: every.features(s) for s in new if s not in self.judged}
+        weight = every.weight if every.weighted else None
+        rows = every.y, len(every.classes), weight, every.fold
+        judge = PairedEngine(*rows, own.C, own._degree).judge_without_each
+        self.judged.update(each_subset(judge, features, self.n_jobs))
         (out,) = self.out
-        rest = self.shared.data.fold != out
-        for subset, (said, start) in self.shared.without(new, out).items():
-            self.posteriors[subset], self.starts[subset] = said[rest], start
+        rest = every.fold != out
+        for subset in new:
+            judged, start = self.judged[subset][out]
+            self.posteriors[subset], self.starts[subset] = judged[rest], start
 
 
 @dataclass(frozen=True, eq=False)

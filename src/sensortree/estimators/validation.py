@@ -23,28 +23,13 @@ from sensortree.leaves.folds import Arranged, Dealing, arrange
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
-from sensortree.logs.continuing import Logged, blocks_seen, continue_rows
-from sensortree.logs.purchases import (
-    Log,
-    check_labels_there,
-    check_nothing_unbought,
-    check_values,
-    read_purchases,
-)
-from sensortree.sensors.columns import is_missing
-from sensortree.sensors.declaration import resolve_sensors
-from sensortree.sensors.market import Market
-from sensortree.sensors.reader import (
-    check_price_array,
-    column_kinds,
-    fit_reader,
-    float_table,
-    read_prices,
-)
+from sensortree.logs.continuing import LogRows, blocks_seen, continue_rows
+from sensortree.logs.purchases import Log, check_labels_there
+from sensortree.sensors.market import Market, check_price_array, read_prices
+from sensortree.sensors.reader import column_kinds, fit_reader, float_table
 from sensortree.sensors.referral import resolve_referral
-from sensortree.sensors.sensor import Sensor
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table, typed_table
+from sensortree.sensors.sensor import Sensor, SensorSet, resolve_sensors
+from sensortree.sensors.table import Table, is_missing, typed_table
 from sensortree.types import Mask, Rows
 
 
@@ -124,7 +109,7 @@ def read_rows(
         level = settings.task.levels(codes, weight[order])
         held = bought[rows][order]
         known = log.label_influenced_buying
-        logged = Logged(sensors, blocks, held, level, fold, known)
+        logged = LogRows(sensors, blocks, held, level, fold, known)
         own_paid = None if paid is None else paid[order]
         continued = continue_rows(logged, Market(sensors, own_paid).free())
     unit, seen = np.arange(len(rows)) if group is None else group, blocks
@@ -161,11 +146,7 @@ def _bought(
         given = check_price_array(prices, n_rows, sensors)
         table = Table(table.data, given)
         sensors = sensors.with_varying(np.logical_not(np.isnan(given).all(axis=0)))
-    own = read_prices(table, sensors)
-    purchases = read_purchases(log.acquired, log.order, sensors, n_rows, own)
-    if log.unbought == "refuse":
-        check_nothing_unbought(purchases, table)
-    check_values(purchases, table)
+    purchases = log.purchases(table, sensors, read_prices(table, sensors))
     never = np.flatnonzero(~purchases.bought.any(axis=0))
     if never.size:
         raise DataError(

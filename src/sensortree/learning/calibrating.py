@@ -34,8 +34,7 @@ from sensortree.leaves.rows import Observations
 from sensortree.policy.about import HeldOut
 from sensortree.policy.calibration import LeafCalibration, log_likely
 from sensortree.policy.classifiers import probabilities
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.scores import log_loss
+from sensortree.sensors.loss import Loss, log_loss
 from sensortree.text import PlainForm
 from sensortree.types import Array, Mask, Rows
 
@@ -98,7 +97,7 @@ class CalibrationReport(PlainForm):
     Examples
     --------
     >>> import numpy as np
-    >>> from sensortree import SensorTreeClassifier
+    >>> from sensortree import Program, SensorTreeClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 2))
     >>> far = np.abs(X[:, 0])
@@ -106,7 +105,7 @@ class CalibrationReport(PlainForm):
     >>> y = rng.random(1000) < 1 / (1 + np.exp(-score))
     >>> model = SensorTreeClassifier(
     ...     cost_weight=0.02, classifier="linear", risk="log_loss", structure="cascade",
-    ...     fallback=False)
+    ...     program=Program(fallback=False))
     >>> print(model.fit(X, y).calibration_report_)
     leaves: temperatures and biases
     held-out log-loss: as said 0..., temperatures and biases 0.4...

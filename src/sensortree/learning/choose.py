@@ -19,18 +19,16 @@ from sensortree.constants import (
     OWN_TREES_COLUMNS,
     OWN_TREES_ROWS,
 )
-from sensortree.learning.comparison import (
+from sensortree.learning.held_out import (
     Outcome,
     Outcomes,
-    comparison_of,
-    optimism_of,
-)
-from sensortree.learning.held_out import (
     Rehearsed,
     answers_to_all,
+    comparison_of,
     held_out_parts,
     nothing_bought,
     one_leaf,
+    optimism_of,
     outcome_of,
     rehearse,
     tells_more,
@@ -47,7 +45,7 @@ from sensortree.learning.recipes import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
+from sensortree.policy.about import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
 from sensortree.structure import with_exits, without_sensors
 from sensortree.structure.search import StructureReport, report_of_built
@@ -104,7 +102,7 @@ def choose_recipe(
         if named is None and settings.cost_weight * market.least_price() >= worth_most:
             return only_leaf(str(settings.structure), market)
         return race.led_by_likeliest().chosen()
-    if isinstance(settings.structure, str):
+    if isinstance(settings.structure, (str, list, tuple)):
         tree = build_structure(settings, market)
     else:
         tree = given_structure(settings, market.sensors)
@@ -196,6 +194,10 @@ class Race:
         structure = self.settings.structure
         if structure == "auto":
             return list(structures_of(self.prepared, self.settings))
+        if isinstance(
+            structure, (list, tuple)
+        ):  # a chain in an order of the user's own
+            structure = "cascade"
         return [structure if isinstance(structure, str) else "given"]
 
     # judging ----------------------------------------------------------------------------

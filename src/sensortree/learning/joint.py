@@ -21,6 +21,8 @@ from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
+ONE_LEAF = "one leaf"  # for all, instead of decisions
+
 
 @dataclass(frozen=True, eq=False)
 class Learned:
@@ -151,18 +153,39 @@ def keep(
     fallback: bool,
 ) -> Learned:
     """Keep the last of what was learned, or one leaf for all if that has the lower risk."""
-    kept = list(learned)[-1] if problem.tree.n_nodes else "one leaf"
     leaf = int(np.argmin(observed.constant_risk()))
-    ways = {**learned, "one leaf": observed.constant_coef(leaf)}
+    ways = {**learned, ONE_LEAF: observed.constant_coef(leaf)}
     risk = {name: observed.risk(coef) for name, coef in ways.items()}
-    if fallback and risk["one leaf"] < risk[kept]:
-        kept = "one leaf"
-    single = kept == "one leaf"
-    stops = tuple(sorted(problem.tree.leaves[leaf].sensors)) if single else None
-    own = problem.risk(ways[kept])
+
+    def own(name: str) -> float:
+        return problem.risk(ways[name])
+
+    last = list(learned)[-1]
+    return keep_best(problem.tree, ways, last, leaf, risk, own, ridge, fallback)
+
+
+def keep_best(
+    tree: SensorTree,
+    ways: Mapping[str, list[Array]],
+    best: str,
+    leaf: int,
+    risk: Mapping[str, float],
+    own: Callable[[str], float],
+    ridge: float,
+    fallback: bool,
+) -> Learned:
+    """Keep the best of what was learned, or one leaf for all if that has the lower risk.
+
+    `risk` is by the errors that were made, `own` by those that it was learned from.
+    """
+    kept = best if tree.n_nodes else ONE_LEAF
+    if fallback and risk[ONE_LEAF] < risk[kept]:
+        kept = ONE_LEAF
+    single = kept == ONE_LEAF
+    stops = tuple(sorted(tree.leaves[leaf].sensors)) if single else None
     evidence = {
         "fallback_leaf": leaf if single else None,
-        "decision_report": DecisionReport(kept, risk, stops, ridge, own),
+        "decision_report": DecisionReport(kept, dict(risk), stops, ridge, own(kept)),
     }
     return Learned(ways[kept], evidence)
 
@@ -202,9 +225,9 @@ def _speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) 
         "linear program": "the model makes these",
         "refined": "the model's were refined further, on the training risk itself, and "
         "nothing is proven of those",
-        "one leaf": "the model sends every example to one leaf instead",
+        ONE_LEAF: "the model sends every example to one leaf instead",
     }[report.kept]
-    if kept.n_leaves < certified.n_leaves and report.kept != "one leaf":
+    if kept.n_leaves < certified.n_leaves and report.kept != ONE_LEAF:
         are = "is" if kept.n_leaves == 1 else "are"
         then += f"; of its leaves, {kept.n_leaves} {are} reached and kept"
     return f"{said}; {then}"

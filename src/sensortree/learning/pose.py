@@ -36,7 +36,7 @@ from sensortree.policy.decisions import (
 )
 from sensortree.program.risk import leaf_risk, max_risk
 from sensortree.program.routing import RoutingProblem
-from sensortree.sensors.encoders import Levels
+from sensortree.sensors.transforms import Levels
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows

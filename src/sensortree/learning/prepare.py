@@ -31,7 +31,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch, TextProgress
-from sensortree.structure.screening import standardised
+from sensortree.structure.losses import standardised
 from sensortree.structure.search import StructureSearch, open_search
 from sensortree.types import Array
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from sensortree.sensors.loss import Loss
+from sensortree.sensors.loss import SCORES, Loss, NumberLoss
 from sensortree.sensors.market import Market, within
-from sensortree.sensors.number_loss import NumberLoss
-from sensortree.sensors.scores import SCORES
 from sensortree.text import listed
 from sensortree.types import Array
 
@@ -147,7 +145,7 @@ def _remedy(loss: Loss) -> str:
         )
     if loss.matrix is None:
         return (
-            "If prices are money, say what a wrong answer costs (mistake_cost=...); or "
+            "If prices are money, say what a wrong answer costs (loss=...); or "
             "lower cost_weight."
         )
     return "If prices and losses are in one unit, that is right; else correct one."

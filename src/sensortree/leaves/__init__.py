@@ -15,8 +15,8 @@
     regressors   leaves of numbers: ridge, boosted, or a regressor of others
     regression   ridge regressions of many subsets and folds, and their spread
     standardising    centre and scale of columns, and their polynomial basis
-    continued    rows whose log ended, with readings in place of those they lack
-    gaussians    how readings go together within a class;  rows of a log drawn by it
+    continued    rows whose log ended, with readings in place of those they lack, taken from
+                 others or drawn by how readings go together within a class
     compiling    fitted scikit-learn objects as plain arrays
     sklearn_private  what we use of scikit-learn that is private
 """

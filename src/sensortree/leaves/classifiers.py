@@ -11,6 +11,7 @@ import numpy as np
 
 from sensortree.constants import LOG_PULL_ROWS, LOG_PULLS, LOG_SHARES
 from sensortree.leaves.boosting import BoostedEngine
+from sensortree.leaves.continued import Drawn
 from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import (
     each_subset,
@@ -20,7 +21,6 @@ from sensortree.leaves.fitting import (
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.gaussians import Drawn
 from sensortree.leaves.logistic import (
     QuadraticLogisticRegression,
     RidgeLogisticRegression,

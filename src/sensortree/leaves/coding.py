@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.constants import BOOSTED_MOST_BINS, CODED_FEWEST_LEVELS
-from sensortree.sensors.levels import Levels
+from sensortree.sensors.transforms import LevelColumns
 from sensortree.types import Array, Mask, Rows
 
 
@@ -23,7 +23,7 @@ class Coding:
     """Which readings are the levels of a category, and which stay numbers."""
 
     # Readings that become one column of codes each; these columns come first.
-    levels: Levels
+    levels: LevelColumns
     numbers: tuple[int, ...]  # readings that stay as they are
 
     @property
@@ -74,7 +74,7 @@ class Coded:
         return Coded(self.values[rows], self.coding)
 
 
-def coded(readings: Array | Coded, levels: Levels = ()) -> Coded:
+def coded(readings: Array | Coded, levels: LevelColumns = ()) -> Coded:
     """Code readings, unless they are; categories of few levels stay ones and zeros.
 
     `levels` are groups of readings that are the levels of one category each.

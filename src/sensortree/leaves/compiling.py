@@ -41,15 +41,16 @@ from sensortree.policy.calibration import (
     Temperature,
 )
 from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
-from sensortree.sensors.encoders import OneHot, Ordinal
 from sensortree.sensors.transforms import (
-    PLAIN,
     Imputer,
     InTurn,
+    OneHot,
+    Ordinal,
     Passthrough,
     Ranger,
     SideBySide,
     Standardiser,
+    Transform,
 )
 
 
@@ -181,7 +182,7 @@ def compile_transformer(fitted: Any) -> Any:
 
 def _compiled(fitted: Any, n_columns: int | None) -> Any:
     """The plain transform; None if there is none of this kind."""
-    if isinstance(fitted, PLAIN):
+    if isinstance(fitted, Transform):
         return fitted
     if fitted is None or isinstance(fitted, str):  # "passthrough"
         return None if n_columns is None else Passthrough(n_columns)

@@ -34,8 +34,7 @@ from sensortree.leaves.boosting import trees_of
 from sensortree.leaves.coding import Coding
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS, Part
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.number_loss import weighted_quantile
+from sensortree.sensors.loss import Loss, weighted_quantile
 from sensortree.sensors.reader import LARGEST
 from sensortree.types import Array, Rows
 

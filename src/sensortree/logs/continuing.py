@@ -27,13 +27,17 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import Continued, owner_of, patterns_of
+from sensortree.leaves.continued import (
+    Continued,
+    learn_gaussians,
+    owner_of,
+    patterns_of,
+)
 from sensortree.leaves.engine import LogisticEngine
-from sensortree.leaves.gaussians import learn_gaussians
 from sensortree.leaves.standardising import moments
-from sensortree.logs.support import LEAST_SHARE
-from sensortree.sensors.reader import together
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.logs.estimate import LEAST_SHARE, effective_size
+from sensortree.sensors.reader import joined_readings
+from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array, Mask, Rows
 
 # Effective number of rows that a set of sensors wants, beside `LEAST_SHARE` of all.
@@ -48,26 +52,14 @@ Subset = frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Logged:
-    """Rows of a log, as far as they were read.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    blocks : list of n_sensors arrays of shape (n_rows, width)
-        NaN where nothing was bought.
-    bought : ndarray of bool of shape (n_rows, n_sensors)
-    level : ndarray of shape (n_rows,)
-        The class, or the group that a number belongs to.
-    fold : ndarray of shape (n_rows,)
-    label_influenced_buying : bool
-    """
+class LogRows:
+    """Rows of a log, as far as they were read."""
 
     sensors: SensorSet
-    blocks: list[Array]
-    bought: Mask
-    level: Rows
-    fold: Rows
+    blocks: list[Array]  # of each sensor, NaN where nothing was bought, (n_rows, width)
+    bought: Mask  # (n_rows, n_sensors)
+    level: Rows  # the class, or the group that a number belongs to, (n_rows,)
+    fold: Rows  # (n_rows,)
     label_influenced_buying: bool
 
     def has(self, subset: Iterable[str]) -> Mask:
@@ -81,14 +73,10 @@ class Logged:
         return max(LEAST_SHARE * n_rows, min(LEAST_ROWS, n_rows))
 
 
-def continue_rows(log: Logged, free: Subset) -> Continued:
+def continue_rows(log: LogRows, free: Subset) -> Continued:
     """Find out how far a log reaches, and who stands in for whom.
 
-    Parameters
-    ----------
-    log : Logged
-    free : set of str
-        Sensors that are known of all rows.
+    `free` are the sensors that are known of all rows.
     """
     reach: list[Subset] = []
     found: list[StandIns] = []
@@ -116,13 +104,13 @@ def continue_rows(log: Logged, free: Subset) -> Continued:
     )
 
 
-def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
+def filled_blocks(log: LogRows, subset: Subset, found: StandIns) -> list[Array]:
     """Readings of the sensors of a set, filled where nothing was bought.
 
     Of other sensors no columns.
     """
     sensors = log.sensors
-    values = together(log.blocks, sensors, subset, np.arange(len(log.level)))
+    values = joined_readings(log.blocks, sensors, subset, np.arange(len(log.level)))
     owner = owner_of(log.blocks, sensors, subset)
     known = np.asarray(log.bought[:, owner])
     patterns = [(pattern[owner], rows) for pattern, rows in found.patterns]
@@ -136,7 +124,7 @@ def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
     ]
 
 
-def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
+def _most_beside(needed: Subset, log: LogRows) -> tuple[Subset, StandIns] | None:
     """The largest set with some sensors that enough rows have, and who stands in for whom.
 
     The sensor that most rows lack goes first; None if even those needed are too rare.
@@ -146,7 +134,7 @@ def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
     while True:
         if sensors.admissible(kept) and log.has(kept).sum() >= log.least:
             found = stand_ins(log, kept)
-            if effective_size(found.other, len(log.level)) >= log.least:
+            if effective_size(np.bincount(found.other).astype(float)) >= log.least:
                 return kept, found
         left = [name for name in sensors.names if name in kept - needed]
         if not left:
@@ -155,32 +143,20 @@ def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
         kept = kept - {max(reversed(left), key=rows.__getitem__)}
 
 
-def effective_size(standing_in: Rows, n_rows: int) -> float:
-    """Number of equal rows that those are worth who stand for others, (Σw)² / Σw²."""
-    times = np.bincount(standing_in, minlength=1).astype(np.float64)
-    return n_rows**2 / float(times @ times)
-
-
 @dataclass(frozen=True, eq=False)
 class StandIns:
-    """Who stands in for whom within a set of sensors, and by what they were known.
+    """Who stands in for whom within a set of sensors, and by what they were known."""
 
-    Attributes
-    ----------
-    other : ndarray of shape (n_rows,)
-        Where the row stands that stands in for each; itself if it has all.
-    told : ndarray of shape (n_rows, 2, n_told)
-        What was told of a row by what was known of it, and of its stand-in by the same.
-    patterns : list of (sensors, rows)
-        Sensors that count as known, (n_sensors,), and the rows of which.
-    """
-
+    # Where the row stands that stands in for each; itself if it has all, (n_rows,).
     other: Rows
+    # What was told of a row by what was known of it, and of its stand-in by the same,
+    # (n_rows, 2, n_told).
     told: Array
+    # Sensors that count as known, (n_sensors,), and the rows of which.
     patterns: list[tuple[Mask, Rows]]
 
 
-def stand_ins(log: Logged, subset: Subset) -> StandIns:
+def stand_ins(log: LogRows, subset: Subset) -> StandIns:
     """Find who stands in for whom."""
     complete = log.has(subset)
     n_rows = len(complete)
@@ -201,7 +177,7 @@ def stand_ins(log: Logged, subset: Subset) -> StandIns:
 
 
 def likeness(
-    log: Logged, known: Subset, there: Mask, complete: Mask
+    log: LogRows, known: Subset, there: Mask, complete: Mask
 ) -> tuple[Array, Array]:
     """What rows are similar by that know some sensors, and what is told of each.
 
@@ -214,7 +190,7 @@ def likeness(
         logarithm; and the logarithm of how likely buying goes on.
     """
     rows = np.flatnonzero(there)
-    X = together(log.blocks, log.sensors, known, rows)
+    X = joined_readings(log.blocks, log.sensors, known, rows)
     center, scale = moments(X, np.ones(len(X)))
     X = np.where(np.isnan(X), 0.0, (X - center) / scale)
     level, fold = log.level[rows], log.fold[rows]
@@ -248,7 +224,7 @@ def _as_one(columns: Array) -> Array:
 
 
 def _match(
-    similar: Array, rows: Rows, complete: Rows, log: Logged, found: Rows
+    similar: Array, rows: Rows, complete: Rows, log: LogRows, found: Rows
 ) -> None:
     """Set who stands in for some rows: of the same label, and the same fold if there is."""
     for level in np.unique(log.level[rows]):
@@ -278,35 +254,25 @@ def blocks_seen(log: Continued, widths: Sequence[int]) -> list[Array]:
 
 
 def sets_beyond(log: Continued) -> list[list[str]]:
-    """Sensors, and sets of two or three, out of reach, none within another.
+    """Sensors, pairs and threes of them out of reach, none within another.
 
     Not those that 'one_of' forbids anyway.
     """
-    sensors = log.sensors
-    return [
-        list(few)
-        for few in _minimal_sets_beyond(log.reach, sensors.names)
-        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
-    ]
-
-
-def _minimal_sets_beyond(
-    reach: Sequence[frozenset[str]], names: Sequence[str]
-) -> list[tuple[str, ...]]:
-    """Sensors, pairs and threes of them that no set holds, none within another."""
+    sensors, names = log.sensors, log.sensors.names
     found: list[tuple[str, ...]] = []
     within: list[tuple[str, ...]] = [()]
     for _ in range(3):
-        longer = []
+        longer: list[tuple[str, ...]] = []
         for few in within:
             start = names.index(few[-1]) + 1 if few else 0
             for name in names[start:]:
                 more = (*few, name)
                 if any(set(less) <= set(more) for less in found):
                     continue
-                if any(set(more) <= one for one in reach):
-                    longer.append(more)
-                else:
-                    found.append(more)
+                (longer if log.reaches(frozenset(more)) else found).append(more)
         within = longer
-    return found
+    return [
+        list(few)
+        for few in found
+        if sensors.admissible(frozenset[str]().union(*map(sensors.closure, few)))
+    ]

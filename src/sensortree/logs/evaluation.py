@@ -1,4 +1,4 @@
-"""`evaluate_from_log`, `compare_from_log`: what policies would have done, by a log."""
+"""What policies would have done, by a log: judged, compared, and as a page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.logs.dead_ends import without_dead_ends
 from sensortree.logs.estimate import (
-    UNTOLD,
     Estimate,
+    Support,
     as_share,
     contributions,
     likely_variance,
     mean_estimate,
     ratio_estimate,
+    reason_to_refuse,
+    support_of,
     weights,
 )
-from sensortree.logs.following import Followed, follow
-from sensortree.logs.histories import Histories, read_histories, views
+from sensortree.logs.following import Followed, follow, without_dead_ends
 from sensortree.logs.judgement import (
     Band,
     LogComparison,
@@ -32,23 +31,18 @@ from sensortree.logs.judgement import (
     PlaceFromLog,
     SensorFromLog,
 )
-from sensortree.logs.outlook import learn_outlook
-from sensortree.logs.purchases import (
-    Order,
-    Unbought,
-    check_nothing_unbought,
-    check_unbought,
-    check_values,
-    labels_of,
-    read_purchases,
+from sensortree.logs.nuisances import (
+    Histories,
+    learn_outlook,
+    learn_stopping,
+    read_histories,
+    views,
 )
-from sensortree.logs.stopping import Stopping, learn_stopping
-from sensortree.logs.support import Support, reason_to_refuse, support_of
-from sensortree.policy.measures import MEASURES
+from sensortree.logs.purchases import Log, Order, Unbought, labels_of
+from sensortree.policy.masked import partly_known
 from sensortree.policy.policy import Policy
-from sensortree.sensors.reader import check_price_array
-from sensortree.sensors.sensor_set import default_names
-from sensortree.sensors.table import Table, typed_table
+from sensortree.reports.measures import MEASURES
+from sensortree.reports.words import percent
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -138,9 +132,11 @@ def evaluate_from_log(
     >>> bool(found.cost.low < found.cost.value < found.cost.high)
     True
     """
-    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
-    log = _read(model, X, y, acquired, order, prices, answers, unbought)
-    return _judge(log, stopping, outlook, options).evaluation
+    options = _Options(hidden_odds, n_folds, random_state)
+    given = Log(acquired, order, label_influenced_buying, unbought)
+    log = _read(model, X, y, given, prices, answers)
+    evaluation, _ = _judge(log, stopping, outlook, options)
+    return evaluation
 
 
 @one_thread()
@@ -180,11 +176,9 @@ def compare_from_log(
     -------
     comparison : LogComparison
     """
-    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
-    logs = [
-        _read(model, X, y, acquired, order, prices, answers, unbought)
-        for model in (first, second)
-    ]
+    options = _Options(hidden_odds, n_folds, random_state)
+    given = Log(acquired, order, label_influenced_buying, unbought)
+    logs = [_read(model, X, y, given, prices, answers) for model in (first, second)]
     names = [log.policy.sensors.names for log in logs]
     if names[0] != names[1]:
         raise DataError(
@@ -192,10 +186,11 @@ def compare_from_log(
             f"{listed(names[1])}; only policies on the same sensors can be compared on "
             f"one log."
         )
-    one, two = (_judge(log, stopping, outlook, options) for log in logs)
-    refused = one.evaluation.refused or two.evaluation.refused
-    difference = _measured(None if refused else one.values - two.values)
-    return LogComparison(one.evaluation, two.evaluation, difference, refused)
+    (one, values), (two, others) = (
+        _judge(log, stopping, outlook, options) for log in logs
+    )
+    refused = one.refused or two.refused
+    return LogComparison(one, two, _measured(values - others), refused)
 
 
 # the steps --------------------------------------------------------------------------------
@@ -205,7 +200,6 @@ def compare_from_log(
 class _Options:
     """How to judge; checked when it is made."""
 
-    label_influenced_buying: bool
     hidden_odds: Sequence[float]
     n_folds: int
     random_state: int
@@ -238,37 +232,26 @@ class _Log:
     followed: Followed
     histories: Histories
     logger: Array  # error, loss and cost of each row, (n_rows, 3)
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """A judgement, and what each row contributes to it, (n_rows, 4)."""
-
-    evaluation: LogEvaluation
-    values: Array
+    before: Array | None  # what the logger knew besides: the right answer, or nothing
 
 
 def _read(
     model: Any,
     X: Any,
     y: ArrayLike,
-    acquired: Any,
-    order: Order | None,
+    given: Log,
     prices: ArrayLike | None,
     answers: ArrayLike | None,
-    unbought: Unbought,
 ) -> _Log:
     """Check a log, and follow a policy through it."""
     policy = policy_of(model)
-    table = _table(policy, X, prices)
+    table = partly_known(policy, X, prices)
     n_rows, classes = table.shape[0], policy.labels
+    if not n_rows:
+        raise DataError("X has no rows; a log needs at least one.")
     truth = labels_of(y, classes, n_rows)
     own = policy.reader.prices(table)
-    purchases = read_purchases(acquired, order, policy.sensors, n_rows, own)
-    check_unbought(unbought)
-    if unbought == "refuse":
-        check_nothing_unbought(purchases, table)
-    check_values(purchases, table, policy.reader)
+    purchases = given.purchases(table, policy.sensors, own, policy.reader)
     followed = follow(policy, table, purchases, truth)
     logger = followed.so_far.copy()
     if answers is not None:
@@ -278,7 +261,10 @@ def _read(
             logger[:, 1] = policy.loss.of(truth, said)
     followed = without_dead_ends(followed)
     histories = read_histories(policy.reader, table, followed.purchases)
-    return _Log(policy, truth, followed, histories, logger)
+    before = None
+    if given.label_influenced_buying:
+        before = (truth[:, None] == np.arange(len(policy.classes))).astype(np.float64)
+    return _Log(policy, truth, followed, histories, logger, before)
 
 
 def policy_of(model: Any) -> Policy:
@@ -292,59 +278,27 @@ def policy_of(model: Any) -> Policy:
     return policy
 
 
-def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
-    """X with the columns of the policy, of which no cell is looked at."""
-    table = typed_table(X)
-    if table is None:
-        table = Table(np.asarray(X))
-    expected, names = policy.sensors.column_names, table.column_names
-    if table.shape[1] != len(expected):
-        raise DataError(
-            f"X has {table.shape[1]} columns, but the policy was fitted with "
-            f"{len(expected)}; give all of them, with anything where nothing was bought."
-        )
-    if not table.shape[0]:
-        raise DataError("X has no rows; a log needs at least one.")
-    plainly = default_names(len(expected))
-    if names is not None and names != expected and expected != plainly:
-        at = next(i for i, name in enumerate(names) if name != expected[i])
-        raise DataError(
-            f"column {at} of X is {names[at]!r}, expected {expected[at]!r}; give the "
-            f"columns that the policy was fitted with, in their order."
-        )
-    if prices is None:
-        return table
-    own = check_price_array(prices, table.shape[0], policy.sensors)
-    return Table(table.data, own)
-
-
-def _chances(log: _Log, stopping: Any, options: _Options) -> Stopping:
-    """Learn how likely the logger stops."""
-    n_rows = len(log.truth)
-    more = None
-    if options.label_influenced_buying:
-        classes = np.arange(len(log.policy.classes))
-        more = (log.truth[:, None] == classes).astype(np.float64)
-    candidates = None if stopping is None else [stopping]
-    return learn_stopping(log.histories, options.folds(n_rows), candidates, more)
-
-
-def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged:
-    """Judge a policy on a log."""
+def _judge(
+    log: _Log, stopping: Any, outlook: Any, options: _Options
+) -> tuple[LogEvaluation, Array]:
+    """Judge a policy on a log; also what each row contributes, (n_rows, 4)."""
     followed, policy = log.followed, log.policy
-    chances = _chances(log, stopping, options)
+    fold = options.folds(len(log.truth))
+    candidates = None if stopping is None else [stopping]
+    chances = learn_stopping(log.histories, fold, candidates, log.before)
     seen = views(log.histories, followed.stands, policy, log.truth)
-    foretold = learn_outlook(followed, seen, options.folds(len(log.truth)), outlook)
+    foretold = learn_outlook(followed, seen, fold, outlook)
     weight = weights(followed, chances)
     support = support_of(followed, chances, weight)
     refused = reason_to_refuse(support)
     every = contributions(weight, foretold)
+    if refused:
+        every[:] = np.nan  # no estimate is given
     likely = likely_variance(followed, chances, weight, foretold)
     outlooks = _with_total(foretold[..., :3], policy.cost_weight)
     variances = likely_variance(followed, chances, weight, outlooks)
     values = _with_total(every[:, :3], policy.cost_weight)
     logger = _with_total(log.logger, policy.cost_weight)
-    told = None if refused else values
     bands = []
     for odds in () if refused else options.hidden_odds:
         tilted = [
@@ -355,9 +309,9 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
             for by in (odds, 1 / odds)
         ]
         bands.append(_band(odds, np.stack([values, *tilted]), variances))
-    measured = _measured(told, variances)
+    measured = _measured(values, variances)
     beside = likely_variance(followed, chances, weight, outlooks - logger)
-    if told is not None:
+    if not refused:
         wrong = followed.outcomes[followed.complete, 0]
         n_rare = int(min(wrong.sum(), (1 - wrong).sum()))
         error = as_share(measured.error, n_rare, support.effective_size)
@@ -368,16 +322,16 @@ def _judge(log: _Log, stopping: Any, outlook: Any, options: _Options) -> _Judged
         refused=refused,
         support=support,
         logger=_measured(logger),
-        difference=_measured(None if told is None else told - logger, beside),
-        sensors=_sensors(policy, followed, None if refused else every, likely),
-        leaves=_leaves(policy, followed, None if refused else every, likely),
+        difference=_measured(values - logger, beside),
+        sensors=_sensors(policy, followed, every, likely),
+        leaves=_leaves(policy, followed, every, likely),
         bands=tuple(bands),
         notes=_notes(support, refused),
         has_loss=not policy.loss.plain,
         cost_weight=policy.cost_weight,
         unit=policy.about.unit,
     )
-    return _Judged(evaluation, values)
+    return evaluation, values
 
 
 def _with_total(values: Array, cost_weight: float) -> Array:
@@ -386,10 +340,8 @@ def _with_total(values: Array, cost_weight: float) -> Array:
     return np.concatenate([values, total[..., None]], axis=-1)
 
 
-def _measured(values: Array | None, variances: Array | None = None) -> Measured:
-    """Means of all measures, of at least some variances; untold without values."""
-    if values is None:
-        return Measured(UNTOLD, UNTOLD, UNTOLD, UNTOLD)
+def _measured(values: Array, variances: Array | None = None) -> Measured:
+    """Means of all measures, of at least some variances."""
     least = np.zeros(4) if variances is None else variances
     return Measured(*map(mean_estimate, values.T, least))
 
@@ -397,12 +349,7 @@ def _measured(values: Array | None, variances: Array | None = None) -> Measured:
 def _band(odds: float, values: Array, variances: Array) -> Band:
     """Least and largest means, if every row may have the worst of some contributions.
 
-    Parameters
-    ----------
-    odds : float
-    values : ndarray of shape (n_ways, n_rows, 4)
-    variances : ndarray of shape (4,)
-        The least that those of the contributions are taken to be.
+    These are (n_ways, n_rows, 4); `variances` is the least that theirs are taken to be.
     """
     least = _measured(values.min(axis=0), variances)
     most = _measured(values.max(axis=0), variances)
@@ -415,13 +362,11 @@ def _band(odds: float, values: Array, variances: Array) -> Band:
 
 
 def _sensors(
-    policy: Policy, followed: Followed, every: Array | None, likely: Array
+    policy: Policy, followed: Followed, every: Array, likely: Array
 ) -> tuple[SensorFromLog, ...]:
     """Use of every sensor, in the declared order."""
 
     def mean(what: str, name: str) -> Estimate:
-        if every is None:
-            return UNTOLD
         column = followed.column(what, name)
         return mean_estimate(every[:, column], likely[column])
 
@@ -432,30 +377,23 @@ def _sensors(
 
 
 def _leaves(
-    policy: Policy, followed: Followed, every: Array | None, likely: Array
+    policy: Policy, followed: Followed, every: Array, likely: Array
 ) -> tuple[PlaceFromLog, ...]:
     """Use of every place where rows stop."""
     found = []
-    for what, place in followed.names:
+    for column, (what, place) in enumerate(followed.names):
         if what != "stops":
             continue
         assert isinstance(place, int)
-        share = error = UNTOLD
-        if every is not None:
-            column = followed.column("stops", place)
-            stops = every[:, column]
-            errs = every[:, followed.column("errs", place)]
-            share = mean_estimate(stops, likely[column])
-            error = ratio_estimate(errs, stops)
-        stopped = followed.outcomes[:, followed.column("stops", place)]
+        stops, errs = every[:, column], every[:, followed.column("errs", place)]
         found.append(
             PlaceFromLog(
                 policy.place_name(place),
                 place,
                 policy.places[place].names,
-                int(np.nansum(stopped)),
-                share,
-                error,
+                int(np.nansum(followed.outcomes[:, column])),
+                mean_estimate(stops, likely[column]),
+                ratio_estimate(errs, stops),
             )
         )
     return tuple(found)

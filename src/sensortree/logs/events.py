@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.columns import is_missing
+from sensortree.sensors.table import is_missing
 from sensortree.text import listed
 
 

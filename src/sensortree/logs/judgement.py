@@ -1,14 +1,18 @@
-"""`LogEvaluation`, `LogComparison`: what a log says about policies, as values."""
+"""`LogEvaluation`, `LogComparison`: what a log says about policies, as values and text."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from sensortree.logs.estimate import Estimate
-from sensortree.logs.evaluation_text import comparison_text, evaluation_text
-from sensortree.logs.support import Support
-from sensortree.text import plain
+from sensortree.logs.estimate import Estimate, Support
+from sensortree.reports.drawing import escaped
+from sensortree.reports.tables import TextTable
+from sensortree.reports.words import percent
+from sensortree.text import PlainForm
+
+IN_BRACKETS = "95 % intervals in brackets"
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class LogEvaluation:
+class LogEvaluation(PlainForm):
     """What a policy would have cost and answered on the rows of a log.
 
     Attributes
@@ -111,22 +115,25 @@ class LogEvaluation:
     cost_weight: float
     unit: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def _repr_html_(self) -> str:
-        from sensortree.display.from_log import evaluation_in_notebook
-
-        return evaluation_in_notebook(self)
+        summary, rests, *others = (table.to_html() for table in _tables(self))
+        rows = f"<p><b>{_rows(self)}</b>; {IN_BRACKETS}</p>"
+        parts = [rows, _refused_html(self), summary, rests]
+        if others:
+            told = "<summary>sensors, leaves, hidden reasons</summary>"
+            parts.append(f"<details>{told}{''.join(others)}</details>")
+        notes = (f"<p>{escaped(note)}</p>" for note in self.notes)
+        return "\n".join([*parts, *notes])
 
     def __str__(self) -> str:
-        return evaluation_text(self)
+        tables = (table.to_text() for table in _tables(self))
+        refused = [f"refused: {self.refused}"] if self.refused else []
+        head = f"{_rows(self)}; {IN_BRACKETS}"
+        return "\n\n".join([head, *refused, *tables, *self.notes])
 
 
 @dataclass(frozen=True)
-class LogComparison:
+class LogComparison(PlainForm):
     """Two policies judged on the same log.
 
     Attributes
@@ -143,15 +150,127 @@ class LogComparison:
     difference: Measured
     refused: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain numbers, strings, lists and dicts; None for NaN."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def _repr_html_(self) -> str:
-        from sensortree.display.from_log import comparison_in_notebook
-
-        return comparison_in_notebook(self)
+        return _refused_html(self) + self._table().to_html()
 
     def __str__(self) -> str:
-        return comparison_text(self)
+        refused = [f"refused: {self.refused}"] if self.refused else []
+        sizes = [
+            f"{who}: worth {one.support.effective_size:,.0f} rows "
+            f"({percent(one.support.effective_share)}) of {one.support.n_rows:,}"
+            for who, one in (("first", self.first), ("second", self.second))
+        ]
+        return "\n\n".join([*refused, self._table().to_text(), "\n".join(sizes)])
+
+    def _table(self) -> TextTable:
+        """Both policies and their difference."""
+        names, sides = (
+            measures_of(self.first),
+            (self.first, self.second, self.difference),
+        )
+        head = ("per row", "first", "second", "first less second")
+        return TextTable(head, _side_by_side(names, *sides))
+
+
+# as text, and in a notebook ---------------------------------------------------------------
+
+
+def _rows(found: LogEvaluation) -> str:
+    return f"judged from a log of {found.support.n_rows:,} rows"
+
+
+def _refused_html(found: LogEvaluation | LogComparison) -> str:
+    """Why the log cannot tell, as part of an HTML page."""
+    if not found.refused:
+        return ""
+    return f"<p><b>refused</b>: {escaped(found.refused)}</p>"
+
+
+def _tables(found: LogEvaluation) -> Iterator[TextTable]:
+    """Tables of a judgement: measures, what they rest on, sensors, leaves, bands."""
+    names = measures_of(found)
+    loss = "loss" if found.has_loss else "error"
+    unit = f"; costs in {found.unit}" if found.unit else ""
+    yield TextTable(
+        ("per row", "policy", "logger", "policy less logger"),
+        _side_by_side(names, found, found.logger, found.difference),
+        notes=(f"total is {loss} + {found.cost_weight:g} × cost{unit}",),
+    )
+    yield TextTable(("what this rests on", ""), support_words(found.support))
+    if not found.refused:
+        yield TextTable(
+            ("sensor", "share of rows", "spend"),
+            [
+                [use.sensor, _with_interval(use.share), _with_interval(use.spend)]
+                for use in found.sensors
+            ],
+        )
+        yield TextTable(
+            ("place", "in the log", "share of rows", "error", "sensors"),
+            [
+                [
+                    use.place,
+                    f"{use.rows:,}",
+                    _with_interval(use.share),
+                    _with_interval(use.error),
+                    ", ".join(use.sensors) or "nothing",
+                ]
+                for use in found.leaves
+            ],
+            "left",
+        )
+    if found.bands:
+        yield TextTable(
+            ("hidden reasons to stop, odds", *names),
+            [
+                [
+                    f"× {band.odds:g}",
+                    *(
+                        "{:.3g} to {:.3g}".format(*getattr(band, name))
+                        for name in names
+                    ),
+                ]
+                for band in found.bands
+            ],
+        )
+
+
+def measures_of(found: LogEvaluation) -> tuple[str, ...]:
+    """Measures that are shown; a loss only if it is not the error."""
+    loss = ("loss",) if found.has_loss else ()
+    return ("error", *loss, "cost", "total")
+
+
+def _side_by_side(names: Iterable[str], *sides: Any) -> list[list[str]]:
+    """Measures of several, each with its interval."""
+    return [
+        [name, *(_with_interval(getattr(side, name)) for side in sides)]
+        for name in names
+    ]
+
+
+def _with_interval(one: Estimate) -> str:
+    """A mean with its interval, or a dash."""
+    if one.value != one.value:
+        return "–"
+    if one.low != one.low:
+        return f"{one.value:.4g}"
+    return f"{one.value:.4g} ({one.low:.3g} to {one.high:.3g})"
+
+
+def support_words(support: Support) -> list[tuple[str, str]]:
+    """What a judgement rests on, as names and words."""
+    return [
+        (
+            "rows that the log answers completely",
+            f"{support.n_complete:,} of {support.n_rows:,}",
+        ),
+        (
+            "worth so many equal rows",
+            f"{support.effective_size:,.0f} ({percent(support.effective_share)})",
+        ),
+        ("mean weight (should be about 1)", f"{support.mean_weight:.3f}"),
+        ("share of the largest weight", f"{percent(support.largest_weight)}"),
+        ("rounds after which stopping was all but sure", f"{percent(support.certain)}"),
+        ("rows of which hardly any went on", f"{percent(support.unreached)}"),
+    ]

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.sensors.columns import columns_of, is_missing
 from sensortree.sensors.market import Market
 from sensortree.sensors.reader import SensorReader
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import Table, columns_of, is_missing
 from sensortree.text import listed
 from sensortree.tree.paths import path_bill
 from sensortree.types import Array, Mask, Rows
@@ -39,7 +38,25 @@ class Log:
     unbought: Unbought = "ignore"
 
     def __post_init__(self) -> None:
-        check_unbought(self.unbought)
+        if self.unbought not in ("ignore", "refuse"):
+            raise ParameterError(
+                f"unbought must be 'ignore' or 'refuse', got {self.unbought!r}."
+            )
+
+    def purchases(
+        self,
+        table: Table,
+        sensors: SensorSet,
+        prices: Array | None,
+        reader: SensorReader | None = None,
+    ) -> Purchases:
+        """What was bought, held against the values that a table has of it."""
+        n_rows = table.shape[0]
+        found = read_purchases(self.acquired, self.order, sensors, n_rows, prices)
+        if self.unbought == "refuse":
+            check_nothing_unbought(found, table)
+        check_values(found, table, reader)
+        return found
 
     def take(self, rows: Rows) -> Log:
         """The same of some of the rows."""
@@ -63,12 +80,6 @@ def log_of(
     return None
 
 
-def check_unbought(given: Any) -> None:
-    """Refuse what does not say what to do with values that were not bought."""
-    if given not in ("ignore", "refuse"):
-        raise ParameterError(f"unbought must be 'ignore' or 'refuse', got {given!r}.")
-
-
 def taken(acquired: Any, rows: Rows) -> Any:
     """Some rows of an array or a frame."""
     if nw.dependencies.is_into_dataframe(acquired):
@@ -79,17 +90,11 @@ def taken(acquired: Any, rows: Rows) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Purchases:
-    """What was bought for each row, round by round.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    round : ndarray of int of shape (n_rows, n_sensors)
-        Round in which each sensor was bought, counted from 1 without gaps; 0 of what is
-        free, and so known at once; `NEVER` of what was not bought.
-    """
+    """What was bought for each row, round by round."""
 
     sensors: SensorSet
+    # Round in which each sensor was bought, counted from 1 without gaps; 0 of what is free,
+    # and so known at once; `NEVER` of what was not bought, (n_rows, n_sensors).
     round: NDArray[np.int32]
 
     @cached_property

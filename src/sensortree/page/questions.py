@@ -1,9 +1,10 @@
-"""What the page asks for each column: a number, a date, or one of some categories."""
+"""What the page asks for each column of a model file, and what of the file it can run."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sensortree.exceptions import ModelFileError
 from sensortree.sensors.seen import Seen
 
 
@@ -97,3 +98,36 @@ def _first_choices(steps: list[dict[str, Any]], n_columns: int) -> list[dict[str
 def _there(values: list[Any]) -> list[Any]:
     """Categories that are values, not their absence."""
     return [v for v in values if v is not None and not isinstance(v, dict)]
+
+
+# Sections of a model file that the runtime reads, or that change no answer.
+SECTIONS = frozenset(
+    {
+        *("library_version", "problem", "reader", "tree", "decisions", "classifiers"),
+        *("own_classifiers", "flow", "evidence", "about", "baselines"),
+        *("detours", "reading", "outages", "comparison", "curve", "calibration"),
+    }
+)
+
+
+def check_runnable(document: dict[str, Any]) -> None:
+    """Refuse a document that holds what only Python can run.
+
+    JavaScript runs every kind of classifier and transformer that a file holds as numbers.
+    """
+    for section in document:
+        if section not in SECTIONS:
+            raise ModelFileError(
+                f"the model has a section {section!r}, which a page cannot follow; ask it "
+                f"with model.policy_.session() in Python."
+            )
+    if document["problem"].get("task") is not None:
+        raise only_python("the model answers with numbers")
+
+
+def only_python(what: str) -> ModelFileError:
+    """The error of a part that JavaScript cannot run; `what` names it."""
+    return ModelFileError(
+        f"{what}, which only Python can run, so there can be no page of it; fit the model "
+        f"with classifiers and transformers that a model file holds as plain numbers."
+    )

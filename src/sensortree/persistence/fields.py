@@ -34,13 +34,17 @@ class Fields:
         self.where = where
 
     def place(self, key: str) -> str:
-        """Name a value in a message."""
-        return f"{self.where}.{key}" if self.where else key
+        """Name a value in a message; with "" the object itself."""
+        return f"{self.where}.{key}" if self.where and key else self.where or key
+
+    def wrong(self, key: str, why: str) -> ModelFileError:
+        """The error that says what is wrong with a value."""
+        return ModelFileError(f"{self.place(key)} {why}.")
 
     def take(self, key: str) -> Any:
         """Any value; each is taken once."""
         if key not in self._values:
-            raise ModelFileError(f"{self.place(key)} is missing.")
+            raise self.wrong(key, "is missing")
         return self._values.pop(key)
 
     def optional(self, key: str) -> Any:
@@ -55,7 +59,7 @@ class Fields:
         """Refuse what nobody took."""
         if self._values:
             key = min(self._values)[:80]
-            raise ModelFileError(f"{self.place(key)} is not a key of this format.")
+            raise self.wrong(key, "is not a key of this format")
 
     def child(self, key: str) -> Fields:
         """An object."""
@@ -70,18 +74,18 @@ class Fields:
         """A list."""
         value = self.take(key)
         if not isinstance(value, list):
-            raise ModelFileError(
-                f"{self.place(key)} must be a list, got {_type(value)}."
-            )
+            raise self.wrong(key, f"must be a list, got {_type(value)}")
         if length is not None and len(value) != length:
-            raise ModelFileError(
-                f"{self.place(key)} has {len(value)} entries, expected {length}."
-            )
+            raise self.wrong(key, f"has {len(value)} entries, expected {length}")
         return value
+
+    def peek(self, key: str) -> Any:
+        """Any value, which is still to be taken; None if it is missing."""
+        return self._values.get(key)
 
     def length(self, key: str) -> int:
         """Length of a list that is still to be taken; 0 if it is none."""
-        value = self._values.get(key)
+        value = self.peek(key)
         return len(value) if isinstance(value, list) else 0
 
     def text(self, key: str) -> str:
@@ -100,18 +104,14 @@ class Fields:
         """True or false."""
         value = self.take(key)
         if not isinstance(value, bool):
-            raise ModelFileError(
-                f"{self.place(key)} must be true or false, got {_type(value)}."
-            )
+            raise self.wrong(key, f"must be true or false, got {_type(value)}")
         return value
 
     def number(self, key: str, least: float = -math.inf) -> float:
         """A finite number."""
         value = self.take(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ModelFileError(
-                f"{self.place(key)} must be a number, got {_type(value)}."
-            )
+            raise self.wrong(key, f"must be a number, got {_type(value)}")
         return float(_finite([value], self.place(key), least)[0])
 
     def integer(self, key: str, low: int, high: int) -> int:
@@ -128,7 +128,7 @@ class Fields:
         """Different integers from 0 to n, without n."""
         found = tuple(self.integers(key, 0, n))
         if len(set(found)) < len(found):
-            raise ModelFileError(f"{self.place(key)} names a position twice.")
+            raise self.wrong(key, "names a position twice")
         return found
 
     def numbers(
@@ -142,9 +142,7 @@ class Fields:
         """Numbers that can be divided by."""
         values = self.numbers(key, shape, least=0.0)
         if (values == 0).any():
-            raise ModelFileError(
-                f"{self.place(key)} holds 0, by which nothing divides."
-            )
+            raise self.wrong(key, "holds 0, by which nothing divides")
         return values
 
 

@@ -2,52 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sensortree._version import __version__
+from sensortree.cells.words import PLAIN_FORMAT
 from sensortree.exceptions import ModelFileError
-from sensortree.persistence.about import read_about, write_about
-from sensortree.persistence.baselines import read_baselines, write_baselines
-from sensortree.persistence.calibration import read_calibration, write_calibration
-from sensortree.persistence.comparison import read_comparison, write_comparison
-from sensortree.persistence.curve import read_curve, write_curve
-from sensortree.persistence.decisions import read_decisions, write_decisions
-from sensortree.persistence.detours import known_in, read_detours, write_detours
-from sensortree.persistence.fields import Fields, check_text, from_plain, plain
-from sensortree.persistence.leaves import read_classifier, write_classifier
-from sensortree.persistence.numbers import read_number_loss, write_number_loss
-from sensortree.persistence.outages import read_outages, write_outages
+from sensortree.persistence.codecs import (
+    FLAG,
+    PAIR,
+    ROWS,
+    TEXT,
+    VALUE,
+    WORDS,
+    Codec,
+    Sizes,
+    array,
+    integer,
+    keyed,
+    listed,
+    nullable,
+    real,
+    record,
+    word,
+)
+from sensortree.persistence.fields import Fields, check_text, from_plain, numbers, plain
 from sensortree.persistence.problem import (
+    ABOUT,
+    READING,
+    REFERRAL,
+    SEEN,
     read_classes,
     read_loss,
+    read_seen,
     read_sensors,
     write_classes,
     write_loss,
     write_sensors,
 )
-from sensortree.persistence.reading import read_reading, write_reading
-from sensortree.persistence.referral import read_referral, write_referral
 from sensortree.persistence.saved import REPORTS, SavedModel
-from sensortree.persistence.seen import read_seen, write_seen
-from sensortree.persistence.transformers import (
+from sensortree.persistence.scorers import (
     MAX_WIDTH,
+    Known,
     read_transformer,
+    write_classifier,
     write_transformer,
 )
-from sensortree.persistence.trees import read_flow, read_tree, write_flow, write_tree
+from sensortree.persistence.trees import (
+    FLOW,
+    Subset,
+    known_in,
+    read_classifiers,
+    read_decisions,
+    read_detours,
+    read_flow,
+    read_tree,
+    write_decisions,
+    write_detours,
+    write_tree,
+)
+from sensortree.policy.about import (
+    EVERYTHING,
+    FIXED,
+    NOTHING,
+    ONE_SET,
+    About,
+    Baseline,
+    Comparison,
+    HeldOut,
+    Outage,
+    OutageReport,
+)
+from sensortree.policy.about import NOTHING as NO_CANDIDATE
+from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.policy import Policy
-from sensortree.sensors.number_loss import NumberLoss
+from sensortree.reports.tradeoff import (
+    RULES,
+    Choice,
+    TradeoffCurve,
+    choice_at,
+    standard_error,
+)
+from sensortree.sensors.loss import METRICS
 from sensortree.sensors.reader import SensorReader
-from sensortree.sensors.sensor_set import SensorSet, default_names
-from sensortree.sensors.transforms import PLAIN
+from sensortree.sensors.sensor import SensorSet, default_names
+from sensortree.sensors.transforms import Transform
 from sensortree.tree.tree import SensorTree
+from sensortree.types import Array
 
 MAX_COLUMNS = 100_000
+MAX_POINTS, MAX_FOLDS = 10_000, 1_000
 # Libraries of frames that transformers of others may have been fitted on.
 FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf")
+# Bytes of a baseline's classifier above which it is not written: no answer depends on it.
+BULKY = 2**20
+MAX_COST = nullable(real(0.0))
+FRAME = nullable(word(FRAMES))
 
 
 def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
@@ -60,24 +114,26 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
         )
     sensors, reader = policy.sensors, policy.reader
 
-    def classifier_of(subset: frozenset[str], scorer: Any) -> dict[str, Any]:
-        what = f"the classifier of {_said(subset)}"
+    def classifier_of(subset: Subset, scorer: Any) -> dict[str, Any]:
+        names = ", ".join(map(repr, sorted(subset))) or "nothing"
+        what = f"the classifier of the leaf that knows {names}"
         return {
             "sensors": sorted(map(sensors.index, subset)),
             "classifier": write_classifier(scorer, what, foreign),
         }
 
-    document = {
+    numeric = policy.loss.numbers
+    document: dict[str, Any] = {
         "library_version": __version__,
-        "about": write_about(policy.about),
+        "about": ABOUT.write(policy.about),
         "problem": {
-            **_write_target(policy),
+            **({} if numeric else {"classes": write_classes(policy.classes)}),
+            **write_loss(policy.loss),
             "columns": list(map(str, sensors.column_names)),
             "columns_are_named": _are_named(model, sensors),
             "sensors": write_sensors(sensors),
             "cost_weight": float(policy.cost_weight),
-            "max_cost": None if policy.max_cost is None else float(policy.max_cost),
-            **write_referral(policy.referral),
+            "max_cost": MAX_COST.write(policy.max_cost),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),
@@ -89,7 +145,6 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
                 )
                 for name, transformer in reader.transformers.items()
             },
-            **({} if reader.seen is None else {"seen": write_seen(reader.seen)}),
         },
         "tree": write_tree(policy.tree, sensors),
         "decisions": write_decisions(policy.decisions, foreign),
@@ -106,40 +161,39 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
-        **write_calibration(policy.calibration),
-        "baselines": write_baselines(policy, foreign),
-        "flow": write_flow(policy.flow),
-        "evidence": {
-            name: plain(getattr(model, f"{name}_", None), f"{name}_")
-            for name in REPORTS
-        },
-        **_write_known(model, sensors),
     }
+    if policy.referral is not None:
+        document["problem"]["referral"] = REFERRAL.write(policy.referral)
+    if reader.seen is not None:
+        seen = [[SEEN.write(column) for column in columns] for columns in reader.seen]
+        document["reader"]["seen"] = seen
+    if policy.calibration is not None:
+        document["calibration"] = CALIBRATION.write(policy.calibration)
+    document["baselines"] = write_baselines(policy, foreign)
+    document["flow"] = FLOW.write(policy.flow)
+    document["evidence"] = {
+        name: plain(getattr(model, f"{name}_", None), f"{name}_") for name in REPORTS
+    }
+    document.update(_write_known(model, sensors))
     if policy.detours is not None:
-        document["detours"] = write_detours(
-            policy.detours, sensors, foreign, classifier_of
-        )
+        detours = write_detours(policy.detours, sensors, foreign, classifier_of)
+        document["detours"] = detours
     return document
-
-
-def _write_target(policy: Policy) -> dict[str, Any]:
-    """Classes and what mistakes cost; or that answers are numbers, and what they lose."""
-    if isinstance(policy.loss, NumberLoss):
-        return write_number_loss(policy.loss)
-    return {"classes": write_classes(policy.classes), **write_loss(policy.loss)}
 
 
 def _write_known(model: Any, sensors: SensorSet) -> dict[str, Any]:
     """What only some models know, each in a section of its own.
 
-    How the cells of a table were written, of a model that was learned from a file; what
+    How the cells of a table were written, if the model was learned from a file; what
     outages cost; what the fit compared; the curve that it was picked from.
     """
     known: dict[str, Any] = {}
     if (reading := getattr(model, "reading_", None)) is not None:
-        known["reading"] = write_reading(reading)
-    if (outages := getattr(model, "outage_report_", None)) is not None:
-        known["outages"] = write_outages(outages, sensors)
+        written = {k: form for k, form in reading.items() if form != PLAIN_FORMAT}
+        known["reading"] = READING.write(written)
+    if (report := getattr(model, "outage_report_", None)) is not None:
+        by_index = {sensors.index(name): o for name, o in report.outages.items()}
+        known["outages"] = OUTAGES.write(by_index)
     if (compared := getattr(model, "comparison_", None)) is not None:
         known["comparison"] = write_comparison(compared, sensors)
     if (curve := getattr(model, "curve_", None)) is not None:
@@ -154,11 +208,6 @@ def _are_named(model: Any, sensors: SensorSet) -> bool:
     return getattr(model, "feature_names_in_", None) is not None
 
 
-def _said(subset: frozenset[str]) -> str:
-    names = ", ".join(map(repr, sorted(subset)))
-    return f"the leaf that knows {names or 'nothing'}"
-
-
 def read_model(
     document: dict[str, Any], trusted: Sequence[str] | None = None
 ) -> SavedModel:
@@ -170,64 +219,57 @@ def read_model(
     problem = fields.child("problem")
     numeric = problem.has("task")
     classes = np.empty(0) if numeric else read_classes(problem.child("classes"))
+    n_classes = len(classes)
     columns = _read_columns(problem)
     named = problem.flag("columns_are_named")
     sensors = read_sensors(problem, columns)
     tree = read_tree(fields.child("tree"), sensors)
     reader = _read_reader(fields.child("reader"), sensors, trusted)
-    width_of = dict(zip(sensors.names, reader.widths, strict=True))
-    needed = {frozenset[str](), *known_in(tree)}
-
-    def read_classifiers(
-        fields: Fields, needed: set[frozenset[str]]
-    ) -> dict[frozenset[str], Any]:
-        return _read_classifiers(fields, needed, width_of, len(classes), trusted)
-
-    classifiers = read_classifiers(fields, needed)
+    known = Known(sensors, reader.widths, n_classes, trusted)
+    subsets = {frozenset[str](), *known_in(tree)}
+    classifiers = read_classifiers(fields, known, subsets)
+    sizes = {"classes": n_classes, "leaves": tree.n_leaves, "table": len(columns)}
+    sizes["sensors"] = len(sensors)
+    detours = calibration = referral = None
+    if fields.has("detours"):
+        detours = read_detours(fields.child("detours"), known, subsets)
+    if fields.has("calibration"):
+        calibration = CALIBRATION.read(fields, "calibration", sizes)
+    if problem.has("referral"):
+        referral = REFERRAL.read(problem, "referral", sizes)
     policy = Policy(
         reader,
         tree,
-        read_decisions(
-            fields.child("decisions"),
-            [sum(map(width_of.__getitem__, node.sensors)) for node in tree.nodes],
-            len(classes),
-            len(sensors.varying),
-            trusted,
-        ),
+        read_decisions(fields.child("decisions"), tree, known),
         classifiers,
         classes,
-        read_flow(fields.child("flow"), tree, len(classes)),
-        read_number_loss(problem) if numeric else read_loss(problem, len(classes)),
+        read_flow(fields.child("flow"), tree, n_classes),
+        read_loss(problem, n_classes),
         problem.number("cost_weight", least=0.0),
-        _read_max_cost(problem),
-        _read_own_classifiers(fields, tree, width_of, len(classes), trusted),
-        read_detours(
-            fields.child("detours"),
-            sensors,
-            width_of,
-            len(classes),
-            trusted,
-            needed,
-            read_classifiers,
-        )
-        if fields.has("detours")
-        else None,
-        calibration=read_calibration(fields, tree.n_leaves, len(classes)),
-        baselines=read_baselines(fields, classifiers, width_of, len(classes), trusted),
-        about=read_about(fields),
-        referral=read_referral(problem, len(classes), len(columns)),
+        MAX_COST.read(problem, "max_cost", sizes),
+        _read_own_classifiers(fields, tree, known),
+        detours,
+        calibration=calibration,
+        baselines=read_baselines(fields, classifiers, known),
+        about=ABOUT.read(fields, "about", {}) if fields.has("about") else About(),
+        referral=referral,
     )
+    fields.optional("calibration")
+    problem.optional("referral")
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
-    reading = read_reading(fields, "reading") if fields.has("reading") else None
+    has_reading = fields.has("reading")
+    reading = READING.read(fields, "reading", {}) if has_reading else None
     if fields.has("outages"):
-        evidence["outage_report"] = read_outages(fields, "outages", sensors)
+        by_index = OUTAGES.read(fields, "outages", sizes)
+        outages = {sensors.names[at]: outage for at, outage in by_index.items()}
+        evidence["outage_report"] = OutageReport(outages)
     if fields.has("comparison"):
-        evidence["comparison"] = read_comparison(
-            fields.child("comparison"), sensors, policy.about.held_out
-        )
+        compared = COMPARISON.read(fields, "comparison", sizes)
+        held_out = policy.about.held_out
+        evidence["comparison"] = read_comparison(compared, sensors, held_out)
     if fields.has("curve"):
-        picked = read_curve(fields.child("curve"), policy.about.unit)
+        picked = read_curve(CURVE.read(fields, "curve", sizes), policy.about.unit)
         evidence["curve"], evidence["chosen"] = picked
     fields.end()
     names = np.array(columns, object) if named else None
@@ -243,13 +285,6 @@ def _read_columns(problem: Fields) -> tuple[str, ...]:
     return tuple(check_text(name, where) if name != "" else "" for name in names)
 
 
-def _read_max_cost(problem: Fields) -> float | None:
-    if problem.has("max_cost"):
-        return problem.number("max_cost", least=0.0)
-    problem.take("max_cost")
-    return None
-
-
 def _read_reader(
     fields: Fields, sensors: SensorSet, trusted: Sequence[str] | None
 ) -> SensorReader:
@@ -257,83 +292,95 @@ def _read_reader(
     stored = fields.child("transformers")
     transformers = {}
     for sensor, name in enumerate(sensors.names):
-        n_columns = made = len(sensors.columns[sensor])
+        made = len(sensors.columns[sensor])
         if stored.has(name):
-            transformer = read_transformer(stored.child(name), n_columns, trusted)
+            transformer = read_transformer(stored.child(name), made, trusted)
             transformers[name] = transformer
             # Of a transformer of others only the file knows the width.
-            made = (
-                transformer.width if isinstance(transformer, PLAIN) else widths[sensor]
-            )
+            plain = isinstance(transformer, Transform)
+            made = transformer.width if plain else widths[sensor]
         if widths[sensor] != made:
-            raise ModelFileError(
-                f"{fields.place('widths')} says {widths[sensor]} for sensor {name!r}, "
-                f"which gives {made} values."
+            raise fields.wrong(
+                "widths",
+                f"says {widths[sensor]} for sensor {name!r}, which gives {made} values",
             )
     stored.end()
-    allow_nan, frame = fields.flag("allow_nan"), fields.take("frame")
-    if frame is not None and frame not in FRAMES:
-        raise ModelFileError(
-            f"{fields.place('frame')} must be null or one of {', '.join(FRAMES)}."
-        )
+    allow_nan, frame = fields.flag("allow_nan"), FRAME.read(fields, "frame", {})
     seen = read_seen(fields, sensors) if fields.has("seen") else None
     fields.end()
     return SensorReader(sensors, transformers, tuple(widths), allow_nan, frame, seen)
 
 
-def _read_classifiers(
-    fields: Fields,
-    needed: set[frozenset[str]],
-    width_of: dict[str, int],
-    n_classes: int,
-    trusted: Sequence[str] | None,
-) -> dict[frozenset[str], Any]:
-    """One classifier for each set of sensors that needs one."""
-    names, found = tuple(width_of), {}
-    for entry in fields.children("classifiers"):
-        subset = frozenset(names[at] for at in entry.positions("sensors", len(names)))
-        if subset not in needed or subset in found:
-            raise ModelFileError(
-                f"{entry.where} is for sensors that no vertex of the tree knows, or that "
-                f"have a classifier already."
-            )
-        found[subset] = read_classifier(
-            entry.child("classifier"),
-            sum(map(width_of.__getitem__, subset)),
-            n_classes,
-            trusted,
-        )
-        entry.end()
-    if len(found) < len(needed):
-        raise ModelFileError(
-            f"the file has classifiers for {len(found)} of the {len(needed)} sets of "
-            f"sensors that its tree knows."
-        )
-    return found
-
-
 def _read_own_classifiers(
-    fields: Fields,
-    tree: SensorTree,
-    width_of: dict[str, int],
-    n_classes: int,
-    trusted: Sequence[str] | None,
+    fields: Fields, tree: SensorTree, known: Known
 ) -> dict[int, Any]:
     """Classifiers of single leaves, and of nodes as their complement."""
     found: dict[int, Any] = {}
     for entry in fields.children("own_classifiers"):
         place = entry.integer("place", -tree.n_nodes, tree.n_leaves)
         if place in found:
-            raise ModelFileError(f"{entry.where} is the second of place {place}.")
+            raise entry.wrong("", f"is the second of place {place}")
         vertex = tree.leaves[place] if place >= 0 else tree.nodes[~place]
-        found[place] = read_classifier(
-            entry.child("classifier"),
-            sum(map(width_of.__getitem__, vertex.sensors)),
-            n_classes,
-            trusted,
-        )
+        found[place] = known.classifier(entry, vertex.sensors)
         entry.end()
     return found
+
+
+def _check_calibration(leaf: LeafCalibration, fields: Fields) -> None:
+    if leaf.slope == 0:
+        raise fields.wrong("slope", "must be above 0")
+
+
+CALIBRATION = listed(
+    record(LeafCalibration, _check_calibration, slope=real(0.0), bias=array("classes")),
+    "leaves",
+)
+
+
+# evidence ---------------------------------------------------------------------------------
+
+
+def write_baselines(policy: Policy, foreign: str | None) -> list[dict[str, Any]] | None:
+    """What reports compare with; no classifier where the policy has it already."""
+    if policy.baselines is None:
+        return None
+    written = []
+    for baseline in policy.baselines:
+        own = None
+        if baseline.sensors not in policy.classifiers:
+            what = f"the classifier of {baseline.name!r}"
+            own = write_classifier(baseline.classifier, what, foreign)
+            if len(json.dumps(own)) > BULKY:
+                continue
+        sensors = sorted(map(policy.sensors.index, baseline.sensors))
+        written.append({"name": baseline.name, "sensors": sensors, "classifier": own})
+    return written
+
+
+def read_baselines(
+    fields: Fields, classifiers: Mapping[Subset, Any], known: Known
+) -> tuple[Baseline, ...] | None:
+    """The baselines; None in a file that has none."""
+    if not fields.has("baselines"):
+        fields.optional("baselines")
+        return None
+    names, found = word((EVERYTHING, FIXED, NOTHING)), list[Baseline]()
+    for entry in fields.children("baselines"):
+        name, subset = names.read(entry, "name", {}), known.subset(entry)
+        if any(name == other.name for other in found):
+            raise entry.wrong("", f"is the second of name {name!r}")
+        if entry.has("classifier"):
+            classifier = known.classifier(entry, subset)
+        elif subset in classifiers:
+            entry.take("classifier")
+            classifier = classifiers[subset]
+        else:
+            raise entry.wrong(
+                "", "has no classifier, and no vertex of the tree knows its sensors"
+            )
+        entry.end()
+        found.append(Baseline(name, subset, classifier))
+    return tuple(found)
 
 
 def _read_evidence(fields: Fields) -> dict[str, Any]:
@@ -344,11 +391,160 @@ def _read_evidence(fields: Fields) -> dict[str, Any]:
         value = from_plain(take(name), fields.place(name))
         if name == "fallback_leaf":
             if value is not None and type(value) is not int:
-                raise ModelFileError(
-                    f"{fields.place(name)} must be an integer or null."
-                )
+                raise fields.wrong(name, "must be an integer or null")
         elif value is not None and not isinstance(value, dict):
-            raise ModelFileError(f"{fields.place(name)} must be an object or null.")
+            raise fields.wrong(name, "must be an object or null")
         evidence[name] = value
     fields.end()
     return evidence
+
+
+OUTAGES = keyed(
+    record(
+        Outage, share=real(0.0), usual=real(), turning=real(), detour=nullable(real())
+    ),
+    "sensor",
+    integer(0, "sensors"),
+)
+
+
+def _check_comparison(compared: dict[str, Any], fields: Fields) -> None:
+    if compared["chosen"] not in (*compared["candidates"], NO_CANDIDATE, ONE_SET):
+        raise fields.wrong(
+            "chosen", f"names {compared['chosen']!r}, which is not a candidate"
+        )
+
+
+# Candidates in the order of trial; the score of the one taken is the model's.
+COMPARISON = record(
+    dict,
+    _check_comparison,
+    chosen=TEXT,
+    candidates=keyed(
+        record(dict, risk=real(), error=real(0.0), cost=real(0.0)), "name", TEXT
+    ),
+    informative=FLAG,
+    optimism=real(0.0),
+    rows=ROWS,
+    removed=Codec(list, lambda f, key, s: f.positions(key, s["sensors"])),
+    not_compared=keyed(record(dict, why=TEXT), "name", TEXT),
+)
+
+
+def write_comparison(compared: Comparison, sensors: SensorSet) -> dict[str, Any]:
+    """What a fit compared, and what it took."""
+    risk, error, cost = compared.risk, compared.error, compared.cost
+    figures = {n: {"risk": risk[n], "error": error[n], "cost": cost[n]} for n in risk}
+    form = {
+        **vars(compared),
+        "candidates": figures,
+        "rows": compared.n_rows,
+        "removed": [sensors.index(name) for name in compared.removed],
+        "not_compared": {n: {"why": why} for n, why in compared.not_compared.items()},
+    }
+    return COMPARISON.write(form)
+
+
+def read_comparison(
+    found: dict[str, Any], sensors: SensorSet, held_out: HeldOut | None
+) -> Comparison:
+    """The same, of what a file says."""
+    candidates = found["candidates"]
+    return Comparison(
+        found["chosen"],
+        **{
+            key: {name: figures[key] for name, figures in candidates.items()}
+            for key in ("risk", "error", "cost")
+        },
+        optimism=found["optimism"],
+        n_rows=found["rows"],
+        removed=tuple(sensors.names[at] for at in found["removed"]),
+        not_compared={n: each["why"] for n, each in found["not_compared"].items()},
+        held_out=held_out,
+        informative=found["informative"],
+    )
+
+
+def _read_weights(fields: Fields, key: str, sizes: Sizes) -> Array:
+    """Cost weights in descending order."""
+    n_points = fields.length(key)
+    if not 1 <= n_points <= MAX_POINTS:
+        raise fields.wrong(key, f"must hold 1 to {MAX_POINTS:,} numbers")
+    weights = fields.numbers(key, (n_points,), least=0.0)
+    if (np.diff(weights) > 0).any():
+        raise fields.wrong(key, "must not ascend")
+    return weights
+
+
+def _metrics(names: Collection[str], part: Codec) -> Codec:
+    """A dict of what was measured, where it is finite; files of before have none."""
+
+    def read(fields: Fields, key: str, sizes: Sizes) -> dict[str, Any]:
+        if not fields.has(key):
+            fields.optional(key)
+            return {}
+        own = fields.child(key)
+        found = {name: part.read(own, name, sizes) for name in names if own.has(name)}
+        own.end()
+        return found
+
+    return Codec(lambda values: {k: part.write(v) for k, v in values.items()}, read)
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: v for name, v in values.items() if np.isfinite(v).all()}
+
+
+ENDS = ("nothing", "everything")
+CURVE = record(
+    dict,
+    measure=TEXT,
+    folds=integer(1, MAX_FOLDS),
+    cost_weight=Codec(numbers, _read_weights),
+    error=array("cost_weight"),
+    mean_cost=array("cost_weight", least=0.0),
+    fold_error=array("cost_weight", "folds"),
+    fold_cost=array("cost_weight", "folds", least=0.0),
+    nothing=nullable(PAIR),
+    everything=nullable(PAIR),
+    metrics=_metrics(METRICS, array("cost_weight")),
+    end_metrics=_metrics(ENDS, _metrics(METRICS, real())),
+    chosen=record(
+        dict,
+        index=integer(0, "cost_weight"),
+        rule=word(RULES),
+        target=VALUE,
+        met=FLAG,
+        note=WORDS,
+        # files of before have the point of the curve, not what the model is worth itself
+        mean_cost=nullable(real(0.0), absent=True),
+        error=nullable(real(), absent=True),
+    ),
+)
+
+
+def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
+    """Points, folds and ends of a curve, and which point was picked why."""
+    form = {
+        **vars(curve),
+        "folds": curve.fold_error.shape[1],
+        "metrics": _finite(curve.metrics),
+        "end_metrics": {end: _finite(each) for end, each in curve.end_metrics.items()},
+        "chosen": chosen,
+    }
+    return CURVE.write(form)
+
+
+def read_curve(found: dict[str, Any], unit: str) -> tuple[TradeoffCurve, Choice]:
+    """The same, of what a file says."""
+    picked = found.pop("chosen")
+    del found["folds"]
+    curve = TradeoffCurve(
+        **found,
+        error_se=standard_error(found["fold_error"]),
+        cost_se=standard_error(found["fold_cost"]),
+        unit=unit,
+    )
+    place = (picked.pop(key) for key in ("index", "rule", "target", "met"))
+    own = {key: value for key, value in picked.items() if value is not None}
+    return curve, replace(choice_at(curve, *place), **own)

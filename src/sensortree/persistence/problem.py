@@ -1,34 +1,54 @@
-"""Classes, columns, sensors and prices of a model file."""
+"""What a model is about: classes, sensors, losses, and what training saw of the columns."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.cells.words import DECIMALS, THOUSANDS, ColumnFormat
 from sensortree.exceptions import ModelFileError, SensorError
-from sensortree.persistence.fields import Fields, check_text, number, numbers, scalar
-from sensortree.sensors.loss import Loss
-from sensortree.sensors.scores import named_score
-from sensortree.sensors.sensor import Terms
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.persistence.codecs import (
+    FLAG,
+    ROWS,
+    TEXT,
+    TEXTS,
+    WORDS,
+    Codec,
+    array,
+    integer,
+    keyed,
+    later,
+    nullable,
+    real,
+    record,
+    word,
+)
+from sensortree.persistence.fields import Fields, check_text, number, scalar
+from sensortree.policy.about import About, HeldOut
+from sensortree.sensors.loss import Loss, NumberLoss, named_distance, named_score
+from sensortree.sensors.referral import Promise, Referral
+from sensortree.sensors.seen import Seen
+from sensortree.sensors.sensor import SensorSet, Terms
 
 # Prerequisites of all sensors together; checking them takes the square of the time.
 MAX_SENSORS = 10_000
 MAX_AFTER = 300
-NUMBERS = (
-    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float32", "float64"),
-)
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 TYPES: dict[str, tuple[type, ...]] = {
-    **{name: (int,) for name in NUMBERS if "int" in name},
+    **dict.fromkeys(INTEGERS, (int,)),
     "float32": (int, float),
     "float64": (int, float),
     "bool": (bool,),
     "str": (str,),
     "object": (str, int, float, bool),
 }
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+# classes ----------------------------------------------------------------------------------
 
 
 def write_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -47,9 +67,7 @@ def read_classes(fields: Fields) -> NDArray[Any]:
     """Classes, at least two, all different."""
     name = fields.text("type")
     if name not in TYPES:
-        raise ModelFileError(
-            f"{fields.place('type')} is {name[:80]!r}, which is no type of classes."
-        )
+        raise fields.wrong("type", f"is {name[:80]!r}, which is no type of classes")
     where = fields.place("values")
     values = [scalar(value, where) for value in fields.items("values")]
     fields.end()
@@ -63,6 +81,27 @@ def read_classes(fields: Fields) -> NDArray[Any]:
         raise ModelFileError(f"{where} holds a number that {name} cannot.") from error
 
 
+# sensors ----------------------------------------------------------------------------------
+
+
+def _check_terms(terms: Terms, fields: Fields) -> None:
+    if terms.price_column is not None and not terms.varies:
+        raise fields.wrong("", "has a price column but does not vary")
+
+
+TERMS = record(
+    Terms,
+    _check_terms,
+    group=nullable(TEXT),
+    surcharge=real(0.0),
+    after=Codec(sorted, lambda f, key, _: frozenset(f.texts(key))),
+    one_of=nullable(TEXT),
+    varies=FLAG,
+    price_column=nullable(integer(0, "table")),
+    own_price=later(real(0.0)),
+)
+
+
 def write_sensors(sensors: SensorSet) -> list[dict[str, Any]]:
     """Sensors in their order, with columns, prices and terms."""
     return [
@@ -70,17 +109,8 @@ def write_sensors(sensors: SensorSet) -> list[dict[str, Any]]:
             "name": name,
             "columns": list(map(int, columns)),
             "cost": number(cost),
-            "group": terms.group,
-            "surcharge": float(terms.surcharge),
+            **TERMS.write(terms),
             "after": list(sensors.in_order(terms.after)),
-            "one_of": terms.one_of,
-            "varies": bool(terms.varies),
-            "price_column": (
-                None if terms.price_column is None else int(terms.price_column)
-            ),
-            **(
-                {} if terms.own_price is None else {"own_price": float(terms.own_price)}
-            ),
         }
         for name, columns, cost, terms in zip(
             sensors.names, sensors.columns, sensors.costs, sensors.terms, strict=True
@@ -92,21 +122,19 @@ def read_sensors(fields: Fields, column_names: tuple[str, ...]) -> SensorSet:
     """Sensors that claim every column once, and their prerequisites."""
     names: list[str] = []
     columns, costs, all_terms = [], [], []
-    n_after = 0
+    n_after, table = 0, len(column_names)
     for sensor in fields.children("sensors"):
         if len(names) == MAX_SENSORS:
             raise ModelFileError(f"the file has more than {MAX_SENSORS:,} sensors.")
         names.append(sensor.text("name"))
-        columns.append(sensor.positions("columns", len(column_names)))
+        columns.append(sensor.positions("columns", table))
         costs.append(sensor.number("cost", least=0.0))
-        terms = _read_terms(sensor, len(column_names))
-        n_after += len(terms.after)
+        all_terms.append(TERMS.whole(sensor, {"table": table}))
+        n_after += len(all_terms[-1].after)
         if n_after > MAX_AFTER:
             raise ModelFileError(f"the file has more than {MAX_AFTER:,} prerequisites.")
-        all_terms.append(terms)
-        sensor.end()
     if len(set(names)) < len(names):
-        raise ModelFileError(f"{fields.place('sensors')} has two sensors of one name.")
+        raise fields.wrong("sensors", "has two sensors of one name")
     try:
         return SensorSet(
             tuple(names),
@@ -119,62 +147,173 @@ def read_sensors(fields: Fields, column_names: tuple[str, ...]) -> SensorSet:
         raise ModelFileError(f"the sensors of the file cannot be: {error}") from error
 
 
-def _read_terms(sensor: Fields, n_columns: int) -> Terms:
-    labels = {}
-    for key in ("group", "one_of"):
-        label = sensor.take(key)
-        labels[key] = None if label is None else check_text(label, sensor.place(key))
-    varies = sensor.flag("varies")
-    price_column = None
-    if sensor.has("price_column"):
-        price_column = sensor.integer("price_column", 0, n_columns)
-        if not varies:
-            raise ModelFileError(
-                f"{sensor.where} has a price column but does not vary."
-            )
-    else:
-        sensor.take("price_column")
-    return Terms(
-        labels["group"],
-        sensor.number("surcharge", least=0.0),
-        frozenset(sensor.texts("after")),
-        labels["one_of"],
-        varies,
-        price_column,
-        sensor.number("own_price", least=0.0) if sensor.has("own_price") else None,
-    )
+# losses -----------------------------------------------------------------------------------
+
+BY_CLASS = nullable(array("classes", least=0.0))
+MATRIX = nullable(array("classes", "classes", least=0.0))
 
 
 def write_loss(loss: Loss) -> dict[str, Any]:
-    """The loss matrix, row after row, and, where probabilities are judged, how."""
-    said: dict[str, Any] = {
-        "loss": None if loss.matrix is None else numbers(loss.matrix)
-    }
+    """What mistakes cost; or that answers are numbers, and what they lose."""
+    if isinstance(loss, NumberLoss):
+        return {"task": "regression", "numbers": NUMBER_LOSS.write(loss)}
+    form: dict[str, Any] = {"loss": MATRIX.write(loss.matrix)}
     if loss.score is not None:
-        by_class = None if loss.by_class is None else numbers(loss.by_class)
-        said["risk"] = {"name": loss.score.name, "by_class": by_class}
-    return said
+        by_class = BY_CLASS.write(loss.by_class)
+        form["risk"] = {"name": loss.score.name, "by_class": by_class}
+    return form
 
 
-def read_loss(fields: Fields, n_classes: int) -> Loss:
-    """The loss matrix, null for 1 per error; and how probabilities are judged.
-
-    A function of the user's own is known by its name only.
-    """
-    matrix = None
-    if fields.has("loss"):
-        matrix = fields.numbers("loss", (n_classes, n_classes), least=0.0)
-    else:
-        fields.take("loss")
-    if not fields.has("risk"):
-        fields.optional("risk")
+def read_loss(problem: Fields, n_classes: int) -> Loss:
+    """The same; a function of your own is known by its name only."""
+    if not n_classes:
+        if problem.text("task") != "regression":
+            raise problem.wrong("task", "must be 'regression', or absent")
+        loss: NumberLoss = NUMBER_LOSS.read(problem, "numbers", {})
+        return loss
+    sizes = {"classes": n_classes}
+    matrix = MATRIX.read(problem, "loss", sizes)
+    if not problem.has("risk"):
+        problem.optional("risk")
         return Loss(matrix)
-    risk = fields.child("risk")
+    risk = problem.child("risk")
     score = named_score(risk.text("name"))
-    by_class = None
-    if risk.has("by_class"):
-        by_class = risk.numbers("by_class", (n_classes,), least=0.0)
-    else:
-        risk.take("by_class")
+    by_class = BY_CLASS.read(risk, "by_class", sizes)
     risk.end()
     return Loss(matrix, score, by_class)
+
+
+def _number_loss(**parts: Any) -> NumberLoss:
+    return NumberLoss(
+        **parts, distance=named_distance(parts["risk"], parts["quantile"])
+    )
+
+
+def _check_number_loss(loss: NumberLoss, fields: Fields) -> None:
+    if loss.quantile is not None and not 0 < loss.quantile < 1:
+        raise fields.wrong(
+            "quantile", f"must be between 0 and 1, got {loss.quantile:g}"
+        )
+    if loss.low > loss.high:
+        raise fields.wrong("low", f"is above {fields.place('high')}")
+
+
+NUMBER_LOSS = record(
+    _number_loss,
+    _check_number_loss,
+    risk=TEXT,
+    quantile=nullable(real()),
+    low=real(),
+    high=real(),
+    stake=real(0.0),
+)
+
+
+def _check_referral(referral: Referral, fields: Fields) -> None:
+    if referral.by_class is not None and referral.column is not None:
+        raise fields.wrong("", "has costs by class and a column of them")
+
+
+REFERRAL = record(
+    Referral,
+    _check_referral,
+    by_class=BY_CLASS,
+    column=nullable(integer(0, "table")),
+    least_confidence=real(0.0, 1.0),
+    promise=nullable(
+        record(
+            Promise,
+            error=real(0.0),
+            confidence=real(0.0),
+            rows=ROWS,
+            answered=ROWS,
+            wrong=ROWS,
+        ),
+        absent=True,
+    ),
+)
+
+
+# training ---------------------------------------------------------------------------------
+
+
+def _check_about(about: About, fields: Fields) -> None:
+    if about.fitted and not TIME.fullmatch(about.fitted):
+        raise fields.wrong("fitted", "must be a time as 2026-01-31T12:00:00Z")
+
+
+FIGURES = ("risk", "loss", "error", "cost")
+HELD_OUT = record(
+    HeldOut,
+    None,
+    **{f"{name}{se}": real(0.0) for name in FIGURES for se in ("", "_se")},
+    rows=ROWS,
+)
+_KNOWN = Codec(lambda text: text or None, lambda f, key, _: _known_text(f, key))
+ABOUT = record(
+    About,
+    _check_about,
+    unit=_KNOWN,
+    target=_KNOWN,
+    data=_KNOWN,
+    fitted=_KNOWN,
+    rows=nullable(ROWS),
+    held_out=nullable(HELD_OUT),
+)
+
+
+def _known_text(fields: Fields, key: str) -> str:
+    """A text; null if it is not known."""
+    value = fields.take(key)
+    return "" if value is None else check_text(value, fields.place(key))
+
+
+def _check_seen(seen: Seen, fields: Fields) -> None:
+    ends = (seen.low, seen.middle, seen.high)
+    there = [end for end in ends if end is not None]
+    if len(there) not in (0, 3) or (there and seen.levels is not None):
+        raise fields.wrong("", "must have low, middle and high, or none")
+    if there != sorted(there):
+        raise fields.wrong("", "has numbers that are not in order")
+
+
+SEEN = record(
+    Seen,
+    _check_seen,
+    missing=real(0.0, 1.0),
+    low=later(real()),
+    middle=later(real()),
+    high=later(real()),
+    levels=later(
+        Codec(
+            lambda levels: [number(level) for level in levels],
+            lambda f, key, _: tuple(scalar(v, f.place(key)) for v in f.items(key)),
+        )
+    ),
+)
+
+
+def read_seen(fields: Fields, sensors: SensorSet) -> tuple[tuple[Seen, ...], ...]:
+    """What training saw of the columns of each sensor."""
+    where, found = fields.place("seen"), []
+    listed = fields.items("seen", len(sensors))
+    for columns, stored in zip(sensors.columns, listed, strict=True):
+        if not isinstance(stored, list) or len(stored) != len(columns):
+            raise ModelFileError(f"{where} must say something of each column.")
+        found.append(tuple(SEEN.whole(Fields(each, where), {}) for each in stored))
+    return tuple(found)
+
+
+# How the cells of columns were written that are not plain numbers or text.
+READING = keyed(
+    record(
+        ColumnFormat,
+        decimal=word(DECIMALS),
+        thousands=word(THOUSANDS),
+        unit=WORDS,
+        missing=TEXTS,
+        date=WORDS,
+    ),
+    "column",
+    TEXT,
+)

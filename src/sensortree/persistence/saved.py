@@ -1,9 +1,12 @@
-"""`SavedModel`: what a model file holds, ready to be asked, without scikit-learn."""
+"""`SavedModel`: what a model file holds, ready to be asked, without scikit-learn.
+
+And `WrittenValues`: values as people write them, as a model knows them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -11,19 +14,126 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensortree.cells.formats import PLAIN_FORMAT, ColumnFormat
+from sensortree.cells.numbers import Wanted, read_numbers
+from sensortree.cells.words import (
+    MISSING,
+    PLAIN_FORMAT,
+    ColumnFormat,
+    cut,
+    day_of,
+    spelling_key,
+)
 from sensortree.exceptions import DataError
-from sensortree.persistence.written import WrittenValues, categories_of
-from sensortree.policy.choice import Choice
-from sensortree.policy.comparison import Comparison
-from sensortree.policy.interface import PolicyAnswers
-from sensortree.policy.outages import OutageReport
+from sensortree.policy.about import Comparison, OutageReport
 from sensortree.policy.policy import Policy
-from sensortree.policy.tradeoff import TradeoffCurve
-from sensortree.sensors.reader import check_price_array, float_table
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.reports.interface import PolicyAnswers
+from sensortree.reports.tradeoff import Choice, TradeoffCurve
+from sensortree.sensors.market import check_price_array
+from sensortree.sensors.reader import SensorReader, float_table
 from sensortree.sensors.table import Table, typed_table
-from sensortree.tree.tree import SensorTree
+from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenValues:
+    """How the values of a model's columns are written.
+
+    Attributes
+    ----------
+    categories : mapping of column to tuple
+        Of the columns that hold such.
+    formats : mapping of column to ColumnFormat
+        Of all columns, if the model was learned from a file.
+    """
+
+    categories: Mapping[str, tuple[Any, ...]]
+    formats: Mapping[str, ColumnFormat]
+
+    def of_columns(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by column, each text as the model knows it."""
+        return {column: self.of(column, value) for column, value in values.items()}
+
+    def in_order(self, columns: tuple[str, ...], values: Any) -> Any:
+        """The same for values of a sensor, by column, in order, or a single one."""
+        if isinstance(values, Mapping):
+            return self.of_columns(values)
+        listed = values if isinstance(values, (list, tuple)) else [values]
+        if len(listed) != len(columns):
+            return values  # which is refused where it is told
+        return [self.of(*pair) for pair in zip(columns, listed, strict=True)]
+
+    def of(self, column: str, value: Any) -> Any:
+        """A category but for its spelling, a date as its day, a number as in the file.
+
+        Whatever is no text stays, but for dates that are written as whole numbers.
+        """
+        known = self.categories.get(column)
+        form = self.formats.get(column)
+        if is_text(known):
+            return as_known(value, known or ()) if isinstance(value, str) else value
+        if form is not None and form.date:
+            return _day(column, value, form.date)
+        if form is None or not isinstance(value, str):
+            return value
+        found = read_numbers([value], Wanted(known=form))
+        if why := found.why_not(value):
+            raise DataError(f"column {column!r}: {why}.")
+        return float(found.values[0])
+
+
+def _day(column: str, value: Any, form: str) -> Any:
+    """A date as the number of its day; numbers of days stay."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    cell = value.strip() if isinstance(value, str) else float(value)
+    if cell in MISSING:
+        return float("nan")
+    day = day_of(cell, form)
+    if day is None and isinstance(value, str):
+        raise DataError(f"column {column!r}: {cut(value)} is not a date, {form}.")
+    return value if day is None else day
+
+
+def categories_of(reader: SensorReader) -> dict[str, tuple[Any, ...]]:
+    """Categories of the columns that hold such, by name."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, columns in zip(reader.sensors.names, reader.sensors.columns, strict=True):
+        known = _categories(reader.transformers.get(name), len(columns))
+        for column, values in zip(columns, known, strict=True):
+            if values is not None:
+                found[reader.sensors.column_names[column]] = values
+    return found
+
+
+def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
+    """Categories of each column of a transform; None for numbers."""
+    if isinstance(transform, (OneHot, Ordinal)):
+        return list(transform.categories)
+    if isinstance(transform, InTurn):
+        first, *rest = transform.steps
+        typed = isinstance(first, Typed) and rest  # which leaves columns where they are
+        return _categories(rest[0] if typed else first, n_columns)
+    known: list[tuple[Any, ...] | None] = [None] * n_columns
+    if isinstance(transform, SideBySide):
+        for at, part in transform.parts:
+            for position, values in zip(at, _categories(part, len(at)), strict=True):
+                known[position] = values
+    return known
+
+
+def is_text(categories: tuple[Any, ...] | None) -> bool:
+    """Whether a column's categories are text, which is then read as it stands."""
+    return categories is not None and any(isinstance(c, str) for c in categories)
+
+
+def as_known(text: str, categories: Iterable[Any]) -> str:
+    """The category that a text is but for capitals and spaces; else the text."""
+    known = [category for category in categories if isinstance(category, str)]
+    if text in known:
+        return text
+    alike = [name for name in known if spelling_key(name) == spelling_key(text)]
+    return alike[0] if len(alike) == 1 else text
+
 
 # What a model may know about its training, each an attribute with "_" behind.
 REPORTS = (
@@ -100,6 +210,10 @@ class SavedModel(PolicyAnswers):
         reading: Mapping[str, ColumnFormat] | None = None,
     ):
         self.policy_ = policy
+        self.classes_ = policy.classes
+        self.sensors_ = policy.sensors
+        self.tree_ = policy.tree
+        self.n_features_in_ = len(policy.sensors.column_names)
         self.feature_names_in_ = feature_names
         self.reading_ = reading
         for name in (*REPORTS, *OWN_SECTION):
@@ -108,26 +222,6 @@ class SavedModel(PolicyAnswers):
     @property
     def _policy(self) -> Policy:
         return self.policy_
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes."""
-        return self.policy_.classes
-
-    @property
-    def sensors_(self) -> SensorSet:
-        """Names, columns and prices."""
-        return self.policy_.sensors
-
-    @property
-    def tree_(self) -> SensorTree:
-        """The tree; its numbering is that of `apply`."""
-        return self.policy_.tree
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns that X must have."""
-        return len(self.sensors_.column_names)
 
     def as_written(self, sensor: str, values: Any) -> Any:
         """Give values of a sensor, as people write them, as its sessions want them.
@@ -179,8 +273,8 @@ class SavedModel(PolicyAnswers):
 
     def _repr_html_(self) -> str:
         about = "<br>".join(map(escape, str(self.about_).splitlines()))
-        said = f"<p><code>{escape(repr(self))}</code></p>"
-        return self._with_tree(said + (f"<p>{about}</p>" if about else ""))
+        head = f"<p><code>{escape(repr(self))}</code></p>"
+        return self._with_tree(head + (f"<p>{about}</p>" if about else ""))
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X: the same columns as in training, and prices."""
@@ -204,10 +298,8 @@ class SavedModel(PolicyAnswers):
             )
         if self.feature_names_in_ is None or table.column_names is None:
             return
-        expected = tuple(self.feature_names_in_)
-        for i, (name, wanted) in enumerate(
-            zip(table.column_names, expected, strict=True)
-        ):
+        pairs = zip(table.column_names, self.feature_names_in_, strict=True)
+        for i, (name, wanted) in enumerate(pairs):
             if name != wanted:
                 raise DataError(
                     f"column {i} of X is {name!r}, expected {wanted!r}; give the columns "

@@ -37,7 +37,7 @@ async def run_async(
     while (step := session.ask()) is not None and step.sensor is not None:
         with _heeded(session, step.sensor, on_error):
             answer = oracle(step.sensor, step.columns)
-            _take(session, step.sensor, await _within(answer, timeout))
+            _take(session, step.sensor, await within(answer, timeout))
     return session.decision()
 
 
@@ -67,14 +67,17 @@ def _heeded(session: Session, sensor: str, on_error: OnError) -> Iterator[None]:
             )
             raise
         LOG.debug("oracle of %r failed: %s", sensor, type(error).__name__)
-        said = (
-            f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        )
-        session.unavailable(sensor, because=said)
+        session.unavailable(sensor, because=error_text(error))
 
 
-async def _within(answer: Awaitable[Any], timeout: float | None) -> Any:
-    """What is awaited, if it comes in time."""
+def error_text(error: BaseException) -> str:
+    """An error as one line: its type, and what it says."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if str(error) else kind
+
+
+async def within(answer: Awaitable[Any], timeout: float | None) -> Any:
+    """The awaited value; a TimeoutError if it takes longer than `timeout` seconds."""
     if timeout is None:
         return await answer
     import asyncio

@@ -2,17 +2,13 @@
 
 ::
 
-    sensor        `Sensor`, and the terms it is sold on
-    sensor_set    `SensorSet`: all sensors of a problem, checked together
-    declaration   what a user writes, as a sensor set
-    table         rows of an array or a data frame
-    columns       what a column holds: numbers, text, nothing
-    by_type       columns as numbers where a sensor has no transformer
-    reader        turns a sensor's columns into numbers, and price columns into prices
-    transforms    fitted transformers as plain arrays
-    encoders      those of categories
-    levels        which of their columns are the levels of one category
-    market        what may be bought after what, and at what price
-    loss          what a wrong answer costs
-    number_loss   what a number costs that is off
+    sensor             `Sensor`, `SensorSet`, and what you declare, for one table
+    table              rows of an array or a frame, and what each column holds
+    transforms         fitted transformers as plain arrays
+    default_encoding   columns as numbers where a sensor has no transformer
+    seen               what training saw of a column, and what it never saw
+    reader             turns a sensor's columns into numbers
+    market             what may be bought after what; prices of each row
+    loss               what a wrong answer, a probability or a distance costs
+    referral           what it costs to hand an example over to a person
 """

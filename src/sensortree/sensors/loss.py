@@ -1,19 +1,162 @@
-"""`Loss`: what a prediction costs: by its answer, or by its probabilities."""
+"""`Loss`: what a prediction costs, by its answer, its probabilities, or its distance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import ParameterError
-from sensortree.sensors.scores import Score, resolve_score
 from sensortree.types import Array, Rows
+
+# Probability that the log-loss takes for the least: no prediction loses more than 9.2.
+LEAST_LIKELY = 1e-4
+# What curves measure beside the cost, whatever was minimised, and how it is written.
+METRICS = {
+    "accuracy": "accuracy",
+    "auroc": "AUROC",
+    "brier": "mean Brier score",
+    "log_loss": "mean log-loss",
+}
+# Equally likely values that stand for a normal variable where a mean over it is wanted.
+SLICES = 16
+
+# True values, as positions of classes or as numbers, and predictions, to losses, (n_rows,).
+Judge = Callable[[Any, Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRisk:
+    """Your own function of true values and predictions, whose losses are checked.
+
+    Attributes
+    ----------
+    function : callable
+        (y, predictions) to an array of losses that are at least 0.
+    classes : ndarray of shape (n_classes,) or None
+        Predictions are their probabilities; None where they are numbers.
+    """
+
+    function: Callable[..., Any]
+    classes: NDArray[Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, y: Any, predicted: Array) -> Array:
+        """Losses of predictions, (n_rows,); an error names a value that is wrong."""
+        true = y if self.classes is None else self.classes[y]
+        losses = np.asarray(self.function(true, predicted), dtype=np.float64)
+        shape = predicted.shape if self.classes is None else predicted.shape[:1]
+        if losses.shape != shape:
+            raise ParameterError(
+                f"risk {self.name} gave an array of shape {losses.shape} for {len(y)} "
+                f"rows; it must give one number for each."
+            )
+        wrong = ~(np.isfinite(losses) & (losses >= 0))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            if self.classes is None:
+                where, remedy = f"{predicted[row]:g} where {y[row]:g} was right", ""
+            else:
+                shown = np.round(predicted[row], 4).tolist()
+                where = f"class {true[row]!r} and probabilities {shown}"
+                remedy = ": bound it, as log-loss is by clipping"
+            raise ParameterError(
+                f"risk {self.name} gave {losses[row]:g} for {where}; it must be finite "
+                f"and at least 0{remedy}."
+            )
+        return losses
+
+
+def forgotten(y: Any, predicted: Array) -> Array:
+    """NaN: a function of your own is not kept in a model file, only its name."""
+    return np.full(len(y), np.nan)
+
+
+# probabilities ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """What predicted probabilities lose, once the class is known.
+
+    Attributes
+    ----------
+    name : str
+    judge : callable
+        Classes, as positions, and probabilities, (n_rows, n_classes), to losses, (n_rows,).
+    largest : float
+        The most that a prediction can lose.
+    """
+
+    name: str
+    judge: Judge = field(metadata={"digest": "never"})
+    largest: float = field(metadata={"digest": "never"})
+
+    def expect(self, belief: Array, predicted: Array) -> Array:
+        """Expected loss of predictions where classes are this likely, (n_rows,)."""
+        losses = [
+            self.judge(np.full(len(predicted), c), predicted)
+            for c in range(belief.shape[1])
+        ]
+        return np.asarray((belief * np.stack(losses, axis=1)).sum(axis=1))
+
+    def of_knowing_nothing(self, n_classes: int) -> float:
+        """What is lost, in the mean, where all classes are equally likely."""
+        even = np.full((1, n_classes), 1.0 / n_classes)
+        return float(self.expect(even, even)[0])
+
+
+def brier(y: Rows, predicted: Array) -> Array:
+    """Half the squared distance from the class: 0 if sure and right, 1 if sure and wrong.
+
+    With two classes, the squared distance of the probability of either from the truth.
+    """
+    wanted = np.eye(predicted.shape[1])[y]
+    return np.asarray(((predicted - wanted) ** 2).sum(axis=1) / 2)
+
+
+def log_loss(y: Rows, predicted: Array) -> Array:
+    """Minus the logarithm of the class's probability, taken as `LEAST_LIKELY` at least."""
+    likely = predicted[np.arange(len(y)), y]
+    return -np.log(np.clip(likely, LEAST_LIKELY, 1.0))
+
+
+SCORES: dict[str, Score] = {
+    "brier": Score("brier", brier, 1.0),
+    "log_loss": Score("log_loss", log_loss, -float(np.log(LEAST_LIKELY))),
+}
+
+
+def own_score(function: Callable[..., Any], classes: NDArray[Any]) -> Score:
+    """A score by a function of your own; see `OwnRisk`."""
+    judge = OwnRisk(function, classes)
+    truth, answer = np.divmod(np.arange(len(classes) ** 2), len(classes))
+    largest = float(judge(truth, np.eye(len(classes))[answer]).max())
+    if not largest > 0:
+        raise ParameterError(
+            f"risk {judge.name} is 0 for every certain answer, right or wrong, so that "
+            f"nothing is worth buying; give a function that is larger where predictions "
+            f"are worse."
+        )
+    return Score(judge.name, judge, largest)
+
+
+def named_score(name: str) -> Score:
+    """The score of a name; NaN for a function of your own, which a file does not keep."""
+    return SCORES.get(name) or Score(name, forgotten, np.inf)
+
+
+# answers ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +212,7 @@ class Loss:
             belief = belief * self.by_class
         return self.score.expect(belief, posterior)
 
-    def answer(self, posterior: Array) -> NDArray[np.intp]:
+    def answer(self, posterior: Array) -> Rows:
         """Answer of the least expected loss, (n_rows,); the first of equals."""
         if self.matrix is None or self.per_mistake is not None:
             if posterior.shape[1] == 2:  # many times faster
@@ -79,7 +222,7 @@ class Loss:
         expected = (posterior[:, None, :] @ self.matrix)[:, 0]
         return np.asarray(expected.argmin(axis=1))
 
-    def of(self, y: NDArray[np.intp], answer: NDArray[np.intp]) -> Array:
+    def of(self, y: Rows, answer: Rows) -> Array:
         """Loss of answers, in the shape of `answer`; `y` must broadcast to it."""
         if self.matrix is None:
             return np.asarray(answer != y, dtype=np.float64)
@@ -89,7 +232,7 @@ class Loss:
         """1 for wrong answers, 0 for right ones, in the shape of `answer`."""
         return np.asarray(answer != y, dtype=np.float64)
 
-    def expected(self, belief: Array, answers: NDArray[np.intp]) -> Array:
+    def expected(self, belief: Array, answers: Rows) -> Array:
         """Expected loss of several answers per row, by the probabilities of the classes.
 
         Parameters
@@ -101,23 +244,19 @@ class Loss:
             return 1.0 - np.take_along_axis(belief, answers, axis=1)
         return np.take_along_axis(belief @ self.matrix, answers, axis=1)
 
-    def stakes(self, n_classes: int) -> Array:
-        """What it costs to mistake an example of each class, in the mean, (n_classes,).
+    def at_stake(self, y: NDArray[Any], n_classes: int) -> Array:
+        """What it costs to mistake each example, in the mean, (n_rows,).
 
         A score is put beside the squared distance from the class: both are what is lost
         where nothing is known.
         """
+        stakes = np.ones(n_classes)
         if self.score is not None:
             stake = self.score.of_knowing_nothing(n_classes) / (1.0 - 1.0 / n_classes)
-            own = np.ones(n_classes) if self.by_class is None else self.by_class
-            return stake * own
-        if self.matrix is None:
-            return np.ones(n_classes)
-        return np.asarray(self.matrix.sum(axis=1) / (n_classes - 1))
-
-    def at_stake(self, y: NDArray[Any], n_classes: int) -> Array:
-        """What it costs to mistake each example, in the mean, (n_rows,)."""
-        return np.asarray(self.stakes(n_classes)[y])
+            stakes = stake * (stakes if self.by_class is None else self.by_class)
+        elif self.matrix is not None:
+            stakes = self.matrix.sum(axis=1) / (n_classes - 1)
+        return np.asarray(stakes[y])
 
     @cached_property
     def per_mistake(self) -> float | None:
@@ -154,15 +293,13 @@ def loss_per_mistake(cost: float, n_classes: int) -> Loss:
     """
     if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
         raise ParameterError(
-            f"mistake_cost must be a finite number above 0, got {cost!r}; it is what one "
+            f"loss must be a finite number above 0, got {cost!r}; a number is what one "
             f"wrong answer costs, in the unit of the prices."
         )
     return Loss(float(cost) * (1.0 - np.eye(n_classes)))
 
 
-def loss_of_risk(
-    risk: Any, by_class: NDArray[np.float64] | None, classes: NDArray[Any]
-) -> Loss:
+def loss_of_risk(risk: Any, by_class: Array | None, classes: NDArray[Any]) -> Loss:
     """Give the loss by a kind of risk, examples of each class counting what is given.
 
     Parameters
@@ -171,7 +308,15 @@ def loss_of_risk(
     by_class : ndarray of shape (n_classes,) or None
     classes : ndarray of shape (n_classes,)
     """
-    score = resolve_score(risk, classes)
+    if isinstance(risk, str) and risk in ("error", *SCORES):
+        score = SCORES.get(risk)
+    elif callable(risk):
+        score = own_score(risk, classes)
+    else:
+        raise ParameterError(
+            f"risk must be 'error', {', '.join(map(repr, SCORES))} or a function of "
+            f"classes and probabilities, got {risk!r}."
+        )
     if by_class is None:
         return Loss(score=score)
     matrix = by_class[:, None] * (1.0 - np.eye(len(classes)))
@@ -206,21 +351,27 @@ def resolve_class_weight(
             )
         counts = np.bincount(y, weight, minlength=len(classes))
         return np.asarray(weight.sum() / (len(classes) * counts))
-    names = classes.tolist()
-    counted = np.ones(len(names))
+    counted = np.ones(len(classes))
     for name, value in class_weight.items():
-        if name not in names:
-            raise ParameterError(
-                f"class_weight names class {name!r}, which y does not have; its classes "
-                f"are {', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}."
-            )
+        at = class_position(name, classes.tolist(), "class_weight")
         if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ParameterError(
                 f"class_weight of {name!r} must be a finite number above 0, got {value!r}; "
                 f"leave rows of a class that does not count out."
             )
-        counted[names.index(name)] = float(value)
+        counted[at] = float(value)
     return counted
+
+
+def class_position(name: Any, classes: Sequence[Any], what: str) -> int:
+    """Position of a class that a parameter names."""
+    if name not in classes:
+        shown = ", ".join(map(repr, classes[:8]))
+        raise ParameterError(
+            f"{what} names class {name!r}, which y does not have; its classes are "
+            f"{shown}{', ...' if len(classes) > 8 else ''}."
+        )
+    return classes.index(name)
 
 
 def resolve_loss(
@@ -257,8 +408,8 @@ def resolve_loss(
         )
     if not np.isfinite(matrix).all() or (matrix < 0).any():
         raise ParameterError(
-            "loss must hold finite numbers that are at least 0; what a right answer "
-            "earns is said by making the others dearer."
+            "loss must hold finite numbers that are at least 0; if a right answer earns "
+            "something, make the other answers dearer."
         )
     return Loss(matrix)
 
@@ -266,28 +417,249 @@ def resolve_loss(
 def _from_mapping(loss: Mapping[Any, Any], classes: NDArray[Any]) -> Array:
     names = classes.tolist()
     matrix = np.zeros((len(names), len(names)))
-
-    def position(name: Any) -> int:
-        if name not in names:
-            raise ParameterError(
-                f"loss names class {name!r}, which y does not have; its classes are "
-                f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}."
-            )
-        return int(names.index(name))
-
     for true, value in loss.items():
-        row = position(true)
+        row = class_position(true, names, "loss")
         if isinstance(value, Mapping):
             for answer, cost in value.items():
-                matrix[row, position(answer)] = cost
+                matrix[row, class_position(answer, names, "loss")] = cost
         else:
             matrix[row] = value
             matrix[row, row] = 0.0
-    if not any(isinstance(value, Mapping) for value in loss.values()):
-        forgotten = [name for name in names if name not in loss]
-        if forgotten:
-            raise ParameterError(
-                f"loss does not say what it costs to mistake class {forgotten[0]!r}; "
-                f"give one number for each class."
-            )
+    by_answer = any(isinstance(value, Mapping) for value in loss.values())
+    forgotten = [name for name in names if name not in loss]
+    if forgotten and not by_answer:
+        raise ParameterError(
+            f"loss does not say what it costs to mistake class {forgotten[0]!r}; give one "
+            f"number for each class."
+        )
     return matrix
+
+
+# numbers ----------------------------------------------------------------------------------
+
+
+def squared(y: Array, predicted: Array) -> Array:
+    """Squared distance from the truth: its best answer is the mean."""
+    return np.asarray((y - predicted) ** 2)
+
+
+def absolute(y: Array, predicted: Array) -> Array:
+    """Judge from the truth: its best answer is the median."""
+    return np.abs(y - predicted)
+
+
+@dataclass(frozen=True)
+class Pinball:
+    """What a quantile loses: each unit too low counts `quantile`, too high the rest to 1.
+
+    Its best answer is the value that is not exceeded with this probability.
+    """
+
+    quantile: float
+
+    def __call__(self, y: Array, predicted: Array) -> Array:
+        """Loss of some answers, in their shape."""
+        short = y - predicted
+        return np.asarray(
+            np.maximum(self.quantile * short, (self.quantile - 1) * short)
+        )
+
+
+DISTANCES: dict[str, Judge] = {"squared": squared, "absolute": absolute}
+RISKS = (*DISTANCES, "pinball")
+
+
+@dataclass(frozen=True, eq=False)
+class NumberLoss(Loss):
+    """What answers cost that are numbers.
+
+    Predictions are arrays of shape (n_rows, 2): the answer, and the spread, which is the
+    standard deviation that the truth is expected to have around it.
+
+    Attributes
+    ----------
+    risk : str
+        "squared", "absolute", "pinball", or the name of a user's own function.
+    quantile : float or None
+        Which value is answered: it is not exceeded with this probability. None is the
+        mean.
+    low, high : float
+        Least and largest number that was learned from, and so the range of answers.
+    stake : float
+        What is lost, in the mean, by one answer for all, the best there is.
+    distance : callable
+        Numbers and answers to losses, (n_rows,).
+    """
+
+    risk: str = "squared"
+    quantile: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    stake: float = 1.0
+    distance: Judge = field(default=squared, metadata={"digest": "never"})
+
+    numbers: ClassVar[bool] = True
+
+    @property
+    def plain(self) -> bool:
+        """Whether the loss is 1 for a wrong answer: no number is simply wrong."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """What the mean loss is called."""
+        return self.risk
+
+    def n_outputs(self, n_classes: int) -> int:
+        """Columns of a prediction: answer and spread."""
+        return 2
+
+    def judge(self, y: NDArray[Any], posterior: Array) -> Array:
+        """What predictions lose, (n_rows,)."""
+        return self.distance(y, posterior[:, 0])
+
+    def expect(self, belief: Array, posterior: Array) -> Array:
+        """Expected loss of predictions where numbers are as `belief` says, and normal."""
+        quantile = 0.5 if self.quantile is None else self.quantile
+        answer, spread = belief.T
+        middle = answer - NormalDist().inv_cdf(quantile) * spread
+        values = middle[:, None] + spread[:, None] * normal_slices()
+        given = np.broadcast_to(posterior[:, :1], values.shape)
+        losses = self.distance(values.ravel(), given.ravel())
+        return np.asarray(losses.reshape(values.shape).mean(axis=1))
+
+    def answer(self, posterior: Array) -> NDArray[Any]:
+        """The number that is answered, (n_rows,)."""
+        return np.asarray(posterior[:, 0])
+
+    def of(self, y: NDArray[Any], answer: NDArray[Any]) -> Array:
+        """Loss of answers, (n_rows,)."""
+        return self.distance(y, answer)
+
+    def error(self, y: NDArray[Any], answer: NDArray[Any]) -> Array:
+        """Distance of answers from the truth."""
+        return np.asarray(np.abs(answer - y))
+
+    def at_stake(self, y: NDArray[Any], n_classes: int) -> Array:
+        """What it costs to know nothing about each example, in the mean, (n_rows,)."""
+        return np.full(len(y), self.stake)
+
+    @property
+    def most_worth(self) -> float:
+        """The most that knowing more can save an example, whatever the data.
+
+        Numbers lie between `low` and `high`: of them, the variance is at most a quarter
+        of the range squared, the mean distance from the median half of the range.
+        """
+        width = self.high - self.low
+        if self.risk == "squared":
+            return width**2 / 4
+        if self.risk in RISKS:
+            quantile = 0.5 if self.quantile is None else self.quantile
+            scale = 2.0 if self.risk == "absolute" else 1.0
+            return scale * quantile * (1 - quantile) * width
+        return self.largest
+
+    @property
+    def largest(self) -> float:
+        """The most that an answer within the range can cost."""
+        ends = np.array([self.low, self.high])
+        return float(np.max(self.distance(ends, ends[::-1])))
+
+
+def normal_slices() -> Array:
+    """Equally likely values of a normal variable, of mean 0 and variance 1, (SLICES,)."""
+    shares = (np.arange(SLICES) + 0.5) / SLICES
+    values = np.array([NormalDist().inv_cdf(share) for share in shares])
+    return np.asarray(values / np.sqrt((values**2).mean()))
+
+
+def weighted_quantile(values: Array, weight: Array, quantile: float) -> float:
+    """The least value that a share of the weight does not exceed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.ones(3), 0.5)
+    2.0
+    """
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    # Weights that add up to the same in another order are the same.
+    at = int(np.searchsorted(reached, quantile * reached[-1] * (1 - 1e-12)))
+    return float(values[order[min(at, len(order) - 1)]])
+
+
+def quantile_of(risk: Any, quantile: Any) -> float | None:
+    """Which value is answered: the median, a quantile, or None for the mean."""
+    if not isinstance(quantile, Real) or not 0 < float(quantile) < 1:
+        raise ParameterError(
+            f"quantile must be a number between 0 and 1, got {quantile!r}; 0.9 is the "
+            f"value that 9 of 10 do not exceed."
+        )
+    if risk == "pinball":
+        return float(quantile)
+    if float(quantile) != 0.5:
+        raise ParameterError(
+            f"quantile={quantile!r} is for risk='pinball', but the risk is {risk!r}; set "
+            f"that, or leave quantile at 0.5."
+        )
+    return 0.5 if risk == "absolute" else None
+
+
+def named_distance(risk: str, quantile: float | None) -> Judge:
+    """The distance of a name; NaN for a function of your own, which is not kept."""
+    if risk == "pinball":
+        return Pinball(0.5 if quantile is None else quantile)
+    return DISTANCES.get(risk, forgotten)
+
+
+def loss_of_numbers(risk: Any, quantile: Any, y: Array, weight: Array) -> NumberLoss:
+    """Give the loss by a kind of risk, for numbers like these.
+
+    Parameters
+    ----------
+    risk : "squared", "absolute", "pinball" or callable
+    quantile : float
+        For "pinball".
+    y : ndarray of shape (n_samples,)
+    weight : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = loss_of_numbers("squared", 0.5, np.array([1.0, 3.0]), np.ones(2))
+    >>> loss.stake, loss.largest, loss.most_worth
+    (1.0, 4.0, 1.0)
+    """
+    answered = quantile_of(risk, quantile)
+    if isinstance(risk, str) and risk in RISKS:
+        name, distance = risk, named_distance(risk, answered)
+    elif callable(risk):
+        distance = OwnRisk(risk)
+        name = distance.name
+    else:
+        raise ParameterError(
+            f"risk must be {', '.join(map(repr, RISKS))} or a function of numbers and "
+            f"answers, got {risk!r}."
+        )
+    mean = float(np.average(y, weights=weight))
+    best = mean if answered is None else weighted_quantile(y, weight, answered)
+    losses = distance(y, np.full(len(y), best))
+    low, high = float(y.min()), float(y.max())
+    stake = float(np.average(losses, weights=weight))
+    loss = NumberLoss(
+        risk=name,
+        quantile=answered,
+        low=low,
+        high=high,
+        stake=stake,
+        distance=distance,
+    )
+    if low < high and not loss.largest > 0:
+        raise ParameterError(
+            f"risk {name} is 0 for {low:g} where {high:g} is right, and the other way "
+            f"round, so that nothing is worth buying; give a function that is larger "
+            f"where answers are worse."
+        )
+    return loss

@@ -1,4 +1,4 @@
-"""`Market`: what may be bought after what, and at what price."""
+"""`Market`: what may be bought after what, and at what price; prices of each row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.types import Array
+from sensortree.exceptions import DataError
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import Table, cost_column
+from sensortree.types import Array, Mask
 
 # What is added up in another order, or in binary numbers, differs in the last digits.
 ROUNDING = 1e-12
@@ -70,7 +71,7 @@ class Market:
         return float(np.average(cost, weights=weight))
 
     def extension(self, known: frozenset[str], name: str) -> frozenset[str] | None:
-        """What is known after buying one more; None if nobody may, or can afford it."""
+        """What is known after buying one more; None if no example may, or can afford it."""
         extended = self.sensors.extension(known, name)
         return extended if extended is not None and self.allows(extended) else None
 
@@ -115,14 +116,14 @@ class Market:
             and self.allows(known | {name})
         ]
 
-    def affordable(self, costs: Array) -> NDArray[np.bool_]:
+    def affordable(self, costs: Array) -> Mask:
         """Which costs are within the cap."""
         if self.max_cost is None:
             return np.ones(np.shape(costs), dtype=bool)
         return np.asarray(within(np.asarray(costs), self.max_cost))
 
 
-def cannot_be(prices: Array, sensors: SensorSet) -> NDArray[np.bool_]:
+def invalid_prices(prices: Array, sensors: SensorSet) -> Mask:
     """Which prices cannot be, (..., n_sensors).
 
     They are finite, and at least the surcharge that the second of a group does not pay.
@@ -132,9 +133,69 @@ def cannot_be(prices: Array, sensors: SensorSet) -> NDArray[np.bool_]:
     return np.asarray(np.isinf(prices) | (prices < least))
 
 
-def what_can_be(sensors: SensorSet, sensor: int) -> str:
+def price_rule(sensors: SensorSet, sensor: int) -> str:
     """What the price of a sensor may be, in words."""
     least = sensors.terms[sensor].surcharge
     return (
         f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"
     )
+
+
+def read_prices(table: Table, sensors: SensorSet) -> Array | None:
+    """Prices of each row from price columns, or as given with the table.
+
+    A price given with the table counts, even if the sensor had a fixed price in training;
+    NaN stands for the sensor's own price.
+
+    Returns
+    -------
+    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
+    """
+    given = table.prices
+    if not sensors.varying.size and (given is None or np.isnan(given).all()):
+        return None
+    prices = np.tile(sensors.own_costs, (table.shape[0], 1))
+    if given is not None:
+        prices = np.where(np.isnan(given), prices, given)
+    for sensor in map(int, sensors.varying):
+        terms = sensors.terms[sensor]
+        if terms.price_column is not None:
+            name = sensors.names[sensor]
+            column = f"column {sensors.column_names[terms.price_column]!r}"
+            if given is not None and not np.isnan(given[:, sensor]).all():
+                row = int(np.argmin(np.isnan(given[:, sensor])))
+                raise DataError(
+                    f"prices gives {given[row, sensor]:g} in row {row} for sensor "
+                    f"{name!r}, whose price is {column} of X; leave NaN there."
+                )
+            what = f"{column}, the price of sensor {name!r},"
+            own = cost_column(table, terms.price_column, what)
+            prices[:, sensor] = own + terms.surcharge
+        elif given is None:
+            raise DataError(
+                f"the price of sensor {sensors.names[sensor]!r} is different for every "
+                f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
+            )
+    return prices
+
+
+def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
+    """Prices that were given beside X, (n_rows, n_sensors); NaN for a sensor's own."""
+    try:
+        values = np.asarray(prices, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"prices must be an array of numbers ({error}).") from error
+    if values.shape != (n_rows, len(sensors)):
+        raise DataError(
+            f"prices has shape {values.shape}, expected ({n_rows}, {len(sensors)}): one "
+            f"row per example, one column per sensor in the order "
+            f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
+        )
+    bad = np.argwhere(invalid_prices(values, sensors))
+    if bad.size:
+        row, sensor = bad[0]
+        raise DataError(
+            f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
+            f"{values[row, sensor]}; {price_rule(sensors, sensor)}."
+        )
+    return values

@@ -12,21 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.by_type import fit_by_type
-from sensortree.sensors.columns import (
+from sensortree.sensors.default_encoding import fit_default_encoding
+from sensortree.sensors.market import read_prices
+from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import (
+    NUMERIC,
     Kind,
     NotNumberError,
+    Table,
     as_numbers,
     check_levels,
     columns_of,
     kind_of,
+    one_row,
 )
-from sensortree.sensors.market import cannot_be, what_can_be
-from sensortree.sensors.seen import Seen, Unseen, look, see
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table, one_row
-from sensortree.sensors.transforms import PLAIN
-from sensortree.types import Array, Mask
+from sensortree.sensors.transforms import Transform
+from sensortree.types import Array, Mask, Rows
 
 # A larger reading is as good as an infinity, and a column of smaller ones as good as
 # zeros: the square of their ratio might be no number that a computer can write down.
@@ -48,7 +50,7 @@ class SensorReader:
     frame : str or None
         The library of the frame that the transformers were fitted on; None for an array.
     seen : tuple of tuples of Seen, or None
-        What training saw of each sensor's columns; None if nobody remembers.
+        What training saw of each sensor's columns; None if that is not known.
     """
 
     sensors: SensorSet
@@ -64,9 +66,7 @@ class SensorReader:
         """Prices of each row, (n_rows, n_sensors); None if all rows pay the same."""
         return read_prices(table, self.sensors)
 
-    def read(
-        self, table: Table, sensor: int, rows: NDArray[np.intp]
-    ) -> tuple[Array, list[Unseen]]:
+    def read(self, table: Table, sensor: int, rows: Rows) -> tuple[Array, list[Unseen]]:
         """Read one sensor for some rows.
 
         Returns
@@ -86,7 +86,7 @@ class SensorReader:
             try:
                 row = np.array([values], dtype=np.float64)
             except (TypeError, ValueError, OverflowError):
-                row = one_row((), values, None)  # what is wrong is said below
+                row = one_row((), values, None)  # the error is raised below
             else:
                 if self.seen is not None and _all_between(
                     row[0].tolist(), self._reach_of_one[sensor]
@@ -94,12 +94,12 @@ class SensorReader:
                     return row, []
             return self._read(row, sensor, None)
         # Plain transforms take columns by position, and know types by themselves.
-        library = None if isinstance(transformer, PLAIN) else self.frame
+        library = None if isinstance(transformer, Transform) else self.frame
         names = [self.sensors.column_names[c] for c in self.sensors.columns[sensor]]
         return self._read(one_row(names, values, library), sensor, None)
 
     def _read(
-        self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
+        self, columns: Any, sensor: int, rows: Rows | None
     ) -> tuple[Array, list[Unseen]]:
         """Turn columns into numbers, and say what training never saw of them."""
         # One layout, so that what sums rows up does so in one order.
@@ -113,7 +113,7 @@ class SensorReader:
             if ((values >= low) & (values <= high)).all():
                 return values, []
         raw = list(values.T) if own else columns_of(columns)
-        unseen = look(raw, self.seen[sensor], self.sensors, sensor, rows)
+        unseen = find_unseen(raw, self.seen[sensor], self.sensors, sensor, rows)
         if own and not self.allow_nan:
             values = np.where(np.isnan(values), self._middle[sensor], values)
         self.check(values, sensor, rows)
@@ -150,9 +150,7 @@ class SensorReader:
             for seen in self.seen or ()
         ]
 
-    def transform(
-        self, columns: Any, sensor: int, rows: NDArray[np.intp] | None
-    ) -> Array:
+    def transform(self, columns: Any, sensor: int, rows: Rows | None) -> Array:
         """Turn a sensor's columns into numbers."""
         name = self.sensors.names[sensor]
         try:
@@ -171,7 +169,7 @@ class SensorReader:
                 f"training; correct it, or give NaN if it is missing."
             ) from error
 
-    def check(self, values: Array, sensor: int, rows: NDArray[np.intp] | None) -> None:
+    def check(self, values: Array, sensor: int, rows: Rows | None) -> None:
         """Refuse what is too large, and NaN where the leaf classifiers cannot take it."""
         if np.vdot(values, values) <= LARGEST**2:
             return  # none can be larger, or else look at each
@@ -207,7 +205,7 @@ def fit_reader(
     sensors: SensorSet,
     transformers: Mapping[str, Any],
     table: Table,
-    rows: NDArray[np.intp],
+    rows: Rows,
     y: NDArray[Any],
     sample_weight: Array | None,
     allow_nan: bool,
@@ -232,30 +230,30 @@ def fit_reader(
     for name, transformer in transformers.items():
         sensor = sensors.index(name)
         columns = table.take(rows[own[sensor]], sensors.columns[sensor])
-        accepts_weights = (
-            "sample_weight" in inspect.signature(transformer.fit).parameters
-        )
-        if sample_weight is not None and accepts_weights:
-            transformer.fit(columns, y[own[sensor]], sample_weight=weights[sensor])
-        else:
-            transformer.fit(columns, y[own[sensor]])
+        accepted = inspect.signature(transformer.fit).parameters
+        weighted = sample_weight is not None and "sample_weight" in accepted
+        more = {"sample_weight": weights[sensor]} if weighted else {}
+        transformer.fit(columns, y[own[sensor]], **more)
     fitted, seen = dict(transformers), []
     for sensor, (name, at, held) in enumerate(
         zip(sensors.names, sensors.columns, kinds, strict=True)
     ):
         columns = table.take(rows[own[sensor]], at)
         if name not in fitted:
-            plain = fit_by_type(columns, held, weights[sensor], keeps_nan)
+            plain = fit_default_encoding(columns, held, weights[sensor], keeps_nan)
             fitted |= {} if plain is None else {name: plain}
         seen.append(
             tuple(
-                Seen() if kind is None else see(column, kind, weights[sensor])
+                Seen() if kind is None else seen_in(column, kind, weights[sensor])
                 for column, kind in zip(columns_of(columns), held, strict=True)
             )
         )
-    for sensor, found in enumerate(seen):
-        if sensors.names[sensor] not in transformers:
-            _check_not_empty(found, sensors, sensor)
+    for name, found in zip(sensors.names, seen, strict=True):
+        if name not in transformers and found and all(s.missing == 1 for s in found):
+            raise DataError(
+                f"sensor {name!r} holds nothing but NaN; leave it out, since there is "
+                f"nothing to learn from it."
+            )
     frame = table.library
     reader = SensorReader(sensors, fitted, (0,) * len(sensors), allow_nan, frame)
     blocks = []
@@ -312,13 +310,13 @@ def column_kinds(
 
 
 def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) -> Table:
-    """All columns as float64; those that nobody reads, if they are something else, NaN.
+    """All columns as float64; NaN in columns that no sensor reads and that are no numbers.
 
-    If one that is read is something else, the table as it is: who reads it will say so.
-    With `bought`, (n_rows, n_sensors), cells of rows that did not buy them are NaN too.
+    If a column that is read is no number, you get the table as it is: reading it raises
+    the error. With `bought`, (n_rows, n_sensors), cells that were not bought are NaN too.
     """
     data = table.data
-    if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
+    if isinstance(data, np.ndarray) and data.dtype.kind in NUMERIC:
         return replace(table, data=data.astype(np.float64, copy=False))
     read = {at for columns in sensors.columns for at in columns}
     read |= {t.price_column for t in sensors.terms if t.price_column is not None}
@@ -336,11 +334,11 @@ def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) ->
     return replace(table, data=values)
 
 
-def together(
+def joined_readings(
     blocks: Sequence[Array],
     sensors: SensorSet,
     subset: Iterable[str],
-    rows: NDArray[np.intp],
+    rows: Rows,
 ) -> Array:
     """Put the readings of a subset side by side, in the declared order, for some rows."""
     chosen = [blocks[sensors.index(name)][rows] for name in sensors.in_order(subset)]
@@ -360,14 +358,6 @@ def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:
             f"({error}); give it one that does, such as OneHotEncoder()."
         ) from error
     return values.reshape(len(values), -1)
-
-
-def _check_not_empty(seen: Sequence[Seen], sensors: SensorSet, sensor: int) -> None:
-    if seen and all(column.missing == 1 for column in seen):
-        raise DataError(
-            f"sensor {sensors.names[sensor]!r} holds nothing but NaN; leave it out, since "
-            f"there is nothing to learn from it."
-        )
 
 
 def _check_unit(values: Array, sensors: SensorSet, sensor: int) -> None:
@@ -390,7 +380,7 @@ def _all_between(values: list[float], bounds: list[tuple[float, float]]) -> bool
     return True
 
 
-def _in_row(rows: NDArray[np.intp] | None, row: int) -> str:
+def _in_row(rows: Rows | None, row: int) -> str:
     return "" if rows is None else f" in row {rows[row]}"
 
 
@@ -399,91 +389,3 @@ def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
     if width != len(columns):
         return " after its transformer"
     return f", column {sensors.column_names[columns[column]]!r}"
-
-
-def read_prices(table: Table, sensors: SensorSet) -> Array | None:
-    """Prices of each row from price columns, or as given with the table.
-
-    A price that is given counts, also of a sensor that had none in training; NaN stands
-    for the sensor's own price.
-
-    Returns
-    -------
-    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
-    """
-    given = table.prices
-    if not sensors.varying.size and (given is None or np.isnan(given).all()):
-        return None
-    prices = np.tile(sensors.own_costs, (table.shape[0], 1))
-    if given is not None:
-        prices = np.where(np.isnan(given), prices, given)
-    for sensor in map(int, sensors.varying):
-        terms = sensors.terms[sensor]
-        if terms.price_column is not None:
-            _check_one_price(given, sensors, sensor)
-            column = table.take(slice(None), [terms.price_column])
-            prices[:, sensor] = _price_numbers(column, sensors, sensor)
-            prices[:, sensor] += terms.surcharge
-        elif given is None:
-            raise DataError(
-                f"the price of sensor {sensors.names[sensor]!r} is different for every "
-                f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
-            )
-    return prices
-
-
-def _check_one_price(given: Array | None, sensors: SensorSet, sensor: int) -> None:
-    """Refuse a price beside X for a sensor whose price is a column of X."""
-    if given is None or np.isnan(given[:, sensor]).all():
-        return
-    row = int(np.flatnonzero(~np.isnan(given[:, sensor]))[0])
-    column = sensors.terms[sensor].price_column
-    assert column is not None
-    raise DataError(
-        f"prices gives {given[row, sensor]:g} in row {row} for sensor "
-        f"{sensors.names[sensor]!r}, whose price is column "
-        f"{sensors.column_names[column]!r} of X; leave NaN there."
-    )
-
-
-def _price_numbers(column: Any, sensors: SensorSet, sensor: int) -> Array:
-    """Prices of one sensor as numbers, finite and at least 0."""
-    terms = sensors.terms[sensor]
-    assert terms.price_column is not None
-    where = f"column {sensors.column_names[terms.price_column]!r}"
-    try:
-        values = np.asarray(column, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
-            f"are numbers ({error})."
-        ) from error
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if bad.size:
-        raise DataError(
-            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
-            f"{values[bad[0]]}; a price is finite and at least 0."
-        )
-    return values
-
-
-def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
-    """Prices that were given beside X, (n_rows, n_sensors); NaN for a sensor's own."""
-    try:
-        values = np.asarray(prices, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"prices must be an array of numbers ({error}).") from error
-    if values.shape != (n_rows, len(sensors)):
-        raise DataError(
-            f"prices has shape {values.shape}, expected ({n_rows}, {len(sensors)}): one "
-            f"row per example, one column per sensor in the order "
-            f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
-        )
-    bad = np.argwhere(cannot_be(values, sensors))
-    if bad.size:
-        row, sensor = bad[0]
-        raise DataError(
-            f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
-            f"{values[row, sensor]}; {what_can_be(sensors, sensor)}."
-        )
-    return values

@@ -1,4 +1,4 @@
-"""`Referral`: what it costs to hand an example over to a person, and when it is."""
+"""`Referral`: what it costs to refer an example to a person, and which are referred."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.exceptions import DataError, ParameterError
-from sensortree.sensors.sensor_set import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.exceptions import ParameterError
+from sensortree.sensors.loss import class_position
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import Table, cost_column
 from sensortree.types import Array, Mask
 
 
@@ -48,17 +49,17 @@ class Promise:
 
 @dataclass(frozen=True, eq=False)
 class Referral:
-    """What handing over costs, and who is handed over beside those the tree sends there.
+    """What a referral costs, and which answers are referred besides those of the tree.
 
     Attributes
     ----------
     by_class : ndarray of shape (n_classes,) or None
-        What it costs, in the unit of the risk, to hand over an example of each class;
-        None if a column says it, or nobody.
+        What it costs, in the unit of the risk, to refer an example of each class; None
+        if a column says it, or if it is not known.
     column : int or None
         Position of the column of X that holds what each example costs.
     least_confidence : float
-        An answer whose probability is below it is handed over too.
+        Answers of a lower probability are referred too.
     promise : Promise or None
         What `guarantee_error` has proved of the others.
     """
@@ -69,57 +70,44 @@ class Referral:
     promise: Promise | None = field(default=None, metadata={"digest": "never"})
 
     def __str__(self) -> str:
-        said = []
+        parts = []
         if self.by_class is not None:
             costs = [f"{cost:g}" for cost in dict.fromkeys(self.by_class.tolist())]
-            said.append(f"a person costs {' or '.join(costs)}")
+            parts.append(f"a person costs {' or '.join(costs)}")
         if self.column is not None:
-            said.append(f"what a person costs is column {self.column}")
+            parts.append(f"what a person costs is column {self.column}")
         if self.least_confidence:
-            said.append(
+            parts.append(
                 f"answers of a probability below {self.least_confidence:.4g} go to a person"
             )
         if self.promise is not None:
-            said.append(str(self.promise))
-        return "; ".join(said)
+            parts.append(str(self.promise))
+        return "; ".join(parts)
 
     @property
     def priced(self) -> bool:
-        """Whether it is known what handing over costs."""
+        """Whether it is known what a referral costs."""
         return self.by_class is not None or self.column is not None
 
     def costs(self, table: Table, n_classes: int) -> Array:
-        """What handing over each row costs if it is of each class, (n_rows, n_classes)."""
+        """What referring each row costs if it is of each class, (n_rows, n_classes)."""
         shape = table.shape[0], n_classes
         if self.column is None:
             assert self.by_class is not None  # priced
             return np.broadcast_to(self.by_class, shape)
-        column = table.take(slice(None), [self.column])
-        try:
-            each = np.asarray(column, dtype=np.float64).reshape(-1, 1)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"column {self.column} of X, the refer_cost, must hold numbers: {error}."
-            ) from error
-        wrong = ~(np.isfinite(each) & (each >= 0))
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise DataError(
-                f"column {self.column} of X, the refer_cost, holds {each[row, 0]:g} in row "
-                f"{row}; it must be finite and at least 0: fill it in, or leave the row "
-                f"out."
-            )
-        return np.broadcast_to(each, shape)
+        what = f"column {self.column} of X, the refer_cost,"
+        each = cost_column(table, self.column, what)
+        return np.broadcast_to(each[:, None], shape)
 
     def doubts(self, confidence: Array) -> Mask:
-        """Whether answers of these probabilities are handed over, (n_rows,)."""
+        """Whether answers of these probabilities are referred, (n_rows,)."""
         return np.asarray(confidence < self.least_confidence)
 
 
 def resolve_referral(
     refer_cost: Any, classes: NDArray[Any], sensors: SensorSet
 ) -> Referral | None:
-    """Say what a declared `refer_cost` means; None if nobody is handed over.
+    """Say what a declared `refer_cost` means; None: never refer.
 
     Parameters
     ----------
@@ -135,13 +123,8 @@ def resolve_referral(
     if not isinstance(refer_cost, Mapping):
         return Referral(np.full(len(names), _price(refer_cost, "refer_cost")))
     for name in refer_cost:
-        if name not in names:
-            raise ParameterError(
-                f"refer_cost names class {name!r}, which y does not have; its classes are "
-                f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}."
-            )
-    forgotten = [name for name in names if name not in refer_cost]
-    if forgotten:
+        class_position(name, names, "refer_cost")
+    if forgotten := [name for name in names if name not in refer_cost]:
         raise ParameterError(
             f"refer_cost does not say what it costs to hand over an example of class "
             f"{forgotten[0]!r}; give one number for each class, or one for all."
@@ -162,7 +145,7 @@ def _price(value: Any, where: str) -> float:
 
 
 def _column(name: str, sensors: SensorSet) -> int:
-    """Position of a column that nobody has to pay for."""
+    """Position of a column that is free."""
     if name not in sensors.column_names:
         raise ParameterError(
             f"refer_cost names column {name!r}, which X does not have; give a number, a "

@@ -1,13 +1,13 @@
 """`Seen`: what training saw of a column; `Unseen`: what it never saw, in rows to come.
 
-One rule for everybody who reads values: a text that training never had; a number that is
-farther outside the numbers of training than twice what these are apart (`MARGIN`), unless
-they were all the same and so say nothing about what is far; nothing at all where something
-always was. Only what was bought is looked at.
+One rule wherever values are read. Unseen is a text that training never had; a number that
+is farther outside the range of training than twice that range (`MARGIN`), unless the range
+is empty; and a gap in a column without gaps in training. Only what was bought is checked.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError, UnseenWarning
-from sensortree.sensors.by_type import in_order, median
-from sensortree.sensors.columns import Kind, NotNumberError, as_numbers, as_text
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.default_encoding import in_order, median
+from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.table import Kind, NotNumberError, as_numbers, as_text
 from sensortree.types import Array, Rows
 
 # How far beyond the least and the largest number of training another may be: so many times
@@ -62,12 +62,12 @@ class Seen:
     def __str__(self) -> str:
         if self.levels is not None:
             shown = ", ".join(map(repr, self.levels[:8]))
-            said = shown + (", ..." if len(self.levels) > 8 else "")
+            held = shown + (", ..." if len(self.levels) > 8 else "")
         elif self.low is not None:
-            said = f"{self.low:g} to {self.high:g}"
+            held = f"{self.low:g} to {self.high:g}"
         else:
-            said = "text" if self.missing < 1 else "nothing"
-        return said + (f", missing in {self.missing:.0%}" if self.missing else "")
+            held = "text" if self.missing < 1 else "nothing"
+        return held + (f", missing in {self.missing:.0%}" if self.missing else "")
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,14 @@ class Unseen:
         if self.row is not None:
             where = f"row {self.row}, {where}"
         if self.what == "missing":
-            said = f"no value in {where}, which training never missed"
-        elif self.what == "level":
-            said = f"{self.value!r} in {where}; training had {self.seen}"
+            message = f"no value in {where}, which training never missed"
         else:
-            said = f"{self.value:g} in {where}; training had {self.seen}"
-        return said + (f" ({self.n_rows:,} such rows)" if self.n_rows > 1 else "")
+            shown = repr(self.value) if self.what == "level" else f"{self.value:g}"
+            message = f"{shown} in {where}; training had {self.seen}"
+        return message + (f" ({self.n_rows:,} such rows)" if self.n_rows > 1 else "")
 
 
-def see(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
+def seen_in(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
     """What there is to be seen in a column of training rows."""
     if kind == "number":
         numbers = as_numbers(column)
@@ -129,7 +128,7 @@ def see(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
     return Seen(float(missing.mean()), levels=remembered)
 
 
-def look(
+def find_unseen(
     columns: Sequence[NDArray[Any]],
     seen: Sequence[Seen],
     sensors: SensorSet,
@@ -206,7 +205,7 @@ def _odd_numbers(column: NDArray[Any], reach: tuple[float, float]) -> Odd:
     }
 
 
-def merged(found: Iterable[Unseen]) -> tuple[Unseen, ...]:
+def merge_unseen(found: Iterable[Unseen]) -> tuple[Unseen, ...]:
     """One finding for each column and what is odd about it, in the order of first rows."""
     together: dict[tuple[str, str, str], Unseen] = {}
     for one in found:
@@ -224,21 +223,21 @@ def _place(one: Unseen) -> int:
     return -1 if one.row is None else one.row
 
 
-def say_unseen(found: Sequence[Unseen], strict: bool) -> None:
+def warn_unseen(found: Sequence[Unseen], strict: bool) -> None:
     """Warn of what training never saw, all at once; refuse it if strict."""
     if not found:
         return
-    findings = merged(found)
-    said = "; ".join(map(str, findings[:NAMED]))
+    findings = merge_unseen(found)
+    named = "; ".join(map(str, findings[:NAMED]))
     if len(findings) > NAMED:
-        said += f"; and {len(findings) - NAMED} more columns"
+        named += f"; and {len(findings) - NAMED} more columns"
     if strict:
         raise DataError(
-            f"values that training never saw: {said}. Correct them, or have them answered "
+            f"values that training never saw: {named}. Correct them, or have them answered "
             f"all the same: set_strict(False), or no --strict."
         )
     warnings.warn(
-        f"values that training never saw: {said}. The answers are guesses there; correct "
+        f"values that training never saw: {named}. The answers are guesses there; correct "
         f"the values, or have them refused: set_strict(), or --strict.",
         UnseenWarning,
         stacklevel=_outside(),
@@ -247,8 +246,6 @@ def say_unseen(found: Sequence[Unseen], strict: bool) -> None:
 
 def _outside() -> int:
     """How many calls up the first line stands that is not ours."""
-    import sys
-
     # The outermost frame has none behind it, which ends the loop; mypy thinks it may not.
     frame, level = sys._getframe(1), 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith(

@@ -1,63 +1,78 @@
-"""The application: routes, who may take them, and what they answer."""
+"""The service as one application: errors in one shape, pages, and `serve`."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import gc
+import ipaddress
+import logging
+import sys
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import lru_cache, partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse
 from starlette.routing import Match
 
 from sensortree._version import __version__
-from sensortree.exceptions import SensorTreeError
-from sensortree.service import ledger, metrics, pages, schemas
-from sensortree.service.gate import OPEN, OUR_FAULT, Gate
-from sensortree.service.limits import Limits
-from sensortree.service.model_routes import add_models
-from sensortree.service.problems import (
-    MEDIA_TYPE,
-    RefusedError,
-    problem,
-    refusal_of,
+from sensortree.exceptions import ModelFileError, ParameterError, SensorTreeError
+from sensortree.page import to_page
+from sensortree.reports.html import (
+    STYLE,
+    Markup,
+    Words,
+    bold,
+    bullets,
+    join,
+    paragraph,
+    section,
+    table,
 )
-from sensortree.service.service import (
-    ANY,
+from sensortree.service import schemas
+from sensortree.service.gate import OPEN, Gate, Limits
+from sensortree.service.models import SHORT, SPEND, Model, Models
+from sensortree.service.routes import (
+    JSON,
+    REFUSALS,
     Admin,
     Reader,
     Service,
+    add_models,
+    add_operations,
+    add_sessions,
     answered,
-    described,
 )
-from sensortree.service.session_routes import add_sessions
-from sensortree.service.shelf import Shelf
+from sensortree.service.schemas import (
+    PROBLEM_TYPE,
+    RefusedError,
+    our_fault,
+    problem,
+    refusal_of,
+)
 from sensortree.service.tokens import Tokens
+
+GRACE = 10  # seconds for requests that are under way when the service ends
+SWITCH = 0.0005  # seconds that one thread may keep others waiting
 
 
 def make_app(
-    shelf: Shelf,
+    models: Models,
     database: Path,
     *,
     tokens: Tokens | None = None,
     limits: Limits | None = None,
     log_values: bool = False,
 ) -> Gate:
-    """The whole service as an ASGI application.
-
-    Parameters
-    ----------
-    shelf : Shelf
-    database : Path
-    tokens : Tokens, default=None
-        None lets in whoever comes by loopback.
-    limits : Limits, default=None
-    log_values : bool, default=False
-    """
-    service = Service(shelf, database, limits or Limits())
+    """The whole service as an ASGI application; without tokens, for local callers."""
+    service = Service(models, database, limits or Limits())
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -79,50 +94,45 @@ def make_app(
     add_sessions(app, service)  # first, since they are asked for most
     add_models(app, service)
     _add_pages(app, service)
-    _add_operations(app, service)
-    return Gate(app, tokens, service.limits, service.requests, log_values)
+    add_operations(app, service)
+    return Gate(app, tokens, service.limits, service.registry, log_values)
 
 
 # errors -----------------------------------------------------------------------------------
 
 
 def _refuse_in_one_shape(app: FastAPI) -> None:
-    def respond(request: Request, refusal: RefusedError) -> Response:
-        return Response(
-            problem(refusal, request.state.request),
-            refusal.status,
-            refusal.headers,
-            MEDIA_TYPE,
-        )
-
-    async def refused(request: Request, error: Any) -> Response:
-        return respond(request, error)
-
-    async def library(request: Request, error: Any) -> Response:
-        return respond(request, refusal_of(error))
-
-    async def http(request: Request, error: Any) -> Response:
-        said = {404: "there is nothing here.", 405: "this is not done that way."}
-        detail = said.get(error.status_code, "the request cannot be read.")
+    def http(request: Request, error: Any) -> RefusedError:
+        known = {404: "there is nothing here.", 405: "this is not done that way."}
+        detail = known.get(error.status_code, "the request cannot be read.")
         headers = dict(error.headers or {})
         if error.status_code == 405:
             headers["Allow"] = ", ".join(_methods(app, request))
-        refusal = RefusedError(error.status_code, "http", detail, headers)
-        return respond(request, refusal)
+        return RefusedError(error.status_code, "http", detail, headers)
 
-    async def malformed(request: Request, error: Any) -> Response:
+    def malformed(request: Request, error: Any) -> RefusedError:
         first = error.errors()[0]  # without its input, which is a value
         where = ".".join(map(str, first["loc"]))
-        return respond(request, RefusedError(400, "form", f"{where}: {first['msg']}."))
+        return RefusedError(400, "form", f"{where}: {first['msg']}.")
 
-    async def failed(request: Request, error: Any) -> Response:
-        return respond(request, RefusedError(500, "internal", OUR_FAULT))
+    refusals: dict[type[Exception], Callable[[Request, Any], RefusedError]] = {
+        Exception: lambda request, error: our_fault(),  # the gate logs it
+        RefusedError: lambda request, error: error,
+        SensorTreeError: lambda request, error: refusal_of(error),
+        HTTPException: http,
+        RequestValidationError: malformed,
+    }
+    for kind, refusal_for in refusals.items():
+        app.add_exception_handler(kind, partial(_respond, refusal_for))
 
-    app.add_exception_handler(Exception, failed)  # the gate logs it
-    app.add_exception_handler(RefusedError, refused)
-    app.add_exception_handler(SensorTreeError, library)
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(RequestValidationError, malformed)
+
+async def _respond(
+    refusal_for: Callable[[Request, Any], RefusedError], request: Request, error: Any
+) -> Response:
+    """Answer with the refusal of an error."""
+    refusal = refusal_for(request, error)
+    document = problem(refusal, request.state.request)
+    return Response(document, refusal.status, refusal.headers, PROBLEM_TYPE)
 
 
 def _methods(app: FastAPI, request: Request) -> list[str]:
@@ -134,95 +144,8 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
     return sorted(found)
 
 
-# pages ------------------------------------------------------------------------------------
-
-
-def _add_pages(app: FastAPI, service: Service) -> None:
-    html: dict[str, Any] = {
-        "response_class": pages.HTML,
-        "responses": described(ANY),
-    }
-
-    @app.get("/", **html)
-    async def start(caller: Reader) -> Response:
-        """Ask in a browser: the page of the model, or a list of pages."""
-        models = service.shelf.current
-        if len(models) == 1:
-            return pages.HTML(await run_in_threadpool(pages.of_model, models[0]))
-        return pages.HTML(pages.list_of(models))
-
-    @app.get("/models/{model}", **html)
-    async def page(name: schemas.ModelName, caller: Reader) -> Response:
-        """Ask one model in a browser."""
-        model = service.model(name)
-        return pages.HTML(await run_in_threadpool(pages.of_model, model))
-
-    @app.get("/watch", **html)
-    async def watch_page(caller: Admin) -> Response:
-        """Look at all models in use, beside their training."""
-        seen = [(model, service.watched(model)) for model in service.shelf.models]
-        return pages.HTML(pages.of_watch(seen))
-
-
-# operations -------------------------------------------------------------------------------
-
-
-def _add_operations(app: FastAPI, service: Service) -> None:
-    @app.get(
-        "/v1/models/{model}/watch",
-        response_model=dict[str, Any],
-        responses=described(ANY),
-    )
-    async def model_watch(name: schemas.ModelName, caller: Admin) -> Response:
-        """Give what was seen of a model in use, beside its training."""
-        return answered(service.watched(service.model(name)))
-
-    @app.get("/v1/ledger", response_model=schemas.LedgerHead, responses=described(ANY))
-    async def ledger_head(caller: Admin) -> Response:
-        """Give the receipt of the last record, to be noted elsewhere."""
-        number, digest = service.read(ledger.last)
-        return answered({"records": number, "receipt": f"{number}:{digest}"})
-
-    @app.get(
-        "/metrics",
-        responses={
-            200: {"content": {metrics.MEDIA_TYPE: {"schema": {"type": "string"}}}},
-            **described(ANY),
-        },
-        response_class=Response,
-    )
-    async def prometheus(caller: Admin) -> Response:
-        """Give counts and times for Prometheus."""
-        seen = [
-            (model.name, model.version, service.watched(model))
-            for model in service.shelf.models
-        ]
-        text = service.requests.text() + metrics.watch_text(seen)
-        return Response(text, headers={"Content-Type": metrics.MEDIA_TYPE})
-
-    @app.get("/healthz", response_model=schemas.Health, responses=described((405,)))
-    async def alive() -> Response:
-        """Say that the service is there."""
-        return answered({"status": "ok"})
-
-    @app.get(
-        "/readyz",
-        response_model=schemas.Health,
-        responses=described((405, 503, 507)),
-    )
-    async def ready() -> Response:
-        """Say that the database can be written."""
-        await service.check()
-        return answered({"status": "ok"})
-
-    @app.get("/openapi.json", response_model=dict[str, Any], responses=described(ANY))
-    async def openapi(caller: Reader) -> Response:
-        """Describe the API."""
-        return answered(description(app, service.shelf))
-
-
-def description(app: FastAPI, shelf: Shelf) -> dict[str, Any]:
-    """The OpenAPI document: with tokens, refusals, and examples that are there."""
+def description(app: FastAPI, models: Models) -> dict[str, Any]:
+    """The OpenAPI document, with tokens, refusals and real examples."""
     document = app.openapi()
     parts = document["components"]
     forms = parts["schemas"]
@@ -230,7 +153,7 @@ def description(app: FastAPI, shelf: Shelf) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         forms.pop(name, None)
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    model = shelf.current[0]
+    model = models.current[0]
     sensor = model.policy.sensors.names[0]
     for form in ("SessionRequest", "ResumeRequest"):
         forms[form]["properties"]["model"]["examples"] = [model.name]
@@ -243,3 +166,185 @@ def description(app: FastAPI, shelf: Shelf) -> dict[str, Any]:
                 if parameter["name"] == "model":
                     parameter["example"] = model.name
     return document
+
+
+# pages ------------------------------------------------------------------------------------
+
+
+def _add_pages(app: FastAPI, service: Service) -> None:
+    html: dict[str, Any] = {"response_class": HTML, "responses": REFUSALS}
+
+    @app.get("/", **html)
+    async def start(caller: Reader) -> Response:
+        """Show the page of the model, or a list of pages."""
+        models = service.models.current
+        if len(models) == 1:
+            return HTML(await run_in_threadpool(page_of, models[0]))
+        return HTML(_list_of(models))
+
+    @app.get("/models/{model}", **html)
+    async def page(name: schemas.ModelName, caller: Reader) -> Response:
+        """Show the page of one model."""
+        model = service.model(name)
+        return HTML(await run_in_threadpool(page_of, model))
+
+    @app.get("/watch", **html)
+    async def watch_page(caller: Admin) -> Response:
+        """Show all models in use, compared with their training."""
+        seen = [(model, service.watched(model)) for model in service.models.versions]
+        return HTML(_page("Models in use", "".join(_watched(*each) for each in seen)))
+
+    @app.get("/openapi.json", **JSON)
+    async def openapi(caller: Reader) -> Response:
+        """Describe the API."""
+        return answered(description(app, service.models))
+
+
+COUNTS = ("bought", "unavailable", "unseen")
+
+
+class HTML(HTMLResponse):
+    """A page that loads and runs nothing from elsewhere.
+
+    The page of a model declares its own script.
+    """
+
+    def init_headers(self, headers: Any = None) -> None:
+        """Forbid frames."""
+        super().init_headers(headers)
+        self.headers["X-Frame-Options"] = "DENY"
+
+
+@lru_cache(maxsize=32)
+def page_of(model: Model) -> str:
+    """The page that asks for the sensors of a model."""
+    try:
+        return to_page(model.saved)
+    except ModelFileError as error:
+        why = f"<p>{escape(str(error))}</p>"
+        return _page(model.name, f"{why}<p>The API answers at <code>/v1</code>.</p>")
+
+
+def _list_of(models: Iterable[Model]) -> str:
+    """Links to the pages of models."""
+    links = [
+        Markup(f'<a href="/models/{escape(m.name)}">{escape(m.name)}</a> ')
+        for m in models
+    ]
+    targets = [model.policy.about.target for model in models]
+    return _page("Models", bullets(map(join, links, targets)))
+
+
+def _watched(model: Model, seen: dict[str, Any]) -> str:
+    """What was seen of one model in use, compared with its training."""
+    quantities = seen["quantities"]
+    n_alarms = sum(one["alarm"] is not None for one in quantities)
+    alarms = f"{n_alarms} of {len(quantities)} quantities are not as in training."
+    money = model.policy.about.money(seen["spent"])
+    parts = [
+        f'<div role="alert">{paragraph(bold(alarms))}</div>'
+        if n_alarms
+        else paragraph("No alarm."),
+        paragraph(
+            f"{seen['decided']:,} sessions decided, {seen['compared']:,} compared with "
+            f"training; {money} spent."
+        ),
+        table(
+            "Compared with training",
+            ("quantity", "in training", "between", "in use", "evidence", "alarm"),
+            map(_quantity, quantities),
+        ),
+        table(
+            "By sensor",
+            ("sensor", "bought", "unavailable", "values never seen"),
+            [
+                [name, *(f"{seen[key].get(name, 0):,}" for key in COUNTS)]
+                for name in model.policy.sensors.names
+            ],
+        ),
+    ]
+    return section(f"{model.name} {model.version[:SHORT]}", parts)
+
+
+def _quantity(one: dict[str, Any]) -> list[Words]:
+    """The cells of one quantity."""
+
+    def shown(number: float) -> str:
+        return f"{number:.4g}" if one["quantity"] == SPEND else f"{number:.1%}"
+
+    return [
+        one["quantity"],
+        shown(one["training"]),
+        f"{shown(one['low'])} – {shown(one['high'])}",
+        "–" if one["observed"] is None else shown(one["observed"]),
+        f"{max(one['evidence'], 0):.0%}",
+        "no"
+        if one["alarm"] is None
+        else bold(f"{one['direction']}, from session {one['alarm']:,}"),
+    ]
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
+        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"
+    )
+
+
+# run -------------------------------------------------------------------------------------
+
+
+def serve(
+    models: Models,
+    database: Path,
+    host: str,
+    port: int,
+    tokens: Tokens,
+    limits: Limits,
+    log_values: bool,
+) -> None:
+    """Serve models until a signal ends it; without tokens, on loopback only."""
+    if not len(tokens) and not is_loopback(host):
+        raise ParameterError(
+            f"on {host} others can reach the service, so that it needs tokens; make one "
+            f"with `sensortree token`, and give it with --token-file."
+        )
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
+    )
+    warnings.simplefilter("ignore")  # what training never saw is counted by the watch
+    sys.setswitchinterval(SWITCH)
+    app = make_app(
+        models,
+        database,
+        tokens=tokens if len(tokens) else None,
+        limits=limits,
+        log_values=log_values,
+    )
+    gc.collect()
+    gc.freeze()  # what stays for good is not looked through again and again
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE,
+        ws="none",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,6 +1,6 @@
-"""Around every request: its number, who asks, how much and how often, and one log line.
+"""Around every request: number, token, size, rate, metrics and log.
 
-It is plain ASGI and stands before all parsing: what is not let in is not read.
+It is plain ASGI and comes before all parsing: a refused request is not read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,24 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
-from sensortree.service.limits import Bucket, Limits
-from sensortree.service.metrics import Requests
-from sensortree.service.problems import MEDIA_TYPE, RefusedError, problem
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+)
+
+from sensortree.exceptions import ParameterError
+from sensortree.service.schemas import (
+    PROBLEM_TYPE,
+    RefusedError,
+    our_fault,
+    problem,
+)
 from sensortree.service.tokens import LOCAL, Caller, Tokens
 
 LOG = logging.getLogger("sensortree.service")
@@ -29,10 +41,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OUR_FAULT = "the service failed; this is our fault."
-OPEN = frozenset(
-    {"/healthz", "/readyz"}
-)  # for whoever runs the machine; they tell nothing
+# Without a token, for health checks; they reveal nothing.
+OPEN = frozenset({"/healthz", "/readyz"})
 PATIENCE = 30.0  # seconds for a body
 METHODS = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -44,19 +54,52 @@ SAFE = [
 ]
 
 
+# Seconds up to which requests are counted.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of requests and sessions."""
+
+    body: int = 1 << 20  # bytes of a request
+    rows: int = 1_000  # of a batch
+    sessions: int = 100_000  # that a tenant may have at a time
+    rate: float = 1_000.0  # requests a second of each token, over time
+    burst: int = 2_000  # requests of each token that may come at once
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ParameterError(
+                    f"the limit of {name} must be above 0, got {value}."
+                )
+
+
+class Bucket:
+    """A bucket of `size` permits that refills at `rate` a second, for one token."""
+
+    def __init__(
+        self, rate: float, size: float, clock: Callable[[], float] = time.monotonic
+    ):
+        self._rate, self._size, self._clock = rate, float(size), clock
+        self._held, self._at = float(size), clock()
+
+    def wait(self) -> float:
+        """Take a permit, and return 0; or return the seconds until there is one."""
+        now = self._clock()
+        self._held = min(self._size, self._held + (now - self._at) * self._rate)
+        self._at = now
+        if self._held >= 1:
+            self._held -= 1
+            return 0.0
+        return (1 - self._held) / self._rate
+
+
 class Gate:
     """Lets requests through to an application, or refuses them.
 
-    Parameters
-    ----------
-    app : ASGI application
-    tokens : Tokens or None
-        None lets everybody in who comes by loopback.
-    limits : Limits
-    requests : Requests
-        Where answers are counted.
-    log_values : bool
-        Whether what is sent is logged, too.
+    Without tokens, every local caller is let in.
     """
 
     def __init__(
@@ -64,13 +107,26 @@ class Gate:
         app: App,
         tokens: Tokens | None,
         limits: Limits,
-        requests: Requests,
+        registry: CollectorRegistry,
         log_values: bool = False,
     ):
         self.app = app
-        self._tokens, self._limits, self._requests = tokens, limits, requests
-        self._log_values = log_values
+        self._tokens, self._limits, self._log_values = tokens, limits, log_values
         self._buckets: dict[str, Bucket] = {}
+        disable_created_metrics()  # else each series has another, of its birth
+        self._count = Counter(
+            "sensortree_requests_total",
+            "Requests that were answered.",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "sensortree_request_seconds",
+            "Seconds from a request to the end of its answer.",
+            ("method", "route"),
+            registry=registry,
+            buckets=BUCKETS,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the beginning and the end of the service."""
@@ -105,13 +161,12 @@ class Gate:
                 *(request, type(error).__name__, where.filename, where.lineno),
             )
             if not status:
-                said = RefusedError(500, "internal", OUR_FAULT)
-                await refuse(answer, said, request)
+                await refuse(answer, our_fault(), request)
         finally:
-            self._tell(scope, status, time.perf_counter() - began, request, body)
+            self._note(scope, status, time.perf_counter() - began, request, body)
 
     def _let_in(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        """Who asks; a `RefusedError` for whom is not let in."""
+        """The caller; raises a `RefusedError` if not authorised."""
         length = headers.get(b"content-length", b"0")
         if scope["path"] in OPEN:
             caller = Caller("anybody", "", frozenset())
@@ -127,7 +182,7 @@ class Gate:
         return caller
 
     def _known(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        """Whose token came with a request."""
+        """The caller that a token names."""
         assert self._tokens is not None
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
         page = scope["method"] == "GET" and is_page(scope["path"])
@@ -140,9 +195,9 @@ class Gate:
         if caller is None:
             # A browser asks for user and password; the token is the password.
             how = 'Basic realm="sensortree"' if page else 'Bearer realm="sensortree"'
-            said = "the token is wrong." if token else "a token is needed."
-            said += " Send Authorization: Bearer TOKEN."
-            raise RefusedError(401, "token", said, {"WWW-Authenticate": how})
+            why = "the token is wrong." if token else "a token is needed."
+            why += " Send Authorization: Bearer TOKEN."
+            raise RefusedError(401, "token", why, {"WWW-Authenticate": how})
         return caller
 
     def _check_rate(self, caller: Caller) -> None:
@@ -159,13 +214,14 @@ class Gate:
                 {"Retry-After": str(max(1, round(wait)))},
             )
 
-    def _tell(
+    def _note(
         self, scope: Scope, status: int, seconds: float, request: str, body: bytes
     ) -> None:
         """Count and log a request: its route, never its path, and no values."""
         route = getattr(scope.get("route"), "path", "-")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._requests.answered(method, route, status, seconds)
+        self._count.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
         caller = scope["state"].get("caller")
         who = "-" if caller is None else caller.name
         LOG.info(
@@ -190,8 +246,8 @@ async def read_body(receive: Receive, most: int) -> bytes:
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
     except TimeoutError as error:
-        said = f"the body did not come within {PATIENCE:g} s."
-        raise RefusedError(408, "slow", said, {"Connection": "close"}) from error
+        why = f"the body did not come within {PATIENCE:g} s."
+        raise RefusedError(408, "slow", why, {"Connection": "close"}) from error
     if size > most:
         raise _too_large(most)
     return b"".join(parts)
@@ -211,9 +267,9 @@ async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
     """Send a refusal."""
     body = problem(refusal, request)
     headers = [
-        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-type", PROBLEM_TYPE.encode()),
         (b"content-length", str(len(body)).encode()),
-        *_encoded(refusal.headers.items()),
+        *((name.lower().encode(), v.encode()) for name, v in refusal.headers.items()),
     ]
     await send(
         {"type": "http.response.start", "status": refusal.status, "headers": headers}
@@ -221,23 +277,19 @@ async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode(), value.encode()) for name, value in headers]
-
-
 def is_page(path: str) -> bool:
-    """Whether a path is one that people open in a browser."""
+    """Whether a path is a page for browsers."""
     return path in ("/", "/watch") or path.startswith("/models/")
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
-    """The number that a request came with, or a new one."""
+    """The request's own number, or a new one."""
     given = headers.get(b"x-request-id", b"")
     return given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _check_local(headers: dict[bytes, bytes]) -> None:
-    """Refuse what a page of somebody else has a browser send here."""
+    """Refuse requests that another site makes a browser send."""
     host, origin = headers.get(b"host", b""), headers.get(b"origin")
     if not LOOPBACK.fullmatch(host):
         raise RefusedError(
@@ -249,12 +301,12 @@ def _check_local(headers: dict[bytes, bytes]) -> None:
 
 def _password(given: bytes) -> str | None:
     try:
-        said = base64.b64decode(given.strip(), validate=True)
+        pair = base64.b64decode(given.strip(), validate=True)
     except binascii.Error:
         return None
-    return said.partition(b":")[2].decode("latin-1")
+    return pair.partition(b":")[2].decode("latin-1")
 
 
 def _too_large(most: int) -> RefusedError:
-    said = f"the body is larger than {most:,} bytes; send less at a time."
-    return RefusedError(413, "too-large", said, {"Connection": "close"})
+    why = f"the body is larger than {most:,} bytes; send less at a time."
+    return RefusedError(413, "too-large", why, {"Connection": "close"})

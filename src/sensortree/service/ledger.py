@@ -59,41 +59,21 @@ FIELDS = "number, at, tenant, session, kind, body, salt, commitment, hash"
 
 @dataclass(frozen=True)
 class Record:
-    """One thing that happened.
+    """One thing that happened."""
 
-    Attributes
-    ----------
-    number : int
-        1, 2, 3 and so on.
-    at : str
-        When, in UTC.
-    tenant, session : str
-        Whose, and of which session; "" of what belongs to none.
-    kind : str
-        What happened.
-    body : str or None
-        The details as JSON; None once they were pruned.
-    salt : bytes or None
-        Goes with the body.
-    commitment : str
-        c_n.
-    hash : str
-        h_n.
-    """
-
-    number: int
-    at: str
-    tenant: str
+    number: int  # 1, 2, 3 and so on
+    at: str  # in UTC
+    tenant: str  # whose, and of which session; "" of what belongs to none
     session: str
-    kind: str
-    body: str | None
-    salt: bytes | None
-    commitment: str
-    hash: str
+    kind: str  # what happened
+    body: str | None  # details as JSON; None once they were pruned
+    salt: bytes | None  # goes with the body
+    commitment: str  # c_n
+    hash: str  # h_n
 
     @property
     def receipt(self) -> str:
-        """What whoever caused the record may keep, to hold the ledger to it."""
+        """What a client may keep, to check the ledger against it later."""
         return f"{self.number}:{self.hash}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,7 +132,7 @@ def link(fields: tuple[Any, ...], commitment: str, previous: str) -> str:
 
 
 def now() -> str:
-    """The time, as records have it."""
+    """The current time, as records write it."""
     return as_text(datetime.now(UTC))
 
 
@@ -190,24 +170,12 @@ def prune(connection: sqlite3.Connection, before: str) -> Record:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check of the ledger found.
-
-    Attributes
-    ----------
-    records : int
-        How many there are.
-    pruned : int
-        Records whose details were pruned, as a later record says.
-    head : str
-        Receipt of the last record, to be noted elsewhere.
-    faults : tuple of str
-        What is wrong, and where; none if the ledger holds.
-    """
+    """What a check of the ledger found."""
 
     records: int
-    pruned: int
-    head: str
-    faults: tuple[str, ...]
+    pruned: int  # records whose details were pruned, as a later record says
+    head: str  # receipt of the last record, to be noted elsewhere
+    faults: tuple[str, ...]  # what is wrong, and where; none if the ledger holds
 
 
 def verify(connection: sqlite3.Connection, receipts: tuple[str, ...] = ()) -> Verdict:

@@ -1,11 +1,19 @@
-"""What requests and answers look like."""
+"""What requests, answers and refusals look like."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sensortree.exceptions import SensorTreeError, SessionError, StorageError
+
+PROBLEM_TYPE = "application/problem+json"
+FULL = "SQLITE_FULL"  # what SQLite says when there is no room
 
 # One value of a table; null is a value that is missing.
 Value = bool | int | float | str | None
@@ -49,12 +57,21 @@ Revision = Annotated[
 
 
 class Request(BaseModel):
-    """What is sent; a key that is not known is refused."""
+    """A request body; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
-class StepRequest(Request):
+class Terms(Request):
+    """What one example may spend, and its prices."""
+
+    limit: float | None = Field(None, ge=0, description="The most that may be spent.")
+    prices: Prices | None = Field(
+        None, description="Prices of this example, by sensor."
+    )
+
+
+class StepRequest(Terms):
     """What is known of one example."""
 
     known: dict[str, Values] = Field(
@@ -66,18 +83,12 @@ class StepRequest(Request):
     free: list[str] = Field(
         default_factory=list, description="Known sensors that were not paid for."
     )
-    limit: float | None = Field(None, ge=0, description="The most that may be spent.")
-    prices: Prices | None = Field(
-        None, description="Prices of this example, by sensor."
-    )
 
 
-class Example(Request):
-    """One row: values by column. What is not there cannot be had."""
+class Example(Terms):
+    """One row: values by column. Columns left out are unavailable."""
 
     values: dict[str, Value]
-    limit: float | None = Field(None, ge=0)
-    prices: Prices | None = None
 
 
 class AnswersRequest(Request):
@@ -92,17 +103,15 @@ class ExplanationRequest(Request):
     values: dict[str, Value]
 
 
-class SessionRequest(Request):
-    """What a session begins with."""
+class SessionRequest(Terms):
+    """How a session begins."""
 
     model: str = Field(max_length=200, description="Name, or NAME@VERSION.")
     known: dict[str, Values] | None = None
-    limit: float | None = Field(None, ge=0)
-    prices: Prices | None = None
 
 
 class ResumeRequest(Request):
-    """A session that was begun elsewhere: what `Session.to_dict` gave, unsigned."""
+    """A session that was begun elsewhere: the unsigned result of `Session.to_dict`."""
 
     model: str = Field(max_length=200, description="Name, or NAME@VERSION.")
     state: dict[str, Any]
@@ -117,7 +126,7 @@ class TellRequest(Request):
 
 
 class UnavailableRequest(Request):
-    """A sensor that cannot be had."""
+    """A sensor that is unavailable."""
 
     sensor: str
     because: str | None = Field(None, max_length=500)
@@ -127,18 +136,8 @@ class UnavailableRequest(Request):
 # answers ----------------------------------------------------------------------------------
 
 
-class Problem(BaseModel):
-    """An error (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    request: str
-
-
 class SensorCard(BaseModel):
-    """What can be bought."""
+    """A sensor of a model."""
 
     name: str
     columns: list[str]
@@ -167,22 +166,7 @@ class Models(BaseModel):
     models: list[ModelCard]
 
 
-class SessionStep(BaseModel):
-    """What to do next in a session; see `Step`."""
-
-    action: str
-    sensor: str | None
-    sensors: list[str]
-    columns: list[str]
-    cost: float
-    spent: float
-    worst_case_remaining: float
-    proba: dict[str, float]
-    why: str | None
-    referred: bool = False
-
-
-class StepAnswer(BaseModel):
+class NextStep(BaseModel):
     """What to do next; see `Step`."""
 
     action: str
@@ -193,12 +177,23 @@ class StepAnswer(BaseModel):
     spent: float
     worst_case_remaining: float
     proba: dict[str, float]
-    why: dict[str, Any] | None
     referred: bool = False
 
 
+class SessionStep(NextStep):
+    """What to do next in a session, and why in a sentence."""
+
+    why: str | None
+
+
+class StepAnswer(NextStep):
+    """What to do next, and why with every contribution."""
+
+    why: dict[str, Any] | None
+
+
 class Answered(BaseModel):
-    """What is answered with what is known."""
+    """The answer from what is known."""
 
     label: Value
     proba: dict[str, float]
@@ -254,7 +249,7 @@ class SessionReply(SessionHead):
 
 
 class SessionList(BaseModel):
-    """Sessions, and after which one the next page begins."""
+    """A page of sessions; `next` begins the following one."""
 
     sessions: list[SessionHead]
     next: str | None
@@ -278,7 +273,7 @@ class Records(BaseModel):
 
 
 class LedgerHead(BaseModel):
-    """The last record of the ledger, to be noted elsewhere."""
+    """The last record of the ledger."""
 
     records: int
     receipt: str
@@ -288,3 +283,71 @@ class Health(BaseModel):
     """Whether the service is well."""
 
     status: str
+
+
+# refusals --------------------------------------------------------------------------------
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request: str
+
+
+class RefusedError(Exception):
+    """A request is refused.
+
+    `kind` is a word or two by which programs tell refusals apart; `detail` is for people:
+    what was expected, what came, what to do.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+    ):
+        super().__init__(detail)
+        self.status, self.kind, self.detail = status, kind, detail
+        self.headers = dict(headers or {})
+
+
+def refusal_of(error: SensorTreeError) -> RefusedError:
+    """The refusal that tells a caller about an error of the library."""
+    if isinstance(error, StorageError):
+        if error.code == FULL:
+            return RefusedError(
+                507, "storage-full", "the storage of the service is full."
+            )
+        why = "the storage of the service cannot be used now; try again later."
+        return RefusedError(503, "storage", why, {"Retry-After": "5"})
+    if isinstance(error, SessionError):
+        return RefusedError(409, "session", str(error))
+    return RefusedError(422, "values", str(error))
+
+
+def our_fault() -> RefusedError:
+    """The refusal after a failure of ours; details go to the log only."""
+    return RefusedError(500, "internal", "the service failed; this is our fault.")
+
+
+def problem(refusal: RefusedError, request: str) -> bytes:
+    """The document of a refusal; `request` is the number of what was asked."""
+    document = {
+        "type": f"urn:sensortree:problem:{refusal.kind}",
+        "title": HTTPStatus(refusal.status).phrase,
+        "status": refusal.status,
+        "detail": refusal.detail,
+        "request": request,
+    }
+    return to_json(document)
+
+
+def to_json(document: Any) -> bytes:
+    """A document as JSON, in ASCII."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()

@@ -13,35 +13,23 @@ import secrets
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 from sensortree.exceptions import SessionError
 from sensortree.policy.reasons import by_class
 from sensortree.policy.session import Session
-from sensortree.service import ledger, watch
+from sensortree.service import ledger, models
 from sensortree.service.database import Change
-from sensortree.service.problems import RefusedError, to_json
-from sensortree.service.shelf import Model, Shelf
+from sensortree.service.models import Model, Models
+from sensortree.service.schemas import RefusedError, to_json
 
-FIELDS = (
-    "id, tenant, name, model, revision, state, created, changed, ended, watched, "
-    "receipt"
-)
 # What happened to a session, for the ledger.
 Happened = tuple[ledger.Kind, dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Reply:
-    """An answer that can be given again.
-
-    Attributes
-    ----------
-    status : int
-    body : bytes
-        JSON.
-    """
+class Reply(NamedTuple):
+    """An answer that can be given again: an HTTP status, and JSON."""
 
     status: int
     body: bytes
@@ -49,38 +37,22 @@ class Reply:
 
 @dataclass(frozen=True)
 class Row:
-    """A session as it is stored.
-
-    Attributes
-    ----------
-    id, tenant : str
-    name, model : str
-        Name and version of its model.
-    revision : int
-        Counts its changes.
-    state : str
-        What `Session.to_dict` gave, as JSON.
-    created, changed : str
-    ended, watched : bool
-        Whether it is decided, and whether the watch has counted it.
-    receipt : str
-        Of its last record in the ledger.
-    """
+    """A session as it is stored."""
 
     id: str
     tenant: str
-    name: str
+    name: str  # name and version of its model
     model: str
-    revision: int
-    state: str
+    revision: int  # counts its changes
+    state: str  # what `Session.to_dict` gave, as JSON
     created: str
     changed: str
-    ended: bool
-    watched: bool
-    receipt: str
+    ended: bool  # whether it is decided
+    watched: bool  # whether `Watched` has counted it
+    receipt: str  # of its last record in the ledger
 
     def head(self) -> dict[str, Any]:
-        """What a list says of it."""
+        """The session as lists show it."""
         return {
             "id": self.id,
             "model": self.name,
@@ -93,11 +65,13 @@ class Row:
         }
 
 
+FIELDS = ", ".join(field.name for field in fields(Row))
+
 # read -------------------------------------------------------------------------------------
 
 
 def find(connection: sqlite3.Connection, tenant: str, id: str) -> Row:
-    """A session of a tenant; that of another is not there."""
+    """A session of a tenant; those of others do not exist for it."""
     found = connection.execute(
         f"SELECT {FIELDS} FROM sessions WHERE id = ? AND tenant = ?", (id, tenant)
     ).fetchone()
@@ -109,7 +83,7 @@ def find(connection: sqlite3.Connection, tenant: str, id: str) -> Row:
 def listed(
     connection: sqlite3.Connection, tenant: str, after: str | None, limit: int
 ) -> dict[str, Any]:
-    """Sessions of a tenant in the order of their beginning, a page at a time."""
+    """Sessions of a tenant, oldest first, a page at a time."""
     start = 0
     if after is not None:
         found = connection.execute(
@@ -130,9 +104,9 @@ def listed(
     }
 
 
-def resumed(row: Row, shelf: Shelf) -> tuple[Model, Session]:
+def resumed(row: Row, served: Models) -> tuple[Model, Session]:
     """A stored session, with the model that it was begun with."""
-    model = shelf.of_version(row.model)
+    model = served.of_version(row.model)
     if model is None:
         raise RefusedError(
             409,
@@ -144,45 +118,39 @@ def resumed(row: Row, shelf: Shelf) -> tuple[Model, Session]:
 
 
 def shown(row: Row, session: Session) -> dict[str, Any]:
-    """A session as answers show it; why it goes on as it does is one sentence."""
+    """A session as responses show it, with its reason as one sentence."""
     state = json.loads(row.state)
     told = {**state["known"]}
     told.update({event[1]: event[2] for event in state["log"] if event[0] == "tell"})
     step = session.step
-    said = {**step._asdict(), "why": None if step.why is None else step.why.text}
-    said["proba"] = by_class(said.pop("classes"), step.proba)
+    plain = {**step._asdict(), "why": None if step.why is None else step.why.text}
+    plain["proba"] = by_class(plain.pop("classes"), step.proba)
     return {
         **row.head(),
         "spent": step.spent,
         "told": told,
-        "step": said,
+        "step": plain,
         "decision": session.decision().to_dict() if step.sensor is None else None,
     }
 
 
-class Warm:
-    """Sessions that were changed last, as they stand, so that they need no replay.
+class SessionCache:
+    """The sessions that were changed last, so that they need no replay.
 
-    One is used only if its state is that of the database; what was undone there is not.
-    They belong to the thread of the `Writer`.
-
-    Parameters
-    ----------
-    shelf : Shelf
-    most : int, default=2000
-        How many are kept.
+    A session is used only if its state is that of the database, since changes may have been
+    undone there. The cache belongs to the thread of the `Writer`; it keeps the last `most`.
     """
 
-    def __init__(self, shelf: Shelf, most: int = 2_000):
-        self._shelf, self._most = shelf, most
+    def __init__(self, served: Models, most: int = 2_000):
+        self._served, self._most = served, most
         self._kept: OrderedDict[str, tuple[str, Session]] = OrderedDict()
 
     def take(self, row: Row) -> tuple[Model, Session]:
-        """A stored session, to be changed; who does not keep it afterwards drops it."""
+        """A stored session to change; unless it is kept afterwards, it is dropped."""
         state, session = self._kept.pop(row.id, ("", None))
-        model = self._shelf.of_version(row.model)
+        model = self._served.of_version(row.model)
         if session is None or model is None or state != row.state:
-            return resumed(row, self._shelf)
+            return resumed(row, self._served)
         return model, session
 
     def keep(self, row: Row, session: Session) -> None:
@@ -196,20 +164,39 @@ class Warm:
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """What a session begins with; see `Policy.session`."""
+class Stored:
+    """A session that is to be changed: whose, which, and at which revision, if any."""
 
-    known: Mapping[str, Any] | None = None
-    limit: float | None = None
-    prices: Mapping[str, float | None] | None = None
+    cache: SessionCache
+    tenant: str
+    id: str
+    revision: int | None
+
+    def find(self, connection: sqlite3.Connection) -> Row:
+        """The session, unless somebody else has changed it since."""
+        row = find(connection, self.tenant, self.id)
+        if self.revision is not None and self.revision != row.revision:
+            raise RefusedError(
+                409,
+                "stale-revision",
+                f"the session is at revision {row.revision}, not {self.revision}: "
+                f"somebody else has changed it; get it, and decide anew.",
+            )
+        return row
 
 
-def create(model: Model, tenant: str, beginning: Beginning, most: int) -> Change[Reply]:
-    """Begin a session."""
+def create(
+    model: Model,
+    tenant: str,
+    known: Mapping[str, Any],
+    limit: float | None,
+    prices: Mapping[str, float | None] | None,
+    most: int,
+) -> Change[Reply]:
+    """Begin a session; see `Policy.session`. A tenant may have `most`."""
 
     def begin() -> Session:
-        known = model.as_written(beginning.known or {})
-        return model.policy.session(known, beginning.limit, beginning.prices)
+        return model.policy.session(model.as_written(known), limit, prices)
 
     return _begun(model, tenant, begin, most)
 
@@ -217,7 +204,7 @@ def create(model: Model, tenant: str, beginning: Beginning, most: int) -> Change
 def take_over(
     model: Model, tenant: str, state: Mapping[str, Any], most: int
 ) -> Change[Reply]:
-    """Go on with a session that was begun elsewhere."""
+    """Continue a session that was begun elsewhere."""
 
     def begin() -> Session:
         try:
@@ -259,15 +246,7 @@ def _begun(
     return change
 
 
-def tell(
-    warm: Warm,
-    tenant: str,
-    id: str,
-    revision: int | None,
-    sensor: str,
-    values: Any,
-    correct: bool,
-) -> Change[Reply]:
+def tell(stored: Stored, sensor: str, values: Any, correct: bool) -> Change[Reply]:
     """Tell a session the values of a sensor, or correct them."""
 
     def act(model: Model, session: Session) -> Happened:
@@ -275,37 +254,25 @@ def tell(
         session.tell(sensor, read, replace=correct)
         return "told", {"sensor": sensor, "values": values, "correct": correct}
 
-    return _changed(warm, tenant, id, revision, act)
+    return _changed(stored, act)
 
 
-def unavailable(
-    warm: Warm,
-    tenant: str,
-    id: str,
-    revision: int | None,
-    sensor: str,
-    because: str | None,
-) -> Change[Reply]:
-    """Tell a session that a sensor cannot be had."""
+def unavailable(stored: Stored, sensor: str, because: str | None) -> Change[Reply]:
+    """Tell a session that a sensor is unavailable."""
 
     def act(model: Model, session: Session) -> Happened:
         session.unavailable(sensor, because)
         return "unavailable", {"sensor": sensor, "because": because}
 
-    return _changed(warm, tenant, id, revision, act)
+    return _changed(stored, act)
 
 
 def _changed(
-    warm: Warm,
-    tenant: str,
-    id: str,
-    revision: int | None,
-    act: Callable[[Model, Session], Happened],
+    stored: Stored, act: Callable[[Model, Session], Happened]
 ) -> Change[Reply]:
     def change(connection: sqlite3.Connection) -> Reply:
-        row = find(connection, tenant, id)
-        _check_revision(row, revision)
-        model, session = warm.take(row)
+        row = stored.find(connection)
+        model, session = stored.cache.take(row)
         happened = act(model, session)
         state = session.to_dict()
         if json.dumps(state) != row.state:  # what is told twice changes nothing
@@ -315,37 +282,26 @@ def _changed(
                 "watched = ?, receipt = ? WHERE id = ?",
                 (
                     *(row.revision, row.state, row.changed, row.ended, row.watched),
-                    *(row.receipt, id),
+                    *(row.receipt, row.id),
                 ),
             )
-        warm.keep(row, session)
+        stored.cache.keep(row, session)
         return Reply(200, to_json(shown(row, session)))
 
     return change
 
 
-def delete(tenant: str, id: str, revision: int | None) -> Change[Reply]:
+def delete(stored: Stored) -> Change[Reply]:
     """Delete a session; its records stay in the ledger until they are pruned."""
 
     def change(connection: sqlite3.Connection) -> Reply:
-        row = find(connection, tenant, id)
-        _check_revision(row, revision)
-        connection.execute("DELETE FROM sessions WHERE id = ?", (id,))
-        connection.execute("DELETE FROM replies WHERE session = ?", (id,))
-        ledger.append(connection, "deleted", {}, tenant, id)
+        row = stored.find(connection)
+        connection.execute("DELETE FROM sessions WHERE id = ?", (row.id,))
+        connection.execute("DELETE FROM replies WHERE session = ?", (row.id,))
+        ledger.append(connection, "deleted", {}, row.tenant, row.id)
         return Reply(204, b"")
 
     return change
-
-
-def _check_revision(row: Row, revision: int | None) -> None:
-    if revision is not None and revision != row.revision:
-        raise RefusedError(
-            409,
-            "stale-revision",
-            f"the session is at revision {row.revision}, not {revision}: somebody else "
-            f"has changed it; get it, and decide anew.",
-        )
 
 
 def _went_on(
@@ -356,27 +312,27 @@ def _went_on(
     state: Mapping[str, Any],
     happened: Happened,
 ) -> Row:
-    """Write down what happened, and what the session says to it."""
+    """Record what happened, and how the session responds."""
     kind, body = happened
     ledger.append(connection, kind, body, row.tenant, row.id)
     step = session.ask()
     if step is None:
         decision = session.decision()
-        said = decision.to_dict()
-        record = ledger.append(connection, "decided", said, row.tenant, row.id)
+        body = decision.to_dict()
+        record = ledger.append(connection, "decided", body, row.tenant, row.id)
     else:
         decision = None
         asked = {"sensor": step.sensor, "cost": step.cost, "spent": step.spent}
         record = ledger.append(connection, "asked", asked, row.tenant, row.id)
     if decision is not None and not row.watched:
-        seen = watch.with_decision(
-            watch.read(connection, model.version),
+        seen = models.with_decision(
+            models.read_watch(connection, model.version),
             model.reference,
             decision,
             {one.sensor for one in session.unseen},
             _comparable(state, model),
         )
-        watch.write(connection, model.version, seen)
+        models.write_watch(connection, model.version, seen)
     return replace(
         row,
         revision=row.revision + 1,
@@ -400,16 +356,9 @@ def _comparable(state: Mapping[str, Any], model: Model) -> bool:
 def once(
     tenant: str, key: str | None, request: bytes, change: Change[Reply]
 ) -> Change[Reply]:
-    """Make a change once for its key: who asks again gets the reply of the first time.
+    """Make a change once for its key, if any: a repeated request gets the first reply.
 
-    Parameters
-    ----------
-    tenant : str
-    key : str or None
-        None for a change that has no key.
-    request : bytes
-        What was asked: a key may not stand for two different things.
-    change : Change of Reply
+    A key may not stand for two different requests.
     """
     if key is None:
         return change

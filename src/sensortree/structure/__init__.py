@@ -6,9 +6,9 @@
     search      the searches by name, their rows, and their report
     algorithm1  greedy subsets and chains
     branching   growth that looks one purchase ahead;  planning  up to three, on cells
-    cells       readings as a few values;  stopping  what stopping in a cell loses
-    losses      what any subset of sensors would lose and cost
-    screening   the same, quickly: by least squares;  masking  by one masked booster
+    cells       readings as a few values, and what stopping in a cell loses
+    losses      what any subset of sensors would lose and cost; screens by least squares
+    masking     the screen of boosted leaves: one booster for all subsets
 """
 
 from sensortree.structure.algorithm1 import (
@@ -17,7 +17,7 @@ from sensortree.structure.algorithm1 import (
     forward_steps,
     greedy_subsets,
 )
-from sensortree.structure.screening import LeastSquaresScreen
+from sensortree.structure.losses import LeastSquaresScreen
 from sensortree.structure.trees import (
     cascade_tree,
     check_tree_fits,

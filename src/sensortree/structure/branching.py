@@ -41,7 +41,7 @@ from sensortree.constants import (
 )
 from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Growth, Subset
-from sensortree.structure.screening import GramScreen
+from sensortree.structure.losses import GramScreen
 from sensortree.types import Array, Mask, Rows
 
 

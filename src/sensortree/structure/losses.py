@@ -1,27 +1,298 @@
-"""`SubsetLosses`: what any subset of sensors would lose and cost, each worked out once.
+"""What any subset of sensors would lose and cost, each worked out once.
 
-Searches speak of sensors by number, so that ties go to the lowest.
+Two screens say quickly what a subset could predict, by least squares on one polynomial
+basis: the classes are regressed, as indicators, or a number is, on products of the
+readings. With the Gram matrix of the whole basis at hand, a subset costs one small linear
+system, and one that is a little larger an update of it. `LeastSquaresScreen` answers each
+row by coefficients that were fitted without its fold. `GramScreen` fits all rows once, and
+corrects by its leverage that a row was learned from, as in leaving one out.
+
+`SubsetLosses` holds the screens, the classifiers and the prices for the searches. Searches
+number the sensors, so that ties go to the lowest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsyrk, ssyrk
+from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtri, dtrtrs
 
-from sensortree.constants import BRANCH_ROWS
+from sensortree.constants import (
+    BRANCH_ROWS,
+    SCREEN_PRODUCTS,
+    SCREEN_RIDGE,
+    SCREEN_SCORES_AT_ONCE,
+    SCREEN_SINGLE_PRECISION,
+)
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.regressors import BoostedRegression
+from sensortree.leaves.standardising import moments
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.masking import MaskedScreen
-from sensortree.structure.screening import GramScreen, LeastSquaresScreen, ranks
 from sensortree.types import Array, Rows
+
+
+class Basis:
+    """The polynomial basis of all readings, of single precision where it is large.
+
+    Parameters
+    ----------
+    blocks : list of n_sensors arrays of shape (n_samples, width)
+        Readings of each sensor; NaN counts as the mean.
+    target : ndarray of shape (n_samples, n_targets)
+        Indicators of the classes, or a standardised number.
+    weight : ndarray of shape (n_samples,)
+    """
+
+    def __init__(self, blocks: Sequence[Array], target: Array, weight: Array):
+        self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
+        self.columns = [np.flatnonzero(self.owner == j) for j in range(len(blocks))]
+        self.target = target
+        columns = standardised(np.hstack(blocks), weight)
+        n_columns = columns.shape[1]
+        first, second = products(n_columns)
+        # Term c of the basis is a product of readings first[c] and second[c]; -1 is 1.
+        self.first = np.r_[-1, np.arange(n_columns), first]
+        self.second = np.r_[-1, np.full(n_columns, -1), second]
+        much = len(target) * len(self.first) ** 2 > SCREEN_SINGLE_PRECISION
+        columns = columns.astype(np.float32 if much else np.float64, copy=False)
+        self.basis = np.empty((len(target), len(self.first)), columns.dtype, order="F")
+        self.basis[:, 0] = 1.0
+        self.basis[:, 1 : 1 + n_columns] = columns
+        own = self.basis[:, 1 + n_columns :]
+        np.multiply(columns[:, first], columns[:, second], out=own)
+        self.ridge = SCREEN_RIDGE * float(weight.sum())
+
+    def terms(self, subset: Iterable[int]) -> Rows:
+        """Places of the terms of a subset in the basis."""
+        known = np.zeros(len(self.owner) + 1, dtype=bool)
+        for sensor in subset:
+            known[self.columns[sensor]] = True
+        known[-1] = True  # the reading -1 is the constant
+        return np.flatnonzero(known[self.first] & known[self.second])
+
+    def new_terms(
+        self, subset: Iterable[int], extended: Iterable[Iterable[int]]
+    ) -> list[Rows]:
+        """Terms that each of some larger subsets has besides those of a subset."""
+        had = np.zeros(len(self.first), dtype=bool)
+        had[self.terms(subset)] = True
+        every = map(self.terms, extended)
+        return [terms[~had[terms]] for terms in every]
+
+    def system(self, gram: Array, terms: Rows) -> Array:
+        """The matrix of the regression on some terms, with its ridge."""
+        system = gram[terms[:, None], terms]
+        system.flat[:: len(terms) + 1] += self.ridge
+        return system
+
+
+class LeastSquaresScreen(Basis):
+    """Least squares on any subset of sensors, out of fold.
+
+    Scores are of single precision, so that the last bits of a sum decide nothing. Rows of
+    fold -1 are answered by coefficients that have seen them.
+    """
+
+    def __init__(
+        self, blocks: Sequence[Array], target: Array, weight: Array, fold: Rows
+    ):
+        super().__init__(blocks, target, weight)
+        folds = np.unique(fold)
+        every = [np.flatnonzero(fold == held_out) for held_out in folds]
+        # Of each fold: its rows of the basis, by column, since subsets take columns.
+        bases = [np.asfortranarray(self.basis[rows]) for rows in every]
+        del self.basis
+        grams, moments = [], []
+        for rows, held_out in zip(every, bases, strict=True):
+            root = np.sqrt(weight[rows, None]).astype(held_out.dtype)
+            weighted = held_out * root
+            grams.append(gram_of(weighted))
+            moments.append(weighted.T @ (root * self.target[rows]))
+        # Rows, basis, and what coefficients are fitted on: all folds but their own.
+        others = without_each(grams, folds), without_each(moments, folds)
+        self.folds = list(zip(every, bases, *others, strict=True))
+
+    def scores(self, subset: Iterable[int]) -> Array:
+        """Regressed targets, (n_samples, n_targets)."""
+        used = self.terms(subset)
+        scores = np.empty(self.target.shape, np.float32)
+        for rows, basis, gram, moment in self.folds:
+            system = self.system(gram, used)
+            # The ridge makes the system positive definite: nothing is left to check.
+            _, coef, _ = dposv(system, moment[used], overwrite_a=True, overwrite_b=True)
+            scores[rows] = basis[:, used] @ coef.astype(basis.dtype, copy=False)
+        return scores.astype(np.float64)
+
+    def scores_with(
+        self, subset: Iterable[int], extended: Sequence[Iterable[int]]
+    ) -> Iterator[tuple[int, Array]]:
+        """Number and scores of larger subsets, in no order, by updates of a regression."""
+        used, news = self.terms(subset), self.new_terms(subset, extended)
+        room = max(1, SCREEN_SCORES_AT_ONCE // self.target.size)
+        for size in sorted({len(new) for new in news}):
+            alike = [k for k, new in enumerate(news) if len(new) == size]
+            if not size:
+                scores = self.scores(subset)
+                yield from ((k, scores) for k in alike)
+                continue
+            for begin in range(0, len(alike), room):
+                some = alike[begin : begin + room]
+                each = self._updated(used, np.array([news[k] for k in some], np.intp))
+                yield from zip(some, each, strict=True)
+
+    def _updated(self, used: Rows, new: Rows) -> Iterator[Array]:
+        """Scores with each of some sets of as many new terms, (n_sets, size).
+
+        With L the factor of the system of old terms and H = L⁻¹ (crossed products), the
+        coefficients of new terms solve the system less Hᵀ H, and change the old ones.
+        """
+        n_sets, size = new.shape
+        n_classes = self.target.shape[1]
+        scores = np.empty((n_sets, n_classes, len(self.target)), np.float32)
+        within = new[:, :, None], new[:, None, :]
+        for rows, basis, gram, moment in self.folds:
+            system = self.system(gram, used)
+            factor, _ = dpotrf(system, lower=True, clean=True, overwrite_a=True)
+            half, _ = dtrtrs(factor, gram[used[:, None], new.ravel()], lower=True)
+            own, _ = dtrtrs(factor, moment[used], lower=True)
+            # (n_sets, n_used, size), one set after another
+            half = np.ascontiguousarray(
+                half.reshape(len(used), n_sets, size).transpose(1, 0, 2)
+            )
+            left = gram[within] - half.transpose(0, 2, 1) @ half
+            left[:, np.arange(size), np.arange(size)] += self.ridge
+            coef = np.linalg.solve(left, moment[new] - half.transpose(0, 2, 1) @ own)
+            changed = (own - half @ coef).transpose(1, 0, 2).reshape(len(used), -1)
+            old, _ = dtrtrs(factor, changed, lower=True, trans=True)
+            kind = basis.dtype
+            found = old.T.astype(kind, copy=False) @ basis[:, used].T
+            found = found.reshape(n_sets, n_classes, len(rows))
+            columns = basis[:, new.ravel()].T.reshape(n_sets, size, len(rows))
+            found += coef.transpose(0, 2, 1).astype(kind, copy=False) @ columns
+            scores[:, :, rows] = found
+        return (each.T.astype(np.float64) for each in scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Regressed:
+    """The targets regressed on the terms of a subset.
+
+    The places of its terms in the basis, the lower Cholesky factor of the system, the
+    coefficients, (n_terms, n_targets), and the degrees of freedom.
+    """
+
+    terms: Rows
+    factor: Array
+    coef: Array
+    freedom: float
+
+
+class GramScreen(Basis):
+    """Least squares on any subset of sensors, by all rows."""
+
+    def __init__(self, blocks: Sequence[Array], target: Array, weight: Array):
+        super().__init__(blocks, target, weight)
+        root = np.sqrt(weight)[:, None].astype(self.basis.dtype)
+        weighted = np.asfortranarray(self.basis * root)
+        self.gram = gram_of(weighted, lower=True)
+        self.moment = np.asarray(weighted.T @ (root * self.target), np.float64)
+        self.total = float(weight.sum())
+        self._regressed: dict[Subset, Regressed] = {}
+
+    def linear_terms(self, subset: Subset) -> Rows:
+        """Places of the readings of a subset in the basis."""
+        columns = [self.columns[sensor] for sensor in sorted(subset)]
+        return 1 + np.concatenate([np.empty(0, np.intp), *columns])
+
+    def synergies(self) -> Array:
+        """What two sensors explain together beyond what each does, as a matrix.
+
+        All 0 where there are too many columns for their products.
+        """
+        n = len(self.columns)
+        found = np.zeros((n, n))
+        if len(self.owner) > SCREEN_PRODUCTS:
+            return found
+        nothing = self._explained(frozenset())
+        alone = [self._explained(frozenset({j})) for j in range(n)]
+        for a, b in combinations(range(n), 2):
+            both = self._explained(frozenset({a, b}))
+            found[a, b] = found[b, a] = both - alone[a] - alone[b] + nothing
+        return found
+
+    def _explained(self, subset: Subset) -> float:
+        """Sum of squares that the regression on a subset explains."""
+        terms = self.terms(subset)
+        factor, _ = dpotrf(self.system(self.gram, terms), lower=True, clean=True)
+        half, _ = dtrtrs(factor, self.moment[terms], lower=True)
+        return float(np.einsum("ij,ij->", half, half))
+
+    def regress(self, subset: Subset) -> Regressed:
+        """The regression on a subset, worked out once."""
+        if subset not in self._regressed:
+            terms = self.terms(subset)
+            factor, _ = dpotrf(self.system(self.gram, terms), lower=True, clean=True)
+            coef, _ = dpotrs(factor, self.moment[terms], lower=True)
+            inverse, _ = dtrtri(factor, lower=True)
+            freedom = len(terms) - self.ridge * float((inverse**2).sum())
+            self._regressed[subset] = Regressed(terms, factor, coef, freedom)
+        return self._regressed[subset]
+
+
+def gram_of(basis: Array, lower: bool = False) -> Array:
+    """Products of all columns, in double precision, by one of their triangles."""
+    multiply = ssyrk if basis.dtype == np.float32 else dsyrk
+    half = multiply(1.0, basis, trans=True, lower=lower).astype(np.float64, copy=False)
+    half = half.T if lower else half
+    return np.asarray(np.triu(half) + np.triu(half, 1).T)
+
+
+def without_each(sums: Sequence[Array], folds: Rows) -> list[Array]:
+    """The sum of all folds less each; fold -1 is left out of none."""
+    total = np.sum(sums, axis=0)
+    return [
+        total - own if fold >= 0 else total
+        for fold, own in zip(folds, sums, strict=True)
+    ]
+
+
+def standardised(columns: Array, weight: Array) -> Array:
+    """Columns of mean 0 and variance 1; a missing value counts as the mean."""
+    center, scale = moments(columns, weight)
+    return np.where(np.isnan(columns), 0.0, (columns - center) / scale)
+
+
+def products(n_columns: int) -> tuple[Rows, Rows]:
+    """Columns whose products are in the basis: all pairs, or, of many, squares."""
+    if n_columns <= SCREEN_PRODUCTS:
+        first, second = np.triu_indices(n_columns)
+        return first, second
+    squares = np.arange(n_columns)
+    return squares, squares
+
+
+def ranks(block: Array, weight: Array) -> Array:
+    """Share of the weight below each reading; NaN stays NaN."""
+    ranked = np.full(block.shape, np.nan)
+    for column, out in zip(block.T, ranked.T, strict=True):
+        known = ~np.isnan(column)
+        _, values = np.unique(column[known], return_inverse=True)
+        mass = np.bincount(values, weight[known])
+        out[known] = ((np.cumsum(mass) - mass / 2) / mass.sum())[values]
+    return ranked
+
+
+# losses of subsets -----------------------------------------------------------------------
 
 
 class SubsetLosses:

@@ -42,9 +42,8 @@ from sensortree.constants import (
 )
 from sensortree.structure.algorithm1 import Growth, Subset
 from sensortree.structure.branching import Vertex
-from sensortree.structure.cells import cells_of, joint
+from sensortree.structure.cells import Stopping, cells_of, joint, stopping_of
 from sensortree.structure.losses import SubsetLosses
-from sensortree.structure.stopping import Stopping, stopping_of
 from sensortree.types import Array, Mask, Rows
 
 
@@ -291,10 +290,12 @@ class Planner:
         risk = pairs.single[0, self.owner == sensor]
         # A cell that loses less than any sensor costs stops.
         fixed = self.simple and self.own is None
-        goes_on = risk > (float(self.costs.min()) * weight if fixed else 0.0)
+        goes_on = (weight > 0) & (
+            risk > (float(self.costs.min()) * weight if fixed else 0.0)
+        )
         value = float(pairs.price[0, sensor]) + float(risk[~goes_on].sum())
         if goes_on.any():
-            some = [groups[c] for c in np.flatnonzero(goes_on & (weight > 0))]
+            some = [groups[c] for c in np.flatnonzero(goes_on)]
             more = self.pairs(some, self.after(known, sensor))
             value += float(np.minimum(more.stop, more.value.min(axis=1)).sum())
         return value

@@ -23,7 +23,7 @@ from sensortree.leaves.coding import Coded, Coding, side_by_side
 from sensortree.leaves.fitting import is_linear
 from sensortree.leaves.sklearn_private import boosted_rounds
 from sensortree.progress import TextProgress
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.structure.algorithm1 import (
     Growth,
     Search,

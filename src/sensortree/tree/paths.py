@@ -9,7 +9,7 @@ import numpy as np
 
 from sensortree.exceptions import TreeError
 from sensortree.sensors.market import Market
-from sensortree.sensors.sensor_set import SensorSet
+from sensortree.sensors.sensor import SensorSet
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import TreeError
+from sensortree.types import Mask, Rows
 
 MAX_DEPTH = 256  # a path of more decisions is a mistake; recursion stays safe below it
 
@@ -154,7 +155,7 @@ class SensorTree:
         return len(self.leaves)
 
     @cached_property
-    def children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def children(self) -> tuple[Rows, Rows]:
         """Negative and positive child of each node: a node, or ``~leaf`` for a leaf."""
         children = np.empty((2, self.n_nodes), dtype=np.intp)
         n_nodes = n_leaves = 0
@@ -175,12 +176,12 @@ class SensorTree:
         return children[0], children[1]
 
     @property
-    def negative(self) -> NDArray[np.intp]:
+    def negative(self) -> Rows:
         """Negative child of each node, (n_nodes,): a node's index, or -1 for a leaf."""
         return np.maximum(self.children[0], -1)
 
     @property
-    def positive(self) -> NDArray[np.intp]:
+    def positive(self) -> Rows:
         """Positive child of each node, (n_nodes,): a node's index, or -1 for a leaf."""
         return np.maximum(self.children[1], -1)
 
@@ -197,7 +198,7 @@ class SensorTree:
         return signs
 
     @cached_property
-    def _leaf_ranges(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _leaf_ranges(self) -> tuple[Rows, Rows]:
         """First leaf, and one past the last leaf, below each node."""
         first = np.empty(self.n_nodes, dtype=np.intp)
         last = np.empty(self.n_nodes, dtype=np.intp)
@@ -208,12 +209,12 @@ class SensorTree:
         return first, last
 
     @property
-    def positive_paths(self) -> NDArray[np.bool_]:
+    def positive_paths(self) -> Mask:
         """P: leaves whose path takes a node's positive side, (n_leaves, n_nodes)."""
         return self.path_signs > 0
 
     @property
-    def negative_paths(self) -> NDArray[np.bool_]:
+    def negative_paths(self) -> Mask:
         """N: leaves whose path takes a node's negative side, (n_leaves, n_nodes)."""
         return self.path_signs < 0
 
@@ -227,7 +228,7 @@ class SensorTree:
         """Largest number of decisions on a path."""
         return int(np.abs(self.path_signs).sum(axis=1).max(initial=0))
 
-    def route(self, decisions: ArrayLike) -> NDArray[np.intp]:
+    def route(self, decisions: ArrayLike) -> Rows:
         """Leaf that each example reaches (G_k in the paper).
 
         Parameters
@@ -253,7 +254,7 @@ class SensorTree:
             at[here] = np.where(taken[here, node], positive[node], negative[node])
         return ~at
 
-    def passed(self, decisions: ArrayLike) -> NDArray[np.bool_]:
+    def passed(self, decisions: ArrayLike) -> Mask:
         """Nodes on the way of each example, (n_samples, n_nodes).
 
         Parameters

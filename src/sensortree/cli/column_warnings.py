@@ -1,0 +1,206 @@
+"""`column_warning`: what speaks against a column as a sensor.
+
+A model memorises identifiers, dates and free text rather than learning from them; a
+constant column carries no information; a copy of the target carries all of it, and is not
+known yet when an answer is wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensortree.cells.words import MISSING, cut, date_form
+from sensortree.cli.sensors_file import toml_key
+from sensortree.cli.tables import DataFile
+
+ROWS_TO_JUDGE = 20  # with fewer, cells may differ, or be alike, by chance
+MOSTLY = 0.9  # share of different cells from which text names its row
+OFTEN = 0.5  # the same for columns named like identifiers, and for longer text
+WORDS, LETTERS = 4, 40  # mean of a cell from which text is prose
+ROWS_OF_A_LEVEL = 2  # on average; categories with fewer are names
+STAND_INS = (-1, 9, 99, 999, 9999, 99999, -9, -99, -999, -9999, -99999)
+TELLS = 0.99  # share of rows whose class a column tells on its own
+A_NAME = re.compile(
+    r"(?:^|[^a-z])(?:id|ids|uid|uuid|guid|key|nr|no|num|number|mrn|ssn|index|idx|row|"
+    r"record|code|patient|subject|case|sample|customer|client|account|order|name|email|"
+    r"phone|ticket|serial)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+ENDS_AS_A_NAME = re.compile(r"(?:[a-z](?:ID|Id|Nr|No)|_?(?:id|ID))$")
+
+
+class ColumnWarning(NamedTuple):
+    """What speaks against a column."""
+
+    reason: str  # ends the sentence "the column is left out: it ..."
+    leave_out: bool = True  # unless somebody says so
+
+
+def column_warning(
+    data: DataFile, column: str, labels: NDArray[Any]
+) -> ColumnWarning | None:
+    """What speaks against a column as a sensor; `labels` are the classes of the rows."""
+    counts = data.read(column).counts
+    filled = {cell: n for cell, n in counts.items() if cell not in MISSING}
+    if not filled:
+        return ColumnWarning("is empty in all rows")
+    if len(data) < ROWS_TO_JUDGE:
+        return None
+    if len(counts) == 1:
+        return ColumnWarning(f"is {cut(next(iter(filled)))} in all rows")
+    form = date_form(counts)
+    if form:
+        what = "times" if form == "HH:MM" else "dates"
+        return ColumnWarning(
+            f'holds {what} ({form}); transformer = "date" makes numbers of them'
+        )
+    n_filled = sum(filled.values())
+    reason = ""
+    if n_filled >= ROWS_TO_JUDGE and data.is_text(column):
+        reason = _about_text(column, filled, n_filled)
+    elif n_filled >= ROWS_TO_JUDGE:
+        reason = _about_numbers(data, column, n_filled, len(filled))
+    if reason:
+        return ColumnWarning(reason)
+    return (
+        _about_target(data, column, labels)
+        or _about_codes(filled)
+        or _about_stand_ins(data, column)
+    )
+
+
+def _about_text(column: str, filled: dict[Any, int], n_filled: int) -> str:
+    """What speaks against a column of text."""
+    different = f"{len(filled)} different texts in {n_filled} rows"
+    share = len(filled) / n_filled
+    texts = list(map(str, filled))
+    words = np.mean([len(text.split()) for text in texts])
+    letters = np.mean(list(map(len, texts)))
+    if share >= OFTEN and (words >= WORDS or letters >= LETTERS):
+        return f"is free text ({different})"
+    if share >= MOSTLY or (share >= OFTEN and _is_name(column)):
+        return f"is an identifier ({different})"
+    if share * ROWS_OF_A_LEVEL > 1:
+        return f"has too many categories to learn from ({different})"
+    return ""
+
+
+def _about_numbers(data: DataFile, column: str, n_filled: int, n_different: int) -> str:
+    """What speaks against a column of numbers."""
+    values = data.read(column).values
+    values = values[~np.isnan(values)]
+    if len(np.unique(values)) < 2 and len(values) == len(data):
+        return "is the same number in all rows"
+    if not (values % 1 == 0).all() or n_different < OFTEN * n_filled:
+        return ""
+    unique = n_different == n_filled
+    step = np.diff(values)
+    counts_rows = unique and ((step > 0).all() or (step < 0).all())
+    if counts_rows or _is_name(column):
+        return f"is an identifier ({n_different} different integers in {n_filled} rows)"
+    return ""
+
+
+def _about_codes(filled: dict[Any, int]) -> ColumnWarning | None:
+    """Whether numbers look like codes: of one length, some with a leading zero."""
+    written = [cell for cell in filled if isinstance(cell, str) and cell.isdigit()]
+    if len(written) < len(filled) or len(set(map(len, written))) > 1:
+        return None
+    padded = [cell for cell in written if cell.startswith("0") and len(cell) > 1]
+    if not padded:
+        return None
+    return ColumnWarning(
+        f"is written as codes are ({cut(padded[0])}), and read as numbers; if their order "
+        f'means nothing, transformer = "one-hot" keeps them apart',
+        leave_out=False,
+    )
+
+
+def _about_stand_ins(data: DataFile, column: str) -> ColumnWarning | None:
+    """Whether a number such as 999 may mean "missing": frequent, far from all others."""
+    if data.is_text(column):
+        return None
+    values = data.read(column).values
+    values = values[~np.isnan(values)]
+    for number in STAND_INS:
+        others = values[values != number]
+        count = len(values) - len(others)
+        if count < 2 or len(np.unique(others)) < 2:
+            continue
+        least, most = others.min(), others.max()
+        if number < least - (most - least) or number > most + (most - least):
+            return ColumnWarning(
+                f"is {number:g} in {count} rows, far from all others ({least:g} to "
+                f"{most:g}); if that means missing, write {toml_key(column)} = "
+                f'{{ missing = ["{number:g}"] }} under [reading]',
+                leave_out=False,
+            )
+    return None
+
+
+def _is_name(column: str) -> bool:
+    """Whether the name of a column is that of an identifier."""
+    return bool(A_NAME.search(column) or ENDS_AS_A_NAME.search(column))
+
+
+def _about_target(
+    data: DataFile, column: str, labels: NDArray[Any]
+) -> ColumnWarning | None:
+    """Whether a column alone tells the classes."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    counts = np.bincount(codes)
+    if (
+        len(classes) < 2
+        or len(codes) < 2 * ROWS_TO_JUDGE
+        or counts.max() > TELLS * len(codes)
+    ):
+        return None
+    cells = data.columns[column]
+    if (
+        len(data.read(column).counts)
+        == len(classes)
+        == len(set(zip(cells, codes.tolist(), strict=True)))
+    ):
+        return ColumnWarning(
+            "is the target under another name: each class has its own cell"
+        )
+    told = _share_told(data, column, codes)
+    if told < TELLS:
+        return None
+    return ColumnWarning(
+        f"tells the class of {told:.1%} of the rows on its own; is it known before the "
+        f"answer is?",
+        leave_out=False,
+    )
+
+
+def _share_told(data: DataFile, column: str, codes: NDArray[np.intp]) -> float:
+    """Share of rows whose class a column tells: by its level, or by intervals."""
+    n_classes = int(codes.max()) + 1
+    if data.is_text(column):
+        _, level = np.unique(data.texts(column).astype(str), return_inverse=True)
+    else:
+        level = _intervals(data.read(column).values, codes)
+    if level.max() + 1 > len(codes) / 5:
+        return 0.0  # too few rows of each to tell anything by
+    table = np.zeros((level.max() + 1, n_classes))
+    np.add.at(table, (level, codes), 1)
+    return float(table.max(axis=1).sum() / len(codes))
+
+
+def _intervals(
+    values: NDArray[np.float64], codes: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Interval of each number: as many as classes, cut between the classes' medians."""
+    medians = [
+        np.nanmedian(values[codes == code])
+        for code in np.unique(codes)
+        if not np.isnan(values[codes == code]).all()
+    ]
+    edges = np.sort(medians)
+    level = np.searchsorted((edges[1:] + edges[:-1]) / 2, values)
+    return np.where(np.isnan(values), len(edges), level)
