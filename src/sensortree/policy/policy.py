@@ -340,16 +340,8 @@ class Policy:
 
         Parameters
         ----------
-        known : mapping of sensor to values, default=None
-            What is known already, for free.
-        limit : float, default=None
-            The most that this example may spend.
-        prices : mapping of sensor to float, default=None
-            Prices of this example.
-        key : bytes or str, default=None
-            Signs what `Session.to_dict` gives.
-        strict : bool, default=None
-            Whether values that training never saw are refused; by default as the policy.
+        known, limit, prices, key, strict
+            As in `Session`.
         """
         return Session(self, known, limit, prices, key, strict)
 
@@ -389,9 +381,8 @@ class Policy:
         oracle : callable
             Given a sensor's name and its columns, returns the values; None says that the
             sensor is unavailable.
-        known : mapping of sensor to values, default=None
-        limit : float, default=None
-        prices : mapping of sensor to float, default=None
+        known, limit, prices
+            As in `Session`.
         on_error : {"raise", "unavailable"}, default="raise"
             What an exception of the oracle does; see `Session.run`. One that is raised
             has the session, with all that was bought, as ``session``.
