@@ -19,7 +19,7 @@ from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
-from sensortree.policy.session import Session, resume_session, stand
+from sensortree.policy.session import Session, resume_session, step_of
 from sensortree.policy.steps import Decision, Step
 from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
@@ -326,7 +326,7 @@ class Policy:
         >>> model.policy_.step({"x0": [2.5]}).action
         'stop'
         """
-        return stand(self, known, unavailable, limit, prices, free)
+        return step_of(self, known, unavailable, limit, prices, free)
 
     def session(
         self,

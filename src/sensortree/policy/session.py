@@ -599,7 +599,7 @@ def resume_session(
     return session
 
 
-def stand(
+def step_of(
     policy: Policy,
     known: Mapping[str, Any],
     unavailable: Iterable[str] = (),
