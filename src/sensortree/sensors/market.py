@@ -11,7 +11,7 @@ import numpy as np
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.sensor import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, cost_column
 from sensortree.types import Array, Mask
 
 # What is added up in another order, or in binary numbers, differs in the last digits.
@@ -160,7 +160,16 @@ def read_prices(table: Table, sensors: SensorSet) -> Array | None:
     for sensor in map(int, sensors.varying):
         terms = sensors.terms[sensor]
         if terms.price_column is not None:
-            own = _prices_in_column(table, sensors, sensor, terms.price_column)
+            name = sensors.names[sensor]
+            column = f"column {sensors.column_names[terms.price_column]!r}"
+            if given is not None and not np.isnan(given[:, sensor]).all():
+                row = int(np.argmin(np.isnan(given[:, sensor])))
+                raise DataError(
+                    f"prices gives {given[row, sensor]:g} in row {row} for sensor "
+                    f"{name!r}, whose price is {column} of X; leave NaN there."
+                )
+            what = f"{column}, the price of sensor {name!r},"
+            own = cost_column(table, terms.price_column, what)
             prices[:, sensor] = own + terms.surcharge
         elif given is None:
             raise DataError(
@@ -168,36 +177,6 @@ def read_prices(table: Table, sensors: SensorSet) -> Array | None:
                 f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
             )
     return prices
-
-
-def _prices_in_column(
-    table: Table, sensors: SensorSet, sensor: int, column: int
-) -> Array:
-    """Prices of one sensor that are a column of X, finite and at least 0, (n_rows,)."""
-    where = f"column {sensors.column_names[column]!r}"
-    if table.prices is not None:
-        given = table.prices[:, sensor]
-        rows = np.flatnonzero(~np.isnan(given))
-        if rows.size:
-            raise DataError(
-                f"prices gives {given[rows[0]]:g} in row {rows[0]} for sensor "
-                f"{sensors.names[sensor]!r}, whose price is {where} of X; leave NaN there."
-            )
-    try:
-        taken = table.take(slice(None), [column])
-        values = np.asarray(taken, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
-            f"are numbers ({error})."
-        ) from error
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if bad.size:
-        raise DataError(
-            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
-            f"{values[bad[0]]}; a price is finite and at least 0."
-        )
-    return values
 
 
 def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
