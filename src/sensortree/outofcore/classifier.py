@@ -368,7 +368,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
     ) -> Any:
-        """Answers of each partition, as they are needed; at once of what is in memory."""
+        """Answers by partition, computed when needed; at once for rows in memory."""
         check_is_fitted(self)
         if not hasattr(X, "to_delayed"):
             return answer(X, prices)
@@ -415,7 +415,7 @@ def current_client() -> Any:
 
 
 def bytes_of(limit: float | str | None) -> float | None:
-    """Bytes that "2GB" or a number stands for."""
+    """A number of bytes, also from text such as "2GB"."""
     if not isinstance(limit, str):
         return limit
     from dask.utils import parse_bytes
