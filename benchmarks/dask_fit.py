@@ -31,7 +31,7 @@ import numpy as np
 
 from benchmarks.problems import forest
 from benchmarks.solver import Report, exponent, machine, peak_memory
-from sensortree import CertificateWarning
+from sensortree.exceptions import CertificateWarning
 from sensortree.outofcore.chunk import Source
 from sensortree.outofcore.disk import OnDisk
 from sensortree.outofcore.workers import OnWorkers

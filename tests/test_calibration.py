@@ -14,13 +14,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from sensortree import (
-    ModelFileError,
-    QuadraticLogisticRegression,
-    SensorTreeClassifier,
-    load,
-    save,
-)
+from sensortree import QuadraticLogisticRegression, SensorTreeClassifier, load, save
+from sensortree.exceptions import ModelFileError
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.policy.calibration import (

@@ -11,7 +11,7 @@ import pytest
 from degenerate import Degenerate, degenerate, disproof, exact_value, rival_coefficients
 from strategies import random_problem
 
-from sensortree import CertificateWarning
+from sensortree.exceptions import CertificateWarning
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import InMemory
 from sensortree.program.column_rows import ColumnRows, find_turns

@@ -28,11 +28,9 @@ from sklearn.preprocessing import PolynomialFeatures, RobustScaler, StandardScal
 
 import sensortree
 from sensortree import (
-    DataError,
     Leaf,
-    MissingDependencyError,
-    ModelFileError,
     Node,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
@@ -40,6 +38,7 @@ from sensortree import (
     load,
     save,
 )
+from sensortree.exceptions import DataError, MissingDependencyError, ModelFileError
 from sensortree.persistence import files, scorers
 from sensortree.persistence.files import MAX_BYTES, parse, render
 from sensortree.persistence.model import read_model, write_model
@@ -276,7 +275,11 @@ def with_foreign_part(name: str):
         "pipeline": {
             "classifier": make_pipeline(StandardScaler(), LogisticRegression())
         },
-        "decisions": {"decision_features": PolynomialFeatures(2, include_bias=False)},
+        "decisions": {
+            "program": Program(
+                decision_features=PolynomialFeatures(2, include_bias=False)
+            )
+        },
     }[name]
     structure = {
         "sensors": ["a"],

@@ -10,18 +10,16 @@ import pytest
 from sklearn.base import clone
 
 from sensortree import (
-    DataError,
     Leaf,
     Node,
-    ParameterError,
+    Program,
     Sensor,
-    SensorError,
     SensorSet,
     SensorTree,
     SensorTreeClassifier,
-    Terms,
-    TreeError,
 )
+from sensortree.exceptions import DataError, ParameterError, SensorError, TreeError
+from sensortree.results import Terms
 from sensortree.sensors.market import Market
 
 RNG = np.random.default_rng(0)
@@ -335,7 +333,10 @@ def test_a_cap_is_never_exceeded(structure):
     prices, own = rng.uniform(0, 3, (400, 6)), rng.uniform(0, 3, (10_000, 6))
     for fitted, given in ((None, None), (prices, own)):
         model = SensorTreeClassifier(
-            structure=structure, cost_weight=0.001, max_cost=3.0, fallback=False
+            structure=structure,
+            cost_weight=0.001,
+            max_cost=3.0,
+            program=Program(fallback=False),
         ).fit(X, y, prices=fitted)
         cost = model.acquisition_cost(test, given)
         assert cost.max() <= 3.0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from strategies import random_problem
 
-from sensortree import CertificateWarning, ProblemError
+from sensortree.exceptions import CertificateWarning, ProblemError
 from sensortree.program import SurrogateProblem, chunks, solve
 from sensortree.program.solvers.base import Options
 from sensortree.program.solvers.structured import blocks, chunk, interior_point, rows

@@ -71,7 +71,7 @@ class Certificate:
 
     Examples
     --------
-    >>> from sensortree import Certificate
+    >>> from sensortree.results import Certificate
     >>> proof = Certificate(upper=10.0, lower=9.999999, tol=1e-6)
     >>> proof.converged
     True

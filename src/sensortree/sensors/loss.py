@@ -293,7 +293,7 @@ def loss_per_mistake(cost: float, n_classes: int) -> Loss:
     """
     if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
         raise ParameterError(
-            f"mistake_cost must be a finite number above 0, got {cost!r}; it is what one "
+            f"loss must be a finite number above 0, got {cost!r}; a number is what one "
             f"wrong answer costs, in the unit of the prices."
         )
     return Loss(float(cost) * (1.0 - np.eye(n_classes)))
