@@ -40,7 +40,7 @@ from sensortree.policy.classifiers import posterior
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import Place
 from sensortree.progress import TextProgress
-from sensortree.reports.measures import metrics
+from sensortree.reports.report_sums import metrics
 from sensortree.sensors.loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.search import report_of_built
