@@ -227,7 +227,7 @@ class PicksCostWeight(SensorEstimator):
         return measured_curve(folds, weights)
 
     def _aims(self) -> bool:
-        """Whether points are wanted around a target, rather than wherever much changes."""
+        """Whether there is a target to put points around."""
         return self.budget is not None or self.max_error is not None
 
     def _next_weight(self, curve: TradeoffCurve) -> float | None:
@@ -379,21 +379,21 @@ def training_cost(model: Any, folds: HeldOutFolds) -> float:
 class SensorTreeClassifierCV(
     Buying, JointTreeOfClasses, ClassifierMixin, PicksCostWeight
 ):
-    """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
+    """A sensor tree for a budget: its cost weight is picked on held-out folds.
 
-    A `tradeoff_curve` is measured, with more points around the target; the point that
+    A `tradeoff_curve` is measured, with more points around the target. The point that
     meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
-    all rows. If what that spends on its training rows, as judged out of fold or as the
-    fitted model sends them, is above the budget, the next best point of a higher cost
-    weight is taken, which is one in between if none is near.
+    all rows. If that model spends more than the budget on its training rows, judged out
+    of fold or as it routes them, the next best point of a higher cost weight is taken; if
+    none is near, one in between is measured.
 
     Parameters
     ----------
     sensors : dict of str to `Sensor` or columns, default=None
         As in `SensorTreeClassifier`.
     budget : float, default=None
-        What an example may cost in the mean. The point of the least held-out error whose
-        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        Highest mean cost of an example. Taken is the point of the least held-out error
+        whose held-out mean cost is at most this; if there is none, the cheapest, with a
         `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
     max_error : float, default=None
         Error (with a `loss`, mean loss) that is good enough: the cheapest point with at
@@ -457,7 +457,7 @@ class SensorTreeClassifierCV(
 class SensorTreeRegressorCV(
     Buying, LeavesOfNumbers, JointTree, RegressorMixin, PicksCostWeight
 ):
-    """The tree for numbers that a budget asks for: its cost weight is picked on folds.
+    """A sensor tree for numbers at a budget: its cost weight is picked on held-out folds.
 
     As `SensorTreeClassifierCV`, with a `SensorTreeRegressor`.
 
@@ -466,8 +466,8 @@ class SensorTreeRegressorCV(
     sensors : dict of str to `Sensor` or columns, default=None
         As in `SensorTreeClassifier`.
     budget : float, default=None
-        What an example may cost in the mean. The point of the least held-out risk whose
-        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        Highest mean cost of an example. Taken is the point of the least held-out risk
+        whose held-out mean cost is at most this; if there is none, the cheapest, with a
         `BudgetWarning`.
     max_error : float, default=None
         Mean loss, in the unit of the risk, that is good enough: the cheapest point with at

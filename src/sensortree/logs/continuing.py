@@ -179,7 +179,7 @@ def stand_ins(log: LogRows, subset: Subset) -> StandIns:
 def likeness(
     log: LogRows, known: Subset, there: Mask, complete: Mask
 ) -> tuple[Array, Array]:
-    """What rows are similar by that know some sensors, and what is told of each.
+    """Columns by which rows that know some sensors are similar, and what is told of each.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sensortree.logs.following import Followed
-from sensortree.reports.measures import DEVIATIONS
+from sensortree.reports.report_sums import DEVIATIONS
 from sensortree.reports.words import percent
 from sensortree.types import Array
 

@@ -176,7 +176,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
                 codes = codes_of(every.labels, taken.classes)
                 loss = settings.losses(taken.classes, codes, every.weight)
                 taken = replace(taken, loss=loss, target=partitions.target)
-                self._refuse(taken)
                 every.check_prices(taken.sensors)
                 readers = [taken.reader] * len(partitions.X)
                 X, _, weight, paid = partitions.given
@@ -194,8 +193,9 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             rows = held.enter_context(
                 chunks_of(sources, client, folder, max_memory, settings.n_jobs)
             )
-            ways = {**self._ways(), "l2": self._program.l2}
-            fitted = fit_in_chunks(rows, ordered, sample, settings, ways, learn)
+            fitted = fit_in_chunks(
+                rows, ordered, sample, settings, self._program, learn
+            )
             compared = fitted.evidence["comparison"]
             about = About(
                 settings.unit,
@@ -225,20 +225,17 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         own = None if prices[0] is None else np.concatenate(prices)
         return drawn, joined(tables), own
 
-    def _refuse(self, taken: TrainingRows) -> None:
-        """Refuse what only a fit in memory can do."""
-        if taken.referral is not None:
-            raise ParameterError(
-                "DaskSensorTreeClassifier cannot take refer_cost; fit "
-                "SensorTreeClassifier in memory, to a sample if need be."
-            )
-
     def _check_together(self, parameters: Any) -> None:
         super()._check_together(parameters)
         solver = self._program.solver
         if solver != "structured":
             raise ParameterError(
                 f"solver must be 'structured' where rows are in chunks, got {solver!r}."
+            )
+        if parameters["refer_cost"] is not None:
+            raise ParameterError(
+                "DaskSensorTreeClassifier cannot take refer_cost; fit "
+                "SensorTreeClassifier in memory, to a sample if need be."
             )
         bytes_of(parameters["max_memory"])
 
@@ -298,7 +295,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
     ) -> Any:
-        """Answers of each partition, as they are needed; at once of what is in memory."""
+        """Answers by partition, computed when needed; at once for rows in memory."""
         check_is_fitted(self)
         if not hasattr(X, "to_delayed"):
             return answer(X, prices)
@@ -345,7 +342,7 @@ def current_client() -> Any:
 
 
 def bytes_of(limit: float | str | None) -> float | None:
-    """Bytes that "2GB" or a number stands for."""
+    """A number of bytes, also from text such as "2GB"."""
     if not isinstance(limit, str):
         return limit
     from dask.utils import parse_bytes

@@ -1,4 +1,4 @@
-"""`Market`: what may be bought after what, and at what price; prices of each row."""
+"""`Market`: which sensors can be bought next, and at what price; prices of each row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def on_paper(amount: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """What may be bought after what, and at what price.
+    """Which sensors can be bought next, and at what price.
 
     Attributes
     ----------
@@ -95,19 +95,19 @@ class Market:
         return known
 
     def discounted(self) -> Array:
-        """Price of each sensor, all discounts given: (n_sensors,), or for each row."""
+        """Price of each sensor with all discounts: (n_sensors,), or for each row."""
         prices = self.sensors.costs if self.prices is None else self.prices
         surcharges = [terms.surcharge for terms in self.sensors.terms]
         return np.asarray(prices - np.array(surcharges), dtype=np.float64)
 
     def least_price(self) -> float:
-        """Least that a sensor which is not free may cost anybody, all discounts given."""
+        """Lowest price, with all discounts, of a sensor that is not free."""
         free = self.free()
         paid = [name not in free for name in self.sensors.names]
         return float(np.min(self.discounted()[..., paid], initial=np.inf))
 
     def next_ones(self, known: frozenset[str]) -> list[str]:
-        """Sensors that may be bought next, prerequisites known, in declared order."""
+        """Sensors that may be bought next, their prerequisites known, as declared."""
         return [
             name
             for name in self.sensors.names
@@ -124,17 +124,17 @@ class Market:
 
 
 def invalid_prices(prices: Array, sensors: SensorSet) -> Mask:
-    """Which prices cannot be, (..., n_sensors).
+    """Which prices are invalid, (..., n_sensors).
 
-    They are finite, and at least the surcharge that the second of a group does not pay.
-    NaN may be: it is a sensor's own price.
+    A price is finite, and at least the surcharge that the second of a group does not pay.
+    NaN is valid: it stands for the sensor's own price.
     """
     least = np.array([terms.surcharge for terms in sensors.terms])
     return np.asarray(np.isinf(prices) | (prices < least))
 
 
 def price_rule(sensors: SensorSet, sensor: int) -> str:
-    """What the price of a sensor may be, in words."""
+    """The rule for the price of a sensor, in words."""
     least = sensors.terms[sensor].surcharge
     return (
         f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"

@@ -19,14 +19,14 @@ from sensortree.types import Array, Mask
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised of those who are answered, and by which rows that was proved.
+    """What is promised of the answers that are given, and the rows that proved it.
 
     Attributes
     ----------
     error : float
-        Share of wrong answers at most.
+        Largest share of wrong answers.
     confidence : float
-        Probability of rows that prove no such promise wrongly.
+        Probability that the rows set aside prove no promise that is wrong.
     rows : int
         Rows that were set aside.
     answered, wrong : int

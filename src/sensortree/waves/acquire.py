@@ -44,7 +44,7 @@ def acquire(
     seed: int = 0,
     verbose: bool = False,
 ) -> Bill:
-    """Buy for all rows what the policy wants, each reading once, until all have stopped.
+    """Buy what a policy wants for all rows, each reading once, until all have stopped.
 
     Every row stands somewhere in the tree. In a wave, rows that need the same sensor are
     asked for together; what is bought is in the ledger before it is used. A run that was
@@ -288,7 +288,7 @@ def _unpacked(packed: bytes) -> Job:
 
 
 class _Watch:
-    """Says how far a run is, by the ledger: rows of `n_rows`, money, time left."""
+    """Reports progress by the ledger: rows of `n_rows`, money, time left."""
 
     def __init__(self, ledger: Ledger, n_rows: int | None, verbose: bool):
         self._ledger, self._n_rows = ledger, n_rows
@@ -296,7 +296,7 @@ class _Watch:
         self._before, self._spoke = ledger.totals().rows, monotonic()
 
     def say(self, more: str = "") -> None:
-        """Say a line, unless one was said a moment ago."""
+        """Report a line, unless one was reported a moment ago."""
         now = monotonic()
         if now - self._spoke < SECONDS and not self._progress.verbose:
             return
@@ -309,7 +309,7 @@ class _Watch:
         )
 
     def _left(self, rows: int) -> str:
-        """How many there are, and how long the others will take at this pace."""
+        """How many rows there are, and how long the rest will take at this pace."""
         if not self._n_rows:
             return ""
         seconds = monotonic() - self._progress.started

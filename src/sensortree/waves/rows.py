@@ -190,9 +190,9 @@ class Wish(NamedTuple):
 class BlockRows:
     """Where the rows of a block stand.
 
-    Rows to which everything came that they asked for walk together, by the rules of batch
-    prediction. Rows that something was unavailable to, and those of a policy that limits
-    what an example spends, are led one by one as sessions are.
+    Rows that got everything they asked for walk together, by the rules of batch prediction.
+    Rows for which a sensor was unavailable, and all rows of a policy that limits what an
+    example spends, are led one by one, as sessions are.
     """
 
     policy: Policy
@@ -258,7 +258,7 @@ class BlockRows:
     # what comes to be known ---------------------------------------------------------------
 
     def recall(self, orders: Iterable[Order]) -> None:
-        """Know what the ledger says of the rows."""
+        """Take over what the ledger says of the rows."""
         bought: dict[str, tuple[list[int], list[list[Any]]]] = {}
         for order in orders:
             row = self.position[order.key]
@@ -279,7 +279,7 @@ class BlockRows:
                 self.columns[c] = _with(self.columns.get(c), rows, column, n_rows)
 
     def wait(self, keys: Iterable[str], because: Because) -> None:
-        """Have rows wait for what they cannot get for now."""
+        """Let rows wait for what they cannot get for now."""
         for key in keys:
             self.waiting[self.position[key]] = because
 
@@ -304,7 +304,7 @@ class BlockRows:
         return [wish for wish in wishes.values() if wish.rows]
 
     def stops(self, rows: Rows) -> Iterator[Stop]:
-        """Where rows have stopped, or wait for now, and what is said there."""
+        """Where rows have stopped, or wait for now, with their posteriors."""
         usual, odd = self._apart(rows)
         if usual.size:
             walk = Walk(self.policy, self._table(usual), self.known[usual])
