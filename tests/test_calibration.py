@@ -131,7 +131,10 @@ def changed(model, path, change):
 
 
 BAD = {
-    "method": (lambda c: c.update(method="magic"), "must be one of 'sigmoid', 'isotonic'"),
+    "method": (
+        lambda c: c.update(method="magic"),
+        "must be one of 'sigmoid', 'isotonic'",
+    ),
     "too many": (
         lambda c: c["outputs"].append([0.0, 1.0]),
         "has 2 entries, expected 1",
