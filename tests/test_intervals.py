@@ -14,8 +14,7 @@ from strategies import random_problem
 from sensortree.exceptions import CertificateWarning
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import InMemory
-from sensortree.program.column_rows import ColumnRows, find_turns
-from sensortree.program.directions import exact_parts, exact_total
+from sensortree.program.scaling import ColumnRows, exact_parts, exact_total, find_turns
 
 
 def quietly(case, **options):

@@ -22,9 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.program.arrays import is_foreign
-from sensortree.program.bounds import EPSILON, Bound, free_bound, ridge_bound
+from sensortree.program.bounds import (
+    EPSILON,
+    Bound,
+    Columns,
+    free_bound,
+    n_rows_of,
+    ridge_bound,
+    set_columns,
+)
 from sensortree.program.chunks import Chunks, InMemory, cut, largest, total
-from sensortree.program.feasible import Columns, n_rows_of, set_columns
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 from sensortree.text import plain
