@@ -377,6 +377,16 @@ def test_the_floor_plan_has_the_layers_of_the_contract_in_their_order():
         assert max(level[room] for room in below) <= min(level[room] for room in above)
 
 
+def test_every_room_lists_its_files():
+    house = ROOT / "src" / "sensortree"
+    for start in sorted(house.glob("*/**/__init__.py")):
+        told = ast.get_docstring(ast.parse(read(start))) or ""
+        files = {path.stem for path in start.parent.glob("*.py")} - {"__init__"}
+        rooms = {path.parent.name for path in start.parent.glob("*/__init__.py")}
+        for name in files | rooms:
+            assert re.search(rf"(?<![\w.]){name}(?!\w)", told), (start, name)
+
+
 # what must not be there -------------------------------------------------------------------
 
 

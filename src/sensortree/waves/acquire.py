@@ -21,7 +21,7 @@ from sensortree.waves.bill import Bill, bill_of
 from sensortree.waves.block import Job, Unsettled, answer_block
 from sensortree.waves.ledger import Ledger
 from sensortree.waves.oracles import Lookup, check_all_can_be_had, check_oracles
-from sensortree.waves.rows import is_dask_frame, naming, parts_of, pieces_of
+from sensortree.waves.rows import is_dask_frame, known_sensors, parts_of, pieces_of
 
 SECONDS = 5.0  # between two lines of progress
 KILLS = 25  # how often workers may die over one part before it is given up
@@ -122,19 +122,21 @@ def acquire(
     }.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name} must be at least 1, got {value!r}.")
-    where = naming(rows, policy, key, known, prices)
+    own_prices = dict(prices or {})
     job = Job(
         policy,
         check_oracles(oracles, policy.sensors),
         ledger,
-        where,
+        key,
+        known_sensors(rows, policy, key, known, own_prices),
+        own_prices,
         _check_limit(limit),
         unsettled,
         secrets.token_hex(8),
         block_rows,
         seed,
     )
-    check_all_can_be_had(_may_buy(policy), job.oracles, where.known)
+    check_all_can_be_had(_may_buy(policy), job.oracles, job.known)
     counted = isinstance(rows, Sized) and not is_dask_frame(rows)
     watch = _Watch(ledger, len(rows) if counted else None, verbose)
     parts = parts_of(rows, block_rows)

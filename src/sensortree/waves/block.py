@@ -34,7 +34,7 @@ from sensortree.waves.ledger import (
     write_reading,
 )
 from sensortree.waves.oracles import Ask, Failure, Lookup, ask_until_answered
-from sensortree.waves.rows import BlockRows, Naming, Wish, unusable
+from sensortree.waves.rows import BlockRows, Wish, unusable
 
 Unsettled = Literal["ask", "hold"]
 
@@ -46,7 +46,9 @@ class Job:
     policy: Policy
     oracles: Mapping[str, Lookup]
     ledger: Ledger
-    where: Naming
+    key: str | None
+    known: tuple[str, ...]
+    prices: Mapping[str, str]
     limit: Decimal | None
     unsettled: Unsettled
     call: str  # a random name of the call
@@ -66,7 +68,7 @@ def answer_block(
     Nothing new is asked once `ending` is set. Returns what training never saw of what
     was bought.
     """
-    stand = BlockRows.read(part, job.policy, job.where)
+    stand = BlockRows.read(part, job.policy, job.key, job.known, job.prices)
     run = job.ledger.begin(job.policy.digest, stand.kind)
     before = [s for s in job.ledger.stops(stand.keys) if s.because not in FOR_NOW]
     done = {stand.position[stop.key] for stop in before}
