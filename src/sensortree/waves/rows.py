@@ -293,7 +293,7 @@ class BlockRows:
         return [wish for wish in wishes.values() if wish.rows]
 
     def stops(self, rows: Rows) -> Iterator[Stop]:
-        """Where rows have stopped, or wait for now, with their posteriors."""
+        """Where rows have stopped, or wait for now, with the outputs of the policy."""
         usual, odd = self._apart(rows)
         if usual.size:
             walk = Walk(self.policy, self._table(usual), self.known[usual])
