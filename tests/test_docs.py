@@ -257,6 +257,17 @@ def test_links_lead_to_files_and_headings_that_exist():
                 assert heading in slugs, (file, heading)
 
 
+def test_files_that_pages_name_exist():
+    held = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src", "tests", "experiments", "benchmarks")
+        for path in (ROOT / folder).rglob("*.*")
+    ]
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "README.md", *SITE):
+        for name in re.findall(r"`([\w/]*\w\.(?:py|js|css))`", read(page)):
+            assert any(f"/{path}".endswith(f"/{name}") for path in held), (page, name)
+
+
 def test_the_page_takes_its_solvers_from_the_registry():
     assert "{{ solvers }}" in read(DOCS / "leaves.md")
 
