@@ -109,8 +109,7 @@ def test_the_readmes_example_prints_what_the_readme_says():
 
 @pytest.mark.slow
 def test_the_readme_quotes_the_demo(tmp_path):
-    from sensortree.demo import main
-
+    main = run_path(str(ROOT / "examples" / "heart_patients.py"))["main"]
     printed = io.StringIO()
     with redirect_stdout(printed):
         assert main(["--output", str(tmp_path)]) == 0
@@ -256,6 +255,17 @@ def test_links_lead_to_files_and_headings_that_exist():
                     re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in found
                 }
                 assert heading in slugs, (file, heading)
+
+
+def test_files_that_pages_name_exist():
+    held = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src", "tests", "experiments", "benchmarks")
+        for path in (ROOT / folder).rglob("*.*")
+    ]
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "README.md", *SITE):
+        for name in re.findall(r"`([\w/]*\w\.(?:py|js|css))`", read(page)):
+            assert any(f"/{path}".endswith(f"/{name}") for path in held), (page, name)
 
 
 def test_the_page_takes_its_solvers_from_the_registry():
