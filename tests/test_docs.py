@@ -109,8 +109,7 @@ def test_the_readmes_example_prints_what_the_readme_says():
 
 @pytest.mark.slow
 def test_the_readme_quotes_the_demo(tmp_path):
-    from sensortree.demo import main
-
+    main = run_path(str(ROOT / "examples" / "heart_patients.py"))["main"]
     printed = io.StringIO()
     with redirect_stdout(printed):
         assert main(["--output", str(tmp_path)]) == 0
