@@ -30,6 +30,7 @@ from sensortree.leaves.boosting import SIZES, BoostedEngine, BoostedTrees, usual
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
+from sensortree.logs.leaves import classifiers_of
 from sensortree.progress import Stopwatch, TextProgress
 from sensortree.structure.losses import standardised
 from sensortree.structure.search import StructureSearch, open_search
@@ -222,7 +223,7 @@ def named_leaves(
         with watch.stage("leaf classifiers"):
             trees = sized_trees(trees, rows, widest(rows, settings))
         settings = replace(settings, classifier=trees)
-    return LeafClassifiers(rows, settings.kept_leaf, settings.n_jobs, watch=watch)
+    return classifiers_of(rows, settings.kept_leaf, settings.n_jobs, watch)
 
 
 def leaves_of_kind(
