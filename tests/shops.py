@@ -16,8 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sensortree import Sensor, SensorTree, SensorTreeClassifier
 from sensortree.policy.classifiers import ConstantScorer
 from sensortree.policy.decisions import PARTS, DecisionFeatures, DecisionFunction
-from sensortree.policy.detours import Detour, Detours
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Detour, Detours, Flow
 
 TRAINING_ROWS, ROWS = 40, 10
 

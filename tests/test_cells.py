@@ -22,9 +22,10 @@ from sensortree.cells.words import (
 )
 from sensortree.cli.app import app
 from sensortree.cli.column_warnings import column_warning
+from sensortree.cli.options import Layout
 from sensortree.cli.problem import pose
 from sensortree.cli.sensors_file import read_sensors_file
-from sensortree.cli.tables import DataFile, Layout, find_delimiter, read_data
+from sensortree.cli.tables import DataFile, find_delimiter, read_data
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.page.questions import questions
 from sensortree.persistence.model import read_model

@@ -25,7 +25,7 @@ from sensortree import (
 from sensortree.learning import pose
 from sensortree.learning.pose import level_parts, shown_by_all, shown_levels
 from sensortree.policy.decisions import PARTS, Posterior, Raw, Transformed
-from sensortree.policy.rules import plain_rules
+from sensortree.reports.rules import plain_rules
 from sensortree.sensors.table import Table
 from sensortree.sensors.transforms import Levels
 

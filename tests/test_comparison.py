@@ -28,7 +28,7 @@ from sensortree.learning.held_out import Outcome, Outcomes, comparison_of
 from sensortree.learning.joint import spread_rows
 from sensortree.leaves import boosting
 from sensortree.persistence.files import parse, render
-from sensortree.policy.comparison import NOTHING, ONE_SET
+from sensortree.policy.about import NOTHING, ONE_SET
 from sensortree.program import solution
 from sensortree.program.routing import RoutingProblem
 

@@ -19,7 +19,7 @@ from sensortree import (
     SensorTreeClassifier,
 )
 from sensortree.learning.detours import reduced
-from sensortree.policy.detours import NOWHERE, START, turning_node
+from sensortree.policy.flow import NOWHERE, START, turning_node
 
 SENSORS = {"a": [0], "b": [1], "c": [2], "d": [3]}
 

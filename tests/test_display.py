@@ -25,8 +25,8 @@ from sensortree import (
     exhaustive_tree,
 )
 from sensortree.display import SensorUseDisplay, TradeoffDisplay, TreeDisplay
-from sensortree.display.layout import LINE
-from sensortree.display.words import percent, shortened, wrapped
+from sensortree.reports.layout import LINE
+from sensortree.reports.words import percent, shortened, wrapped
 
 NAMES = (
     "history_and_examination",
@@ -524,10 +524,13 @@ class TestSensorUse:
     @pytest.fixture
     def use(self) -> SensorUseDisplay:
         """Of two "no" one buys blood, and so does the only "yes"; no "maybe" came."""
+        policy = SimpleNamespace(
+            sensors=sensor_set(2),
+            classes=np.array(["maybe", "no", "yes"]),
+            about=About(),
+        )
         model = SimpleNamespace(
-            sensors_=sensor_set(2),
-            classes_=np.array(["maybe", "no", "yes"]),
-            about_=About(),
+            policy_=policy,
             acquired=lambda X: np.array([[1, 0], [1, 1], [1, 1]], dtype=bool),
         )
         y = np.array(["no", "no", "yes"])
@@ -625,15 +628,13 @@ def test_rows_that_can_afford_no_leaf_are_in_no_share():
     from sensortree.sensors.table import Table
 
     class Model:
-        policy = toy_policy(max_cost=2.0)
-        tree_, sensors_, classes_ = policy.tree, policy.sensors, policy.classes
-        about_ = policy.about
+        policy_ = toy_policy(max_cost=2.0)
 
         def apply(self, X):
-            return self.policy.apply(Table(X))
+            return self.policy_.apply(Table(X))
 
         def predict(self, X):
-            return self.policy.predict(Table(X))
+            return self.policy_.predict(Table(X))
 
     X = np.array([[-1.0, 0.0], [1.0, 0.0]])
     display = TreeDisplay.from_estimator(Model(), X, np.array(["no", "no"]))

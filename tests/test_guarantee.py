@@ -9,7 +9,7 @@ from scipy.stats import binom
 import sensortree
 from sensortree import SensorTreeClassifier, StaticSubsetClassifier, guarantee_error
 from sensortree.exceptions import DataError, ParameterError
-from sensortree.policy.guarantee import doubts_for, fallback, prove, weights
+from sensortree.reports.guarantee import doubts_for, fallback, prove, weights
 
 
 def calibrated(rng, n):

@@ -29,8 +29,6 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
-from sensortree.display.figures import money
-from sensortree.display.svg import escaped
 from sensortree.logs.estimate import (
     Support,
     contributions,
@@ -41,6 +39,8 @@ from sensortree.logs.estimate import (
 )
 from sensortree.logs.nuisances import PENALTY, OutlookRegression, scaled
 from sensortree.logs.purchases import NEVER, read_purchases
+from sensortree.reports.drawing import escaped
+from sensortree.reports.html import money
 from sensortree.sensors.sensor import SensorSet
 
 THREE = SensorSet(("a", "b", "c"), ((0,), (1,), (2,)), (1.0, 2.0, 4.0))

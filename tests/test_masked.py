@@ -179,6 +179,17 @@ def test_acting_ends_where_batch_prediction_ends_on_real_data(real_data, name):
         agrees(model, X)
 
 
+def test_columns_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas", reason="pandas is absent")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    policy = SensorTreeClassifier(cost_weight=0.01).fit(X, X["a"] > 0).policy_
+    known = np.ones((60, 2), dtype=bool)
+    masked = MaskedPolicy(policy)
+    assert (masked.predict(X, known) == masked.predict(X.to_numpy(), known)).all()
+    with pytest.raises(DataError, match="column 0 of X is 'b', expected 'a'"):
+        masked.predict(X[["b", "a"]], known)
+
+
 def test_masks_and_tables_of_the_wrong_shape_are_named():
     masked = MaskedPolicy(toy_policy())
     X = np.zeros((2, 2))

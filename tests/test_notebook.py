@@ -12,8 +12,8 @@ import pytest
 from toys import toy_policy
 
 from sensortree import TradeoffCurve, TradeoffDisplay
-from sensortree.display.curve_svg import ticks
-from sensortree.policy.report import cost_report
+from sensortree.reports.chart import ticks
+from sensortree.reports.report import cost_report
 from sensortree.sensors.table import Table
 
 matplotlib.use("Agg")
@@ -84,7 +84,7 @@ def test_a_curve_shows_itself_as_a_picture_with_its_points():
     shown = curve()._repr_html_()
     assert TradeoffDisplay.from_curve(curve()).to_svg() in shown
     assert "3 points" in shown
-    assert "0.25 ± 0.05" in shown
+    assert "0.2500 ± 0.05" in shown
     assert "http" not in shown.replace("http://www.w3.org/2000/svg", "")
 
 

@@ -14,8 +14,7 @@ from shops import ROWS, open_shop, random_cap
 
 from sensortree import Leaf, SensorTree, SensorTreeClassifier
 from sensortree.policy.classifiers import ConstantScorer
-from sensortree.policy.detours import Detour, Detours
-from sensortree.policy.flow import Flow
+from sensortree.policy.flow import Detour, Detours, Flow
 
 ORDERS = 12
 SENSORS = {"a": [0], "b": [1], "c": [2]}

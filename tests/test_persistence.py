@@ -43,7 +43,7 @@ from sensortree import (
 from sensortree.persistence import files, scorers
 from sensortree.persistence.files import MAX_BYTES, parse, render
 from sensortree.persistence.model import read_model, write_model
-from sensortree.policy.digest import fingerprint
+from sensortree.policy.policy import fingerprint
 
 ROOT = Path(__file__).parents[1]
 

@@ -69,7 +69,7 @@ def test_a_row_alone_among_others_and_step_by_step_has_the_same_bits(kind):
         WIDE, cost_weight=0.02, structure="chain", **KINDS[kind]
     )
     policy = model.fit(A, number).policy_
-    alone = np.array([policy.said(Table(row[None, :]))[0] for row in rows])
+    alone = np.array([policy.outputs(Table(row[None, :]))[0] for row in rows])
     steps = [policy.acquire(lambda s, _, row=row: row[WIDE[s]]) for row in rows]
     assert np.array_equal([step.proba for step in steps], alone)
     for n_rows in (1, 2, 3, 5, 63, 64, 65, 200):

@@ -18,10 +18,9 @@ from sensortree import (
     Sensor,
     SensorTreeClassifier,
 )
-from sensortree.policy.about import About
-from sensortree.policy.baselines import Baseline
-from sensortree.policy.measures import MANY, auroc, mean_intervals, wilson
-from sensortree.policy.report import cost_report
+from sensortree.policy.about import About, Baseline
+from sensortree.reports.measures import MANY, auroc, mean_intervals, wilson
+from sensortree.reports.report import cost_report
 from sensortree.sensors.table import Table
 
 # Two rows stop with a and are answered "no", two buy b and are answered "yes"; what the

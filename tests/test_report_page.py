@@ -19,16 +19,13 @@ from sensortree import (
     load,
     save,
 )
-from sensortree.display.beside import Line, Point, beside
-from sensortree.display.figures import between, figure, money, share
-from sensortree.display.markup import html
-from sensortree.policy.about import About, HeldOut
-from sensortree.policy.baselines import Baseline
-from sensortree.policy.limited import LIMITS, limited, some_limits
-from sensortree.policy.outages import Outage, OutageReport
-from sensortree.policy.page import page_of
-from sensortree.policy.report import cost_report
-from sensortree.policy.rules import plain_rules
+from sensortree.policy.about import About, Baseline, HeldOut, Outage, OutageReport
+from sensortree.reports.baselines import LIMITS, limited, some_limits
+from sensortree.reports.chart import Chart, Series
+from sensortree.reports.html import between, figure, html, money, share
+from sensortree.reports.report import cost_report
+from sensortree.reports.report_page import ReportPage
+from sensortree.reports.rules import plain_rules
 from sensortree.sensors.table import Table
 
 SCRIPT = "<script>alert(1)</script>"
@@ -50,9 +47,7 @@ def page(policy=None, X=X, y=Y, data="", title="", **known):
     table = Table(X)
     report, limits = cost_report(policy, table, y), limited(policy, table, y)
     model = SimpleNamespace(**known)
-    return page_of(
-        policy, table, report, model, limits=limits, data=data, title=title
-    ).to_html()
+    return ReportPage(policy, data, title, table, report, model, limits).to_html()
 
 
 def words_of(text):
@@ -312,17 +307,23 @@ def test_an_interval_names_its_unit_once_and_says_nothing_if_it_is_a_point():
 # the picture ------------------------------------------------------------------------------
 
 
+def named(name, cost, height, **options):
+    numbers = (np.array([number]) for number in (cost, height, 0.1, 0.2))
+    return Series(name, *numbers, named=True, **options)
+
+
 def test_policies_at_one_place_are_one_point_with_all_names():
-    ours = Point("this policy", 0, 0.5, 0.4, 0.6, chosen=True)
-    picture = beside([replace(ours, name="nothing", chosen=False), ours], "EUR")
+    picture = Chart(
+        [named("nothing", 0, 0.15), named("this policy", 0, 0.15)], "wrong", "EUR"
+    ).to_svg()
     assert picture.count("<circle") == 1
     assert ">this policy, nothing</text>" in picture
     assert "mean cost per example (EUR)" in picture
 
 
 def test_names_in_the_picture_do_not_lie_on_each_other():
-    points = [Point(f"policy {i}", 3, 0.1 + i / 1000, 0.1, 0.2) for i in range(4)]
-    picture = beside(points, "")
+    points = [named(f"policy {i}", 3, 0.1 + i / 1000) for i in range(4)]
+    picture = Chart(points, "wrong answers").to_svg()
     heights = [
         float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>policy \d</text>', picture)
     ]
@@ -330,11 +331,18 @@ def test_names_in_the_picture_do_not_lie_on_each_other():
 
 
 def test_lines_of_the_picture_join_their_points_and_can_be_heard():
-    line = Line("less money", ((0.0, 0.4), (2.0, 0.2)), "limited")
-    picture = beside([Point("this policy", 4, 0.1, 0.05, 0.2, chosen=True)], "", [line])
-    # cost 0 to 4 from x 52 to 406, error 0 to .4 from y 210 to 30
-    assert '<polyline class="limited" points="52.0,30.0 229.0,120.0"/>' in picture
-    assert "line of less money: from cost 0, 40.0" in picture
+    line = Series("less money", np.array([0.0, 2.0]), np.array([0.4, 0.2]))
+    picture = Chart(
+        [line, named("this policy", 4, 0.1)], "wrong", written=share, from_zero=True
+    ).to_svg()
+    (way,) = re.findall(
+        r'<polyline points="([\d.]+),([\d.]+) ([\d.]+),([\d.]+)"', picture
+    )
+    x1, y1, x2, y2 = map(float, way)
+    # costs reach from 0 to 4.24, errors from 0 to .424
+    assert (x1, x2) == (56, pytest.approx(56 + 368 * 2 / 4.24, abs=0.1))
+    assert (y2 - y1) / (236 - y1) == pytest.approx(0.5, abs=0.01)
+    assert "less money: wrong 40.0\u00a0% for 0" in picture.partition(">")[0]
 
 
 # spending less or more --------------------------------------------------------------------
@@ -370,8 +378,8 @@ def test_there_are_not_many_limits():
 
 def test_every_page_has_the_curve_of_its_tree_with_less_to_spend():
     text = page()
-    assert '<polyline class="limited"' in text
-    assert '<polyline class="learned"' not in text
+    assert "<title>this tree with less to spend: " in text
+    assert "trees of other cost weights: " not in text
     words = words_of(text)
     assert "if none may cost more than a limit, from 0 (wrong answers 50.0 %)" in words
     assert "fitted for a budget, a model keeps that curve" in words
@@ -380,7 +388,7 @@ def test_every_page_has_the_curve_of_its_tree_with_less_to_spend():
 def test_a_page_has_the_curve_that_the_model_was_picked_from():
     curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1)], [0.9, 0.3, 0.1])
     text = page(curve_=curve, chosen_=curve.choose(budget=2))
-    assert text.count('<circle class="learned"') == 3
+    assert text.count("<title>trees of other cost weights: ") == 3
     words = words_of(text)
     assert (
         "This model is the one at 0.3, which there cost 2 on average, with wrong "
@@ -410,7 +418,7 @@ def test_a_model_fitted_for_a_budget_shows_the_same_curve_when_it_is_loaded(
     save(model, tmp_path / "model.json")
     loaded = load(tmp_path / "model.json")
     text = model.report_page(rows, y)
-    assert text.count('<circle class="learned"') == 3
+    assert text.count("<title>trees of other cost weights: ") == 3
     assert loaded.report_page(rows, y) == text
     assert loaded.curve_.to_dict() == model.curve_.to_dict()
     assert loaded.chosen_ == model.chosen_

@@ -9,8 +9,8 @@ import pytest
 from toys import toy_policy
 
 from sensortree import MaskedPolicy
-from sensortree.policy.explanation import explain
 from sensortree.policy.walk import within
+from sensortree.reports.explanation import explain
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.table import Table
 
@@ -72,3 +72,10 @@ def test_explaining_walks_once():
     reader = CountingReader(old.sensors, old.transformers, old.widths, old.allow_nan)
     explain(replace(policy, reader=reader), Table(ROW))
     assert reader.names == ["a", "b"]
+
+
+def test_the_old_name_of_outputs_warns_and_gives_the_same():
+    policy, table = toy_policy(), Table(ROW)
+    with pytest.warns(FutureWarning, match=r"now Policy\.outputs"):
+        old = policy.said(table)
+    assert (old == policy.outputs(table)).all()

@@ -6,7 +6,7 @@ The data's way through the package::
                                          │           │ certificate
     curves ◄── estimators ◄──────────────┤◄──────────┘
                                          ▼
-    display ◄─────────────────────── policy ──► persistence ─► page, service, cli
+    reports, display ◄────────────── policy ──► persistence ─► page, service, cli
 
 Names are imported when they are first used, so that ``import sensortree`` is quick.
 
@@ -85,19 +85,17 @@ if TYPE_CHECKING:
     from sensortree.page import to_page
     from sensortree.persistence import load, save
     from sensortree.persistence.saved import SavedModel
-    from sensortree.policy.about import About, HeldOut
-    from sensortree.policy.choice import Choice
-    from sensortree.policy.comparison import Comparison
-    from sensortree.policy.explanation import Explanation
-    from sensortree.policy.guarantee import guarantee_error
+    from sensortree.policy.about import About, Comparison, HeldOut
     from sensortree.policy.masked import MaskedPolicy
     from sensortree.policy.policy import Policy
     from sensortree.policy.reasons import Reason
-    from sensortree.policy.report import CostReport
     from sensortree.policy.session import Session
     from sensortree.policy.steps import Decision, Step
-    from sensortree.policy.tradeoff import TradeoffCurve
     from sensortree.program import Certificate
+    from sensortree.reports.explanation import Explanation
+    from sensortree.reports.guarantee import guarantee_error
+    from sensortree.reports.report import CostReport
+    from sensortree.reports.tradeoff import Choice, TradeoffCurve
     from sensortree.sensors.sensor import Sensor, SensorSet, Terms
     from sensortree.structure import cascade_tree, cluster_subsets, exhaustive_tree
     from sensortree.tree.tree import Leaf, Node, SensorTree
@@ -190,12 +188,12 @@ _HOME = {
     "CalibrationReport": "learning.calibrating",
     "CascadeClassifier": "estimators",
     "Certificate": "program",
-    "Choice": "policy.choice",
-    "Comparison": "policy.comparison",
-    "CostReport": "policy.report",
+    "Choice": "reports.tradeoff",
+    "Comparison": "policy.about",
+    "CostReport": "reports.report",
     "Decision": "policy.steps",
     "DecisionReport": "estimators",
-    "Explanation": "policy.explanation",
+    "Explanation": "reports.explanation",
     "FitReport": "learning.fit",
     "HeldOut": "policy.about",
     "Leaf": "tree.tree",
@@ -224,7 +222,7 @@ _HOME = {
     "Step": "policy.steps",
     "StructureReport": "estimators",
     "Terms": "sensors.sensor",
-    "TradeoffCurve": "policy.tradeoff",
+    "TradeoffCurve": "reports.tradeoff",
     "TradeoffDisplay": "display",
     "TreeDisplay": "display",
     "acquired_from_events": "logs",
@@ -235,7 +233,7 @@ _HOME = {
     "cost_adjusted_scorer": "curves.curve",
     "evaluate_from_log": "logs",
     "exhaustive_tree": "structure",
-    "guarantee_error": "policy.guarantee",
+    "guarantee_error": "reports.guarantee",
     "load": "persistence",
     "report_page_from_log": "logs",
     "save": "persistence",

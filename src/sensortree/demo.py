@@ -131,13 +131,7 @@ class Study:
 
 
 def run_study(quick: bool = False) -> Study:
-    """Fit and measure everything that the report shows.
-
-    Parameters
-    ----------
-    quick : bool, default=False
-        Whether to take two folds, once, and a short curve.
-    """
+    """Fit and measure everything that the report shows; `quick` is only for a look."""
     X, y = load_patients()
     n_folds, n_repeats = (2, 1) if quick else (5, 2)
     prices = (1_000, WRONG_ANSWER) if quick else WRONG_ANSWERS
@@ -377,18 +371,7 @@ def _paragraph(*texts: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo.
-
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments of the command line; those of the process by default.
-
-    Returns
-    -------
-    exit_code : int
-        0, or 1 if something was missing.
-    """
+    """Run the demo; 0, or 1 if something was missing."""
     parser = argparse.ArgumentParser(
         prog="python -m sensortree.demo",
         description="Heart disease, priced in dollars: a report and two pictures.",

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import islice
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Cell = str | float
 
@@ -207,6 +209,8 @@ def day_of(cell: Cell, form: str) -> float | None:
 
 def day_numbers(cells: Sequence[Cell], form: str) -> NDArray[np.float64]:
     """A column of dates as numbers, (n_rows,); NaN where a cell is no date."""
+    import numpy as np  # here, since the command line reads `--help` without it
+
     table = {cell: day_of(as_text(cell), form) for cell in Counter(cells)}
     values = [table[cell] for cell in cells]
     return np.array([math.nan if v is None else v for v in values], dtype=np.float64)

@@ -14,7 +14,7 @@
      ├─ sensors_file    reads sensors.toml
      ├─ tables          the columns of a CSV or Parquet file
      ├─ options         arguments that several commands share, grouped in `--help`
-     └─ console         what is printed, written and shown meanwhile
+     └─ console         results, messages, files and the progress bar
 
 Nothing heavy is imported before a command runs, so that ``--help`` is quick.
 """
@@ -30,7 +30,7 @@ EXTRA = (
 
 
 def main() -> None:
-    """Run the program, or say what has to be installed for it."""
+    """Run the program, or name what must be installed first."""
     try:
         from sensortree.cli.app import app
     except ModuleNotFoundError as error:

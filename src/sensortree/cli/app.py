@@ -1,4 +1,4 @@
-"""The program `sensortree`: its commands, and what becomes of errors."""
+"""The program `sensortree`: its commands, and how errors end them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILED, INTERRUPTED = 1, 130
 
 
 class Commands(TyperGroup):
-    """The commands; whatever they raise on purpose becomes a sentence and an exit code."""
+    """The commands; errors of the library end in a sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -76,7 +76,7 @@ def demo(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show heart patients and tests priced in dollars."""
+    """Show a model of heart patients and tests priced in dollars."""
     from sensortree.demo import main
 
     printed = io.StringIO()
@@ -93,7 +93,7 @@ def reproduce(
         str | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="One of those that the command lists without it.",
+            help="Without it, experiments are listed.",
         ),
     ] = None,
     arguments: Annotated[
@@ -102,7 +102,7 @@ def reproduce(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Run an experiment of a checkout again, or list those there are."""
+    """Run an experiment of a checkout again, or list them."""
     from sensortree.exceptions import MissingDependencyError
 
     roots = (Path.cwd(), Path(__file__).resolve().parents[3])

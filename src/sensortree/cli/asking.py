@@ -42,7 +42,7 @@ class Scope(StrEnum):
 
 
 class _UnavailableError(Exception):
-    """The person says that a sensor cannot be had."""
+    """The person typed that a sensor is unavailable."""
 
 
 def ask(
@@ -69,7 +69,7 @@ def ask(
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Ask for one sensor after the other until the model decides."""
+    """Ask for one sensor after another until the model decides."""
     from sensortree.cli.models import open_model
 
     loaded = open_model(model, strict)
@@ -88,7 +88,7 @@ def ask(
 
 
 def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | None:
-    """Prices of this example, of every sensor that has no price of its own."""
+    """Prices of this example; every sensor whose price varies needs one."""
     prices = {}
     for text in given or []:
         name, _, price = text.rpartition("=")
@@ -109,7 +109,7 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
 
 
 def _question(session: Session, step: Step, model: SavedModel, err: bool) -> None:
-    """Ask for the values of one sensor, until they can be used."""
+    """Ask for the values of one sensor, and tell them to the session."""
     from sensortree.exceptions import DataError
 
     assert step.sensor is not None
@@ -134,7 +134,7 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
 
 
 def _value(column: str, model: SavedModel, err: bool) -> Any:
-    """One value, asked for until it is one."""
+    """Ask for one value until it can be read."""
     from sensortree.cells.words import PLAIN_FORMAT
     from sensortree.exceptions import DataError
 
@@ -163,7 +163,7 @@ def _typed(prompt: str, err: bool) -> str:
 
 
 def _converse(session: Session, model: SavedModel) -> None:
-    """Read JSON lines, and write them, until the decision."""
+    """Read and write JSON lines until the decision."""
     from sensortree.exceptions import SensorTreeError, SessionError
 
     if isinstance(sys.stdin, TextIOWrapper):  # bytes that are no UTF-8 make bad JSON
@@ -194,7 +194,7 @@ def _write_step(session: Session) -> None:
 
 
 def _apply(session: Session, model: SavedModel, line: str) -> None:
-    """Do what one line says."""
+    """Carry out one line."""
     from sensortree.exceptions import SessionError
 
     try:

@@ -1,8 +1,8 @@
 """`column_warning`: what speaks against a column as a sensor.
 
-An identifier, a date or free text is learned by heart rather than learned from; a column
-without different cells says nothing; one that is the target under another name says all,
-and is not there when the answer is wanted.
+A model memorises identifiers, dates and free text rather than learning from them; a
+constant column carries no information; a copy of the target carries all of it, and is not
+known yet when an answer is wanted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sensortree.cli.tables import DataFile
 
 ROWS_TO_JUDGE = 20  # with fewer, cells may differ, or be alike, by chance
 MOSTLY = 0.9  # share of different cells from which text names its row
-OFTEN = 0.5  # the same, if the name of the column says so, or for longer text
+OFTEN = 0.5  # the same for columns named like identifiers, and for longer text
 WORDS, LETTERS = 4, 40  # mean of a cell from which text is prose
 ROWS_OF_A_LEVEL = 2  # on average; categories with fewer are names
 STAND_INS = (-1, 9, 99, 999, 9999, 99999, -9, -99, -999, -9999, -99999)
@@ -106,7 +106,7 @@ def _about_numbers(data: DataFile, column: str, n_filled: int, n_different: int)
 
 
 def _about_codes(filled: dict[Any, int]) -> ColumnWarning | None:
-    """Whether numbers are codes: of one length, some with a zero in front."""
+    """Whether numbers look like codes: of one length, some with a leading zero."""
     written = [cell for cell in filled if isinstance(cell, str) and cell.isdigit()]
     if len(written) < len(filled) or len(set(map(len, written))) > 1:
         return None
@@ -121,7 +121,7 @@ def _about_codes(filled: dict[Any, int]) -> ColumnWarning | None:
 
 
 def _about_stand_ins(data: DataFile, column: str) -> ColumnWarning | None:
-    """Whether a number such as 999 stands for nothing: far from all others, and often."""
+    """Whether a number such as 999 may mean "missing": frequent, far from all others."""
     if data.is_text(column):
         return None
     values = data.read(column).values
@@ -143,14 +143,14 @@ def _about_stand_ins(data: DataFile, column: str) -> ColumnWarning | None:
 
 
 def _is_name(column: str) -> bool:
-    """Whether a column is called as identifiers are."""
+    """Whether the name of a column is that of an identifier."""
     return bool(A_NAME.search(column) or ENDS_AS_A_NAME.search(column))
 
 
 def _about_target(
     data: DataFile, column: str, labels: NDArray[Any]
 ) -> ColumnWarning | None:
-    """Whether a column tells the classes, all on its own."""
+    """Whether a column alone tells the classes."""
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
     if (

@@ -1,4 +1,4 @@
-"""What is printed, what is written, and what is shown meanwhile."""
+"""Results, messages, files and the progress bar."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def emit(command: str, document: Mapping[str, Any], text: str, as_json: bool) ->
 
 
 def to_json(document: Any) -> str:
-    """A document on one line; None for NaN and the like."""
+    """Write a document on one line, with null for NaN and infinity."""
     return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
 
 
 def say(message: str, kind: str = "") -> None:
-    """Tell people something on stderr, where no result goes."""
+    """Print a message on stderr; results go to stdout."""
     from rich.console import Console
     from rich.text import Text
 
@@ -43,7 +43,7 @@ def say(message: str, kind: str = "") -> None:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Tell warnings as sentences, each once."""
+    """Print warnings as messages, each once."""
     told = set()
 
     def tell(message: Any, *rest: Any, **more: Any) -> None:
@@ -60,7 +60,7 @@ def told_warnings() -> Iterator[None]:
 
 
 class Work:
-    """A bar on stderr, if that is a terminal: how far some work is, how much is left.
+    """A progress bar on stderr, if that is a terminal.
 
     It is also a callback of scikit-learn, which shows the steps of a fit.
     """
@@ -91,7 +91,7 @@ class Work:
 
 @contextmanager
 def working(what: str, total: float | None = None) -> Iterator[Work]:
-    """Show how far some work is; `total` is its number of steps, where it is known."""
+    """Show progress; `total` is the number of steps, if it is known."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -103,7 +103,7 @@ def working(what: str, total: float | None = None) -> Iterator[Work]:
     from rich.text import Text
 
     class TimeLeft(TimeRemainingColumn):
-        def render(self, task: Any) -> Text:  # nothing, where nobody knows
+        def render(self, task: Any) -> Text:  # only if it is known
             left = super().render(task)
             return (
                 Text.assemble("gone, ", left, " left") if task.total else Text("gone")
@@ -122,7 +122,7 @@ def working(what: str, total: float | None = None) -> Iterator[Work]:
 
 
 def check_free(path: Path, force: bool, option: str = "--output") -> None:
-    """Refuse a file that is there already, before any work is done for it."""
+    """Refuse to replace a file without `force`, before any work is done for it."""
     if path.exists() and not force:
         raise typer.BadParameter(
             f"{path} exists; pass --force to replace it.", param_hint=option
@@ -134,7 +134,7 @@ def check_free(path: Path, force: bool, option: str = "--output") -> None:
 
 
 def write(path: Path, contents: str | bytes) -> None:
-    """Write a file at once or not at all."""
+    """Write a whole file, or nothing."""
     from sensortree.persistence.files import replace_file
 
     replace_file(path, contents.encode() if isinstance(contents, str) else contents)

@@ -98,7 +98,7 @@ def _described_text(document: dict[str, Any]) -> str:
             f"optimum{limit if isfinite(proof['reach']) else ''} in "
             f"[{proof['lower']:.6g}, {proof['upper']:.6g}], to {proof['tol']:.2g}"
         )
-        if speaks_of := proof.get("speaks_of"):  # files of before do not say
+        if speaks_of := proof.get("speaks_of"):  # older files lack it
             certificate += f"\nof {speaks_of}"
     cap, unit = document["max_cost"], document["about"]["unit"]
     cost = f"cost ({unit})" if unit else "cost"
@@ -127,7 +127,7 @@ def _described_text(document: dict[str, Any]) -> str:
 
 
 def _part(title: str, text: str) -> list[str]:
-    """A part with its heading; none if there is nothing to say."""
+    """A part with its heading; nothing if the text is empty."""
     return [f"\n{title}:", text, ""] if text else []
 
 
@@ -143,23 +143,23 @@ def _mistakes_text(document: dict[str, Any]) -> str:
     if document["mistake_cost"] is not None:
         return f"a wrong answer costs {document['mistake_cost']:g}{unit}"
     classes, rows = document["classes"], document["loss"].tolist()
-    said = [
+    mistakes = [
         f"{true} for {answer}: {cost:g}{unit}"
         for true, row in zip(classes, rows, strict=True)
         for answer, cost in zip(classes, row, strict=True)
         if cost
     ]
-    return f"mistaking {', '.join(said[:6])}{', ...' if len(said) > 6 else ''}"
+    return f"mistaking {', '.join(mistakes[:6])}{', ...' if len(mistakes) > 6 else ''}"
 
 
 def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
-    """What training saw of each column, if the model remembers."""
+    """What training saw of each column, if the model file has it."""
     from sensortree.text import aligned
 
     lines = [
-        [column, said]
+        [column, seen]
         for sensor in sensors
-        for column, said in zip(
+        for column, seen in zip(
             sensor["columns"], sensor["seen_text"] or (), strict=False
         )
     ]
@@ -167,19 +167,19 @@ def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
 
 
 def _terms_text(sensor: dict[str, Any]) -> str:
-    """What a sensor's price and purchase depend on."""
-    said = []
+    """What the price and the purchase of a sensor depend on."""
+    terms = []
     if sensor["group"] is not None and sensor["surcharge"]:
         cheaper = "less" if sensor["varies"] else "in all"
         price = sensor["surcharge" if sensor["varies"] else "discounted_cost"]
-        said.append(f"{price:g} {cheaper} after another of {sensor['group']}")
+        terms.append(f"{price:g} {cheaper} after another of {sensor['group']}")
     elif sensor["group"] is not None:
-        said.append(f"of {sensor['group']}")
+        terms.append(f"of {sensor['group']}")
     if sensor["after"]:
-        said.append(f"needs {', '.join(sensor['after'])}")
+        terms.append(f"needs {', '.join(sensor['after'])}")
     if sensor["one_of"] is not None:
-        said.append(f"one of {sensor['one_of']}")
-    return "; ".join(said) or "–"
+        terms.append(f"one of {sensor['one_of']}")
+    return "; ".join(terms) or "–"
 
 
 def plot(
@@ -292,7 +292,7 @@ def _read_texts(path: Path | None) -> dict[str, Any] | None:
 
 
 def verify(model: options.Model, as_json: options.Json = False) -> None:
-    """Check a model file, and that it agrees with itself."""
+    """Check a model file: limits, version, digest, parts and answers."""
     from sensortree.cli.models import open_model
 
     loaded = open_model(model)  # limits, version, digest, and that all parts fit
@@ -312,7 +312,7 @@ def verify(model: options.Model, as_json: options.Json = False) -> None:
 
 
 def check_answers(model: SavedModel) -> int:
-    """Ask about made-up rows at once and step by step; their number, if all agree."""
+    """Check that made-up rows get one answer at once and step by step; count them."""
     import numpy as np
 
     from sensortree.exceptions import ModelFileError

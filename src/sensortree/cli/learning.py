@@ -24,7 +24,7 @@ from sensortree.cli.options import flag, option, output_file
 if TYPE_CHECKING:
     from sensortree.cli.problem import Problem
     from sensortree.cli.sensors_file import SensorsFile
-    from sensortree.cli.tables import DataFile, Layout
+    from sensortree.cli.tables import DataFile
     from sensortree.curves.held_out import Measured
 
 # What is compared: the name, and the class of sensortree if it has it.
@@ -37,14 +37,13 @@ METHODS = {
 }
 
 
-@options.reads_tables
+@options.grouped
 def fit(
     data: options.Data,
     sensors: options.Sensors,
-    layout: Layout,
-    target: options.Target = None,
-    task: options.TargetTask = "auto",
-    groups: options.Groups = None,
+    learning: options.TreeLearning,
+    purchases: options.Purchases,
+    layout: options.Layout,
     budget: Annotated[
         float | None,
         option(
@@ -53,23 +52,13 @@ def fit(
             min=0,
         ),
     ] = None,
-    risk: options.RiskMeasure = None,
-    mistake_cost: options.MistakeCost = None,
-    refer_cost: options.ReferCost = None,
     cost_weight: options.CostWeight = None,
-    max_cost: options.MaxCost = None,
-    classifier: options.LeafClassifier = "auto",
-    structure: options.Tree = "auto",
-    max_time: options.MaxTime = None,
     jobs: options.Jobs = 1,
     output: Annotated[Path, output_file("JSON", "Where to write the model.")] = Path(
         "model.json"
     ),
     force: options.Force = False,
     as_json: options.Json = False,
-    log: options.Log = None,
-    id_column: options.Id = "id",
-    label_influenced_buying: options.LabelInfluencedBuying = False,
 ) -> None:
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
@@ -85,23 +74,16 @@ def fit(
     check_free(output, force)
     file, table = read_sensors_file(sensors), read_data(data, layout)
     bought: dict[str, Any] = {}
-    if log is None:
-        problem = _posed(table, file, target, task, groups)
+    if purchases.log is None:
+        problem = _posed(table, file, learning, learning.task)
     else:
-        acquired = read_log(log, table.whole(), list(file.sensors), id_column)
+        acquired = read_log(purchases, table.whole(), list(file.sensors))
         kept = only_bought(table, file, acquired)
-        problem = _posed(kept, file, target, task, groups)
+        problem = _posed(kept, file, learning, learning.task)
         bought["acquired"] = acquired[rows_left(table, problem.data)]
-        bought["label_influenced_buying"] = label_influenced_buying
-    settings = problem.settings(
-        cost_weight=cost_weight,
-        max_cost=max_cost,
-        mistake_cost=mistake_cost,
-        risk=risk,
-        refer_cost=refer_cost,
-    )
-    more = {"structure": structure, "max_time": max_time, "n_jobs": jobs}
-    estimator = _estimator(problem, {**settings, **more}, classifier, budget)
+        bought["label_influenced_buying"] = purchases.label_influenced_buying
+    settings = _tree_settings(problem, learning, cost_weight)
+    estimator = _estimator(problem, {**settings, "n_jobs": jobs}, budget)
     with working("fit") as work:
         estimator.set_callbacks(work)
         estimator.fit(problem.X, problem.y, groups=problem.groups, **bought)
@@ -145,14 +127,12 @@ def _fit_text(model: Any, output: Path) -> str:
     return "\n".join(lines)
 
 
-@options.reads_tables
+@options.grouped
 def curve(
     data: options.Data,
     sensors: options.Sensors,
-    layout: Layout,
-    target: options.Target = None,
-    task: options.TargetTask = "auto",
-    groups: options.Groups = None,
+    learning: options.TreeLearning,
+    layout: options.Layout,
     cost_weights: Annotated[
         str | None,
         option(
@@ -161,13 +141,6 @@ def curve(
         ),
     ] = None,
     cv: options.Folds = 5,
-    risk: options.RiskMeasure = None,
-    mistake_cost: options.MistakeCost = None,
-    refer_cost: options.ReferCost = None,
-    max_cost: options.MaxCost = None,
-    classifier: options.LeafClassifier = "auto",
-    structure: options.Tree = "auto",
-    max_time: options.MaxTime = None,
     plot: Annotated[
         Path | None, option("--plot SVG", "Draw the curve; .svg, .png or .pdf.")
     ] = None,
@@ -182,19 +155,15 @@ def curve(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Give error against mean cost over several cost weights."""
+    """Measure error against mean cost for several cost weights."""
     from sensortree import tradeoff_curve
     from sensortree.display import TradeoffDisplay
 
     weights = None if cost_weights is None else _numbers(cost_weights)
     if plot is not None:
         check_free(plot, force, "--plot")
-    problem = _read_problem(data, sensors, layout, target, task, groups)
-    settings = problem.settings(
-        max_cost=max_cost, mistake_cost=mistake_cost, risk=risk, refer_cost=refer_cost
-    )
-    more = {"structure": structure, "max_time": max_time}
-    estimator = _estimator(problem, {**settings, **more}, classifier)
+    problem = _read_problem(data, sensors, learning, layout, learning.task)
+    estimator = _estimator(problem, _tree_settings(problem, learning))
     with working("curve") as work:
         estimator.set_callbacks(work)
         found = tradeoff_curve(
@@ -236,32 +205,24 @@ def _curve_csv(found: Any, metric: str | None) -> str:
     return "\n".join(lines)
 
 
-@options.reads_tables
+@options.grouped
 def compare(
     data: options.Data,
     sensors: options.Sensors,
-    layout: Layout,
-    target: options.Target = None,
-    groups: options.Groups = None,
-    risk: options.RiskMeasure = None,
-    mistake_cost: options.MistakeCost = None,
+    learning: options.Learning,
+    layout: options.Layout,
     cost_weight: options.CostWeight = None,
-    max_cost: options.MaxCost = None,
     cv: options.Folds = 5,
-    classifier: options.LeafClassifier = "auto",
-    structure: options.Tree = "auto",
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on held-out rows of one table."""
-    problem = _read_problem(data, sensors, layout, target, "classification", groups)
-    given = {"max_cost": max_cost, "mistake_cost": mistake_cost, "risk": risk}
+    problem = _read_problem(data, sensors, learning, layout, "classification")
     settings = {
-        **problem.settings(**given),
+        **_settings(problem, learning),
         "refer_cost": None,  # not all methods can refer
-        "classifier": classifier,
-        "structure": structure,
+        "classifier": learning.classifier,
     }
-    weight = problem.settings(**given, cost_weight=cost_weight)["cost_weight"]
+    weight = _settings(problem, learning, cost_weight=cost_weight)["cost_weight"]
     with working("compare", len(METHODS) + 2) as work:
         lines = _compared(settings, problem, weight, cv, work)
     document = {"cost_weight": weight, "cv": cv, "methods": lines}
@@ -277,13 +238,13 @@ def _compared(
 ) -> list[dict[str, Any]]:
     """Error, cost and risk of each method, and of buying everything and nothing.
 
-    All as a curve measures them, on its folds. What is bought for everybody is answered
-    by leaf classifiers of the first method.
+    They are measured on the folds of a curve. Where all examples get the same sensors,
+    leaf classifiers of the first method answer.
     """
     import sensortree
     from sensortree.curves.held_out import HeldOutFolds
     from sensortree.exceptions import SensorTreeError
-    from sensortree.policy.baselines import EVERYTHING, NOTHING
+    from sensortree.policy.about import EVERYTHING, NOTHING
     from sensortree.progress import TextProgress
 
     lines: list[dict[str, Any]] = []
@@ -376,30 +337,25 @@ def _comparison_text(document: Mapping[str, Any], unit: str) -> str:
 def _read_problem(
     data: Path,
     sensors: Path,
-    layout: Layout,
-    target: str | None,
+    learning: options.Learning,
+    layout: options.Layout,
     task: str,
-    groups: str | None,
 ) -> Problem:
     """Read and check everything before any work is done."""
     from sensortree.cli.sensors_file import read_sensors_file
     from sensortree.cli.tables import read_data
 
     file = read_sensors_file(sensors)
-    return _posed(read_data(data, layout), file, target, task, groups)
+    return _posed(read_data(data, layout), file, learning, task)
 
 
 def _posed(
-    table: DataFile,
-    file: SensorsFile,
-    target: str | None,
-    task: str,
-    groups: str | None,
+    table: DataFile, file: SensorsFile, learning: options.Learning, task: str
 ) -> Problem:
-    """Check a table against the sensors, and say what is not plain."""
+    """Check a table against the sensors, and report how it was read."""
     from sensortree.cli.problem import pose, summarise
 
-    problem = pose(table, file, target, task, groups)
+    problem = pose(table, file, learning.target, task, learning.groups)
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:
         say(note)
@@ -408,21 +364,41 @@ def _posed(
     return problem
 
 
-def _estimator(
+def _settings(
+    problem: Problem, learning: options.Learning, **more: Any
+) -> dict[str, Any]:
+    """Parameters that estimators of all methods have."""
+    wanted = problem.settings(
+        risk=learning.risk,
+        mistake_cost=learning.mistake_cost,
+        max_cost=learning.max_cost,
+        **more,
+    )
+    return {**wanted, "structure": learning.structure}
+
+
+def _tree_settings(
     problem: Problem,
-    settings: dict[str, Any],
-    classifier: str,
-    budget: float | None = None,
+    learning: options.TreeLearning,
+    cost_weight: float | None = None,
+) -> dict[str, Any]:
+    """Parameters of an estimator of trees, of classes or numbers."""
+    settings = _settings(
+        problem, learning, refer_cost=learning.refer_cost, cost_weight=cost_weight
+    )
+    settings["max_time"], leaf = learning.max_time, learning.classifier
+    if not problem.numbers:
+        return {**settings, "classifier": leaf}
+    return {**settings, "regressor": "quadratic" if leaf == "logistic2" else leaf}
+
+
+def _estimator(
+    problem: Problem, settings: dict[str, Any], budget: float | None = None
 ) -> Any:
-    """An estimator of classes or numbers, that keeps to a budget if there is one."""
+    """An estimator of trees; with a budget, one that keeps to it."""
     import sensortree
 
-    if problem.numbers:
-        kind = "SensorTreeRegressor"
-        quadratic = classifier == "logistic2"
-        settings = {**settings, "regressor": "quadratic" if quadratic else classifier}
-    else:
-        kind, settings = "SensorTreeClassifier", {**settings, "classifier": classifier}
+    kind = "SensorTreeRegressor" if problem.numbers else "SensorTreeClassifier"
     if budget is None:
         return getattr(sensortree, kind)(**settings)
     del settings["cost_weight"]

@@ -15,6 +15,7 @@ import typer
 from numpy.typing import NDArray
 
 from sensortree.cells.words import MISSING, PLAIN_FORMAT, cut, day_numbers
+from sensortree.cli.options import Purchases
 from sensortree.cli.tables import (
     DataFile,
     as_objects,
@@ -37,7 +38,7 @@ SENSOR, TIMES = "sensor", ("time", "position")
 
 
 def open_model(path: Path, strict: bool = False) -> SavedModel:
-    """Load a model file; its name is in whatever is wrong with it."""
+    """Load a model file; errors name the file."""
     try:
         loaded: SavedModel = load(path).set_strict(strict)
         return loaded
@@ -96,7 +97,7 @@ def columns_needed(model: SavedModel) -> set[str]:
 def _read_numbers(
     data: DataFile, column: str, model: SavedModel
 ) -> tuple[NDArray[np.float64], dict[int, str], list[str]]:
-    """A column of numbers or dates, cells that are none, and how it was read."""
+    """A column of numbers or dates; its unreadable cells; notes on how it was read."""
     cells, form = data.columns[column], data.known.get(column, PLAIN_FORMAT)
     if form.date:
         days = day_numbers(cells, form.date)
@@ -120,7 +121,7 @@ def _read_numbers(
 
 
 class Labels(NamedTuple):
-    """Right answers as classes of a model, of the rows that have one."""
+    """Right answers, as a model writes them, of the rows that have one."""
 
     rows: NDArray[np.intp]
     classes: NDArray[Any]
@@ -191,7 +192,7 @@ def problems_of(
 
 
 def _bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
-    """Rows with a price that is none."""
+    """Rows whose price is missing or negative."""
     problems = {}
     for sensor in map(int, model.sensors_.varying):
         column = model.sensors_.terms[sensor].price_column
@@ -206,7 +207,7 @@ def _bad_prices(model: SavedModel, table: ModelTable) -> dict[int, str]:
 def _unreadable_and_bought(
     model: SavedModel, table: ModelTable, acquired: NDArray[np.int64]
 ) -> dict[int, str]:
-    """Rows for which the log bought a sensor that has a cell which cannot be read."""
+    """Rows for which the log bought a sensor with an unreadable cell."""
     sensors = model.sensors_
     free = sensors.costs == 0  # and so known, whatever the log says
     problems: dict[int, str] = {}
@@ -222,14 +223,14 @@ def _unreadable_and_bought(
 def _unreadable_and_asked(
     model: SavedModel, table: ModelTable, rows: NDArray[np.intp]
 ) -> dict[int, str]:
-    """Rows that buy a sensor with a cell that is no number, or needed and missing."""
+    """Rows that would buy a sensor with an unreadable cell, or a missing one."""
     sensors, reader = model.sensors_, model.policy_.reader
     known = np.ones((len(table.X), len(sensors)), dtype=bool)
     why: dict[tuple[int, int], str] = {}
     for j, (name, columns) in enumerate(
         zip(sensors.names, sensors.columns, strict=True)
     ):
-        # A model that knows what it saw also knows what to put where nothing is.
+        # A model that remembers its training also fills in missing cells.
         takes_missing = (
             reader.allow_nan or name in reader.transformers or reader.seen is not None
         )
@@ -262,7 +263,7 @@ def _refused(
         return {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever asks for the answers is told
+            warnings.simplefilter("ignore")  # they are shown when the rows are answered
             model.predict(X[rows])
     except DataError as error:
         if len(rows) == 1:
@@ -274,7 +275,7 @@ def _refused(
 
 @contextmanager
 def rows_as_lines(data: DataFile, rows: Sequence[int]) -> Iterator[None]:
-    """Say in which line of the file a row is that the library complains about.
+    """Name lines of the file, in place of rows, in errors and warnings of the library.
 
     `rows` are the rows of the file that the library is given.
     """
@@ -301,30 +302,22 @@ def in_lines(message: str, data: DataFile, rows: Sequence[int]) -> str:
     return re.sub(r"\brow (\d+)\b", line, message)
 
 
-# a log beside a table ------------------------------------------------------------------
+# the log of a table -----------------------------------------------------------------------
 
 
 def read_log(
-    path: Path, data: DataFile, names: Sequence[str], id_column: str
+    purchases: Purchases, data: DataFile, names: Sequence[str]
 ) -> NDArray[np.int64]:
     """Positions of purchases for every row of a table, (n_rows, n_sensors).
 
-    Parameters
-    ----------
-    path : Path
-        A long log has the columns ``sensor``, ``time`` (or ``position``) and the id; a
-        wide one a column for each sensor, and the id, or the rows of the table in order.
-    data : DataFile
-        The table that it belongs to.
-    names : sequence of str
-        Sensors of the model.
-    id_column : str
-        Column of both files that says which row is which.
+    A long log has the columns ``sensor``, ``time`` (or ``position``) and the id; a wide one
+    a column for each sensor, and the id, or the rows of the table in order.
     """
-    log = read_data(path).whole()
+    assert purchases.log is not None
+    log = read_data(purchases.log).whole()
     if SENSOR in log.columns:
-        return _long(log, data, names, id_column)
-    return _wide(log, data, names, id_column)
+        return _long(log, data, names, purchases.id_column)
+    return _wide(log, data, names, purchases.id_column)
 
 
 def _long(
@@ -392,7 +385,7 @@ def _wide(
 
 
 def _id(file: DataFile, column: str) -> str:
-    """The column that says which row is which."""
+    """The column that names the rows."""
     file.require(column, "--id")
     return column
 
@@ -400,7 +393,7 @@ def _id(file: DataFile, column: str) -> str:
 def only_bought(
     table: DataFile, file: SensorsFile, acquired: NDArray[np.int64]
 ) -> DataFile:
-    """The table with nothing in the cells of sensors that were not bought."""
+    """The table, with the cells of sensors that were not bought emptied."""
     columns = dict(table.columns)
     for sensor, declared in enumerate(file.sensors.values()):
         if declared.cost == 0:  # and so known, whatever the log says
@@ -414,6 +407,6 @@ def only_bought(
 
 
 def rows_left(table: DataFile, left: DataFile) -> NDArray[np.intp]:
-    """Where the rows that are left stand in the table that they were taken from."""
+    """Positions, in the whole table, of the rows that are left."""
     place = {line: row for row, line in enumerate(table.lines)}
     return np.array([place[line] for line in left.lines], dtype=np.intp)

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
+from sensortree.cells.words import DECIMALS, THOUSANDS
 from sensortree.cli.sensors_file import Risk, Task
+from sensortree.exceptions import DataError
 
 SENSORS_FILE = "In place of what the sensors file says"
 FORMAT = "How files are written (found out, unless you say it)"
 LOG = "A log of purchases"
+Structure = Literal[
+    "auto",
+    "chain",
+    "backward",
+    "planned",
+    "branched",
+    "greedy",
+    "exhaustive",
+    "cascade",
+]
+NAMES = {"tab": "\t", "space": " ", "none": ""}  # of marks
 
 
 class Command(TyperCommand):
-    """A command whose help shows options by panel, below the others."""
+    """A command whose help has a section for each panel of options."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel."""
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        titles = ("Arguments", "Options", SENSORS_FILE, LOG, FORMAT)
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in titles}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 kind = f"{parameter.param_type_name.capitalize()}s"
                 panel = getattr(parameter, "rich_help_panel", None) or kind
-                sections.setdefault(panel, []).append(record)
+                sections[panel].append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
@@ -78,37 +94,7 @@ Target = Annotated[
 ]
 TARGET = "Column of the right answers; by default the one that the model learned."
 Learned = Annotated[str | None, option("--target COLUMN", TARGET)]
-TargetTask = Annotated[
-    Task, from_file("--task TASK", "classification, regression or auto.")
-]
-Groups = Annotated[
-    str | None,
-    option(
-        "--groups COLUMN",
-        "Rows with the same value belong together, such as visits of one patient, and are "
-        "held out together.",
-    ),
-]
-RiskMeasure = Annotated[
-    Risk | None,
-    from_file(
-        "--risk RISK",
-        "Loss to minimise beside the cost: error, brier or log_loss; of numbers squared "
-        "or absolute.",
-    ),
-]
-MistakeCost = Annotated[
-    float | None, from_file("--mistake-cost COST", "What one wrong answer costs.")
-]
-ReferCost = Annotated[
-    float | None,
-    from_file(
-        "--refer-cost COST",
-        "What it costs to refer an example to a person; unless you or the file say it, "
-        "never refer.",
-        min=0,
-    ),
-]
+TASK = "classification, regression or auto."
 CostWeight = Annotated[
     float | None,
     from_file(
@@ -118,100 +104,188 @@ CostWeight = Annotated[
         min=0,
     ),
 ]
-MaxCost = Annotated[
-    float | None, from_file("--max-cost COST", "No example ever spends more.", min=0)
-]
-MAX_TIME = "Begin nothing new after this time; finish the rest."
-MaxTime = Annotated[float | None, option("--max-time SECONDS", MAX_TIME)]
-LeafClassifier = Annotated[
-    Literal["auto", "linear", "logistic2", "boosted"],
-    option("--classifier NAME", "Leaves: auto, linear, logistic2, boosted."),
-]
-Tree = Annotated[
-    Literal[
-        "auto",
-        "chain",
-        "backward",
-        "planned",
-        "branched",
-        "greedy",
-        "exhaustive",
-        "cascade",
-    ],
-    option(
-        "--structure NAME",
-        "Tree to learn: auto, chain, backward, planned, branched, greedy, exhaustive or "
-        "cascade.",
-    ),
-]
 Jobs = Annotated[int, option("--jobs N", "Classifiers to fit at a time.")]
 Folds = Annotated[int, option("--cv N", "Folds, held out in turn.", min=2)]
 
-# a log ------------------------------------------------------------------------------------
-
-Log = Annotated[
-    Path | None,
-    option(
-        "--log CSV",
-        "What another rule bought for each row: a line for each purchase, with columns "
-        "`sensor`, `time` and the id; or a column for each sensor, with its position, 0 "
-        "for never. Cells that were not bought are not used.",
-        rich_help_panel=LOG,
-        **IS_FILE,
-    ),
-]
-ID = "Column of DATA and of the log that names the row."
-Id = Annotated[str, option("--id COLUMN", ID, rich_help_panel=LOG)]
-LabelInfluencedBuying = Annotated[
-    bool,
-    flag(
-        "--label-influenced-buying",
-        "Who bought knew the right answer, or a sign of it.",
-        rich_help_panel=LOG,
-    ),
-]
-
-# how a file is written --------------------------------------------------------------------
+# groups -----------------------------------------------------------------------------------
 
 
-def _of_format(name: str, metavar: str, help: str) -> inspect.Parameter:
-    declared = option(f"--{name} {metavar}", help, rich_help_panel=FORMAT)
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[str | None, declared],
-    )
+@dataclass(frozen=True)
+class Learning:
+    """What is learned, by what, and from which rows."""
+
+    target: Target = None
+    groups: Annotated[
+        str | None,
+        option(
+            "--groups COLUMN",
+            "Rows with the same value belong together, such as visits of one patient, and "
+            "are held out together.",
+        ),
+    ] = None
+    classifier: Annotated[
+        Literal["auto", "linear", "logistic2", "boosted"],
+        option("--classifier NAME", "Leaves: auto, linear, logistic2, boosted."),
+    ] = "auto"
+    structure: Annotated[
+        Structure,
+        option(
+            "--structure NAME",
+            "Tree to learn: auto, chain, backward, planned, branched, greedy, exhaustive "
+            "or cascade.",
+        ),
+    ] = "auto"
+    risk: Annotated[
+        Risk | None,
+        from_file(
+            "--risk RISK",
+            "Loss to minimise beside the cost: error, brier or log_loss; of numbers "
+            "squared or absolute.",
+        ),
+    ] = None
+    mistake_cost: Annotated[
+        float | None, from_file("--mistake-cost COST", "What one wrong answer costs.")
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        from_file("--max-cost COST", "No example ever spends more.", min=0),
+    ] = None
 
 
-FORMAT_OPTIONS = [
-    _of_format(
-        "delimiter", "CHARACTER", "What separates cells; `tab` for a tabulator."
-    ),
-    _of_format("encoding", "NAME", "Of letters, such as utf-8 or cp1252."),
-    _of_format("decimal", "MARK", "Decimal mark: `.` or `,`."),
-    _of_format("thousands", "MARK", "Groups digits: `,` `.` `'` `space` or `none`."),
-]
+@dataclass(frozen=True)
+class TreeLearning(Learning):
+    """What only trees can do."""
+
+    task: Annotated[Task, from_file("--task TASK", TASK)] = "auto"
+    refer_cost: Annotated[
+        float | None,
+        from_file(
+            "--refer-cost COST",
+            "What it costs to refer an example to a person; unless you or the file say "
+            "it, never refer.",
+            min=0,
+        ),
+    ] = None
+    max_time: Annotated[
+        float | None,
+        option(
+            "--max-time SECONDS", "Begin nothing new after this time; finish the rest."
+        ),
+    ] = None
 
 
-def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `FORMAT`; it takes them as one `layout`."""
-    own = inspect.signature(command, eval_str=True, locals={"Layout": Any})
-    names = [parameter.name for parameter in FORMAT_OPTIONS]
+@dataclass(frozen=True)
+class Purchases:
+    """A log of what another rule bought, if there is one."""
+
+    log: Annotated[
+        Path | None,
+        option(
+            "--log CSV",
+            "What another rule bought for each row: a line for each purchase, with "
+            "columns `sensor`, `time` and the id; or a column for each sensor, with its "
+            "position, 0 for never. Cells that were not bought are not used.",
+            rich_help_panel=LOG,
+            **IS_FILE,
+        ),
+    ] = None
+    id_column: Annotated[
+        str,
+        option(
+            "--id COLUMN",
+            "Column of DATA and of the log that names the row.",
+            rich_help_panel=LOG,
+        ),
+    ] = "id"
+    label_influenced_buying: Annotated[
+        bool,
+        flag(
+            "--label-influenced-buying",
+            "Who bought knew the right answer, or a sign of it.",
+            rich_help_panel=LOG,
+        ),
+    ] = False
+
+
+def of_format(written: str, help: str) -> Any:
+    """Declare an option that says how files are written."""
+    return option(written, help, rich_help_panel=FORMAT)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written; None means: found out by looking at the file."""
+
+    delimiter: Annotated[
+        str | None,
+        of_format(
+            "--delimiter CHARACTER", "What separates cells; `tab` for a tabulator."
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None, of_format("--encoding NAME", "Of letters, such as utf-8 or cp1252.")
+    ] = None
+    decimal: Annotated[
+        str | None, of_format("--decimal MARK", "Decimal mark: `.` or `,`.")
+    ] = None
+    thousands: Annotated[
+        str | None,
+        of_format("--thousands MARK", "Groups digits: `,` `.` `'` `space` or `none`."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        for name in ("delimiter", "thousands"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, NAMES.get(given, given))
+        delimiter, decimal, thousands = self.delimiter, self.decimal, self.thousands
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise DataError(
+                f"the delimiter must be one character or 'tab', got {delimiter!r}."
+            )
+        if decimal not in (None, *DECIMALS):
+            raise DataError(f"the decimal mark must be '.' or ',', got {decimal!r}.")
+        if thousands not in (None, *THOUSANDS):
+            raise DataError(
+                f"thousands must be one of ',', '.', \"'\", 'space' or 'none', got "
+                f"{thousands!r}."
+            )
+        if thousands and thousands == (decimal or "."):
+            raise DataError(
+                f"{thousands!r} cannot be the decimal mark and separate thousands too; "
+                f"pass --decimal and --thousands that differ."
+            )
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError as error:
+                raise DataError(
+                    f"there is no encoding {self.encoding!r}; try utf-8, cp1252 or utf-16."
+                ) from error
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take a group of options as one parameter: an instance of its class."""
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    for given in inspect.signature(command, eval_str=True).parameters.values():
+        group = given.annotation
+        if not is_dataclass(group):
+            parameters.append(given.replace(kind=keyword))
+            continue
+        groups[given.name] = group
+        types = get_type_hints(group, include_extras=True)
+        for own in fields(group):
+            declared = inspect.Parameter(own.name, keyword, default=own.default)
+            parameters.append(declared.replace(annotation=types[own.name]))
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        from sensortree.cli.tables import Layout
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            own = {field.name: values.pop(field.name) for field in fields(group)}
+            values[name] = group(**own)
+        command(**values)
 
-        layout = Layout(*(given.pop(name) for name in names))
-        command(layout=layout, **given)
-
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in own.parameters.values()
-        if parameter.name != "layout"
-    ]
-    signature = own.replace(parameters=[*parameters, *FORMAT_OPTIONS])
-    vars(run)["__signature__"] = signature
-    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, say, write
 from sensortree.cli.options import option, output_file
-from sensortree.cli.sensors_file import CONTROLS, toml_key, toml_string
+from sensortree.cli.sensors_file import CONTROLS, Task, toml_key, toml_string
 from sensortree.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sensortree.cli.column_warnings import ColumnWarning
     from sensortree.cli.problem import Problem
-    from sensortree.cli.tables import DataFile, Layout
+    from sensortree.cli.tables import DataFile
 
 MANY = 5_000_000  # rows times sensors, above which a fit takes more than a minute
 HEAD = """\
@@ -48,15 +48,15 @@ target = {target}
 #   transformer = "impute"   "one-hot", "date", "impute", "scale", a list of them, or by
 #                            column: {{ city = "one-hot", seen = "date" }}
 """
-LEFT_OUT = "# Left out, with the reason. To use one of them, take away its marks.\n"
+LEFT_OUT = "# Left out, with the reason. To use one of them, remove its marks.\n"
 
 
-@options.reads_tables
+@options.grouped
 def init(
     data: options.Data,
     target: Annotated[str, option("--target COLUMN", "Column of the right answers.")],
-    layout: Layout,
-    task: options.TargetTask = "auto",
+    layout: options.Layout,
+    task: Annotated[Task, option("--task TASK", options.TASK)] = "auto",
     output: Annotated[Path, output_file("TOML", "Where to write it.")] = Path(
         "sensors.toml"
     ),
@@ -133,15 +133,7 @@ def first_sensors_file(
 ) -> str:
     """The text of a first sensors.toml, for a person to go on with.
 
-    Parameters
-    ----------
-    data : DataFile
-    target : str
-    labels : ndarray of shape (n_rows,)
-        Its classes, or numbers.
-    warned : mapping of column to ColumnWarning
-        Columns that are left out, or stay with a comment.
-    sensors : mapping of sensor to its columns
+    Columns of `warned` are left out, or stay with a comment.
     """
     top, by_column = _reading(
         data, [c for columns in sensors.values() for c in columns]
@@ -171,7 +163,7 @@ def first_sensors_file(
 
 
 def _reading(data: DataFile, columns: Iterable[str]) -> tuple[str, list[str]]:
-    """How numbers are written: what goes for all columns, and a section for the rest."""
+    """How numbers are written: keys for most columns, and a section for the rest."""
     from sensortree.cells.numbers import PLAIN_STYLE, Style
 
     styles = {
@@ -211,7 +203,7 @@ def _shows_style(data: DataFile, column: str) -> bool:
 def _section(
     data: DataFile, name: str, columns: list[str], warned: Mapping[str, ColumnWarning]
 ) -> str:
-    """One sensor, with what was seen in its columns."""
+    """The section of one sensor, with a summary of its columns."""
     listed = ", ".join(map(toml_string, columns))
     lines = [
         f"# Careful: {_commented(c)} {_commented(warned[c].reason)}"
@@ -236,12 +228,12 @@ def _marked(data: DataFile, column: str, warning: ColumnWarning) -> str:
 
 
 def _commented(text: str) -> str:
-    """Text as a comment may hold it: no control characters, no half characters."""
+    """Text without characters that a comment cannot hold: control ones, surrogates."""
     return text.encode("utf-8", "replace").decode().translate(CONTROLS)
 
 
 def _seen(data: DataFile, columns: list[str]) -> str:
-    """What the columns hold, in a few words."""
+    """A summary of columns in a few words."""
     words = []
     for column in columns[:4]:
         missing = data.missing(column)
@@ -256,15 +248,15 @@ def _seen(data: DataFile, columns: list[str]) -> str:
     return "; ".join(words)
 
 
-@options.reads_tables
+@options.grouped
 def check(
     data: options.Data,
     sensors: options.Sensors,
-    layout: Layout,
+    layout: options.Layout,
     target: options.Target = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say whether a table and a sensors file fit together."""
+    """Check that a table and a sensors file fit together."""
     from sensortree.cli.problem import pose, summarise
     from sensortree.cli.sensors_file import read_sensors_file
     from sensortree.cli.tables import read_data
@@ -294,7 +286,7 @@ def check(
 
 
 def _column_warnings(problem: Problem) -> list[str]:
-    """Columns of sensors that look as if they should not be, each with the reason."""
+    """Warnings about columns that sensors read."""
     from sensortree.cli.column_warnings import column_warning
     from sensortree.cli.problem import levels_of_target
 

@@ -1,7 +1,7 @@
-"""`Problem`: a table and a sensors.toml, as what the library takes.
+"""`Problem`: a table and a sensors.toml, in the form that the library takes.
 
-Columns go in as an array, so that a model that was learned here needs no library of
-frames where it is used; `name_parts` then tells the model what they are called.
+Columns become an array, so that models learned here need no data-frame library where they
+are used; `name_parts` gives the model the names of columns.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Problem:
 
     @property
     def numbers(self) -> bool:
-        """Whether a number is learned, rather than classes."""
+        """Whether the target is a number rather than classes."""
         return bool(self.y.dtype.kind == "f")
 
     @property
@@ -79,13 +79,7 @@ class Problem:
         return [name for name in self.data.columns if name not in used]
 
     def settings(self, **given: Any) -> dict[str, Any]:
-        """Parameters of an estimator.
-
-        Parameters
-        ----------
-        given : cost_weight, max_cost, mistake_cost, refer_cost or risk
-            What is not None wins over what the sensors file says.
-        """
+        """Parameters of an estimator; what is given, and not None, wins over the file."""
         given = {name: value for name, value in given.items() if value is not None}
         file = replace(self.file, **given)
         if "mistake_cost" in given:
@@ -111,7 +105,7 @@ class Problem:
 
 
 def _risk_of_numbers(file: SensorsFile) -> str:
-    """What is minimised where a number is learned; refuse what is only for classes."""
+    """The risk of a number; refuse what is only for classes."""
     if file.refer_cost is not None:
         raise SensorError(
             f"{file.path}: referring (refer_cost) is for classes, and the target "
@@ -228,7 +222,7 @@ def _groups(
 
 
 def name_parts(model: Any, problem: Problem) -> Any:
-    """Tell a fitted model what its parts are called, and how its cells are written."""
+    """Give a fitted model the names of its columns, and how their cells are written."""
     columns, reader = problem.columns, model.policy_.reader
     sensors = replace(reader.sensors, column_names=tuple(columns))
     about = replace(
@@ -246,7 +240,7 @@ def name_parts(model: Any, problem: Problem) -> Any:
 
 
 def summarise(problem: Problem) -> dict[str, Any]:
-    """What a problem is made of; the library looks at the declaration once more."""
+    """A summary of a problem; the library checks the declaration once more."""
     settings, y, file = problem.settings(), problem.y, problem.file
     table = Table(problem.X)
     try:
@@ -307,7 +301,7 @@ def summarise(problem: Problem) -> dict[str, Any]:
 
 
 class _Column(NamedTuple):
-    """A column as a model takes it: values, how they were written, what to say."""
+    """A column as a model takes it: values, how they were written, notes."""
 
     values: NDArray[Any]
     form: ColumnFormat = PLAIN_FORMAT
@@ -343,7 +337,7 @@ def _is_category(data: DataFile, column: str, steps: tuple[str, ...]) -> bool:
 
 
 def _texts(data: DataFile, column: str) -> _Column:
-    """A column of categories, one for those that differ in capitals and spaces."""
+    """A column of categories; spellings that differ in capitals or spaces are one."""
     texts = data.texts(column)
     best = one_spelling(texts)
     values = as_objects([best[text] for text in texts])
@@ -440,14 +434,7 @@ def _pipeline(steps: tuple[str, ...]) -> Any:
 def read_target(
     data: DataFile, target: str, task: str
 ) -> tuple[DataFile, NDArray[Any], list[str]]:
-    """The rows that have an answer; their classes or numbers; what was done.
-
-    Parameters
-    ----------
-    data : DataFile
-    target : str
-    task : {"auto", "classification", "regression"}
-    """
+    """The rows that have an answer; their classes or numbers; notes."""
     data.require(target, "the target")
     answered, notes = _answered(data, target)
     if task == "classification":
@@ -474,13 +461,13 @@ def read_target(
 
 
 def _is_amount(n_values: int, n_rows: int) -> bool:
-    """Whether values are so many, of few rows each, that they are no classes."""
+    """Whether there are too many values, of few rows each, to be classes."""
     few = n_values <= FEW_CLASSES or n_values * ROWS_OF_A_CLASS <= n_rows
     return n_values > MAX_CLASSES or not few
 
 
 def _answered(data: DataFile, target: str) -> tuple[DataFile, list[str]]:
-    """The rows whose answer is known, and a sentence about the others."""
+    """The rows whose answer is known, and a note on the others."""
     cells = data.columns[target]
     empty = np.array([cell == "" for cell in cells])
     words = np.array([cell in MISSING for cell in cells])
@@ -503,9 +490,9 @@ def _answered(data: DataFile, target: str) -> tuple[DataFile, list[str]]:
 def _labels(
     data: DataFile, target: str, notes: list[str]
 ) -> tuple[DataFile, NDArray[Any], list[str]]:
-    """Classes as they are written: int if that says all, text otherwise.
+    """Classes as they are written: int if no digit is lost, text otherwise.
 
-    There is one class for those that differ in capitals and spaces.
+    Spellings that differ in capitals or spaces are one class.
     """
     texts = data.texts(target)
     best = one_spelling(texts)
@@ -532,7 +519,7 @@ def _labels(
 
 
 def _is_plain_integer(text: str) -> bool:
-    """Whether a number of 64 bits, written out, is this very text."""
+    """Whether text is exactly how a 64-bit integer is written."""
     is_one = re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) is not None
     return is_one and -(2**63) <= int(text) < 2**63
 
@@ -555,7 +542,7 @@ def _check_spelling(data: DataFile, target: str) -> None:
 
 
 def levels_of_target(y: NDArray[Any]) -> NDArray[Any]:
-    """Classes as they are; numbers in four groups of about as many rows."""
+    """Classes as they are; numbers as the quarter that they are in."""
     if y.dtype.kind != "f":
         return y
     return np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y)

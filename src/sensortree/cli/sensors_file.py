@@ -1,37 +1,6 @@
-"""`SensorsFile`: what a sensors.toml declares, every part of it checked.
+"""`SensorsFile`: what a sensors.toml declares, with every part checked.
 
-::
-
-    target = "sick"                 # column of the right answers
-    task = "classification"         # or "regression", where these are numbers
-    unit = "dollars"                # what prices are counted in
-    mistake_cost = 500              # what one wrong answer costs, in the same unit
-    risk = "error"                  # the loss beside the cost; or brier, log_loss, and
-                                    # for numbers squared, absolute
-    refer_cost = 40                 # what it costs to refer an example to a person
-    cost_weight = 1                 # error, or loss, that one unit of cost is worth
-    max_cost = 300                  # no example ever spends more
-    decimal = ","                   # in the cells of all columns: 37,3
-    thousands = "."                 # and 1.234,5
-
-    [reading]                       # columns that are written in another way
-    leukocytes = { decimal = ".", thousands = "," }
-    age = { missing = ["999"] }     # words, or numbers, that mean "missing"
-
-    [loss]                          # in place of mistake_cost, where classes differ
-    0 = 60
-    1 = 4000                        # or by answer: 1 = { 0 = 4000 }
-
-    [sensors.blood]
-    columns = ["glucose", "crp"]    # what it reads
-    cost = 17.61                    # a number, or the column that holds the price
-    group = "blood draw"            # sensors that share what is paid once
-    discounted_cost = 15.51         # price if another of the group was bought before
-    fee = 2.10                      # or: paid once, on top of cost, by the first
-    after = ["history"]             # what must be known before
-    one_of = "imaging"              # at most one sensor with this label is bought
-    transformer = ["impute", "scale"]  # for all its columns, or by column:
-                                       # { city = "one-hot", seen = "date" }
+``docs/cli.md`` explains the keys; a test reads its example with this module.
 """
 
 from __future__ import annotations
@@ -77,7 +46,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class SensorsFile:
-    """What a sensors.toml declares: attributes are the keys above, None if left out."""
+    """What a sensors.toml declares: attributes as its keys, None if left out."""
 
     path: Path
     sensors: Mapping[str, Declared]
@@ -101,7 +70,7 @@ class SensorsFile:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that a sensor reads or is priced by, each once."""
+        """Every column that holds readings or prices, each once."""
         read = [column for s in self.sensors.values() for column in s.columns]
         prices = [s.cost for s in self.sensors.values() if isinstance(s.cost, str)]
         return tuple(dict.fromkeys([*read, *prices]))
@@ -172,7 +141,7 @@ def toml_key(name: str) -> str:
 
 
 def toml_string(text: str) -> str:
-    r"""Text in quotes, so that it is read as it is.
+    r"""Text in quotes, escaped.
 
     Examples
     --------
@@ -211,7 +180,7 @@ class _Section:
         return SensorError(f"{self.path}{section}: {key} {what}")
 
     def know(self, keys: Iterable[str]) -> None:
-        """Refuse keys that mean nothing."""
+        """Refuse unknown keys."""
         keys = list(keys)
         for key in self.values:
             if key not in keys:
@@ -359,7 +328,7 @@ def _loss(section: _Section) -> dict[str, float | Mapping[str, float]]:
 
 
 def _check_names(path: Path, sensors: Mapping[str, Declared]) -> None:
-    """Check that each column belongs to one sensor, a price's to none; and `after`."""
+    """Check that a column has one sensor, a price column none; and names in `after`."""
     owner: dict[str, str] = {}
     for name, sensor in sensors.items():
         for column in sensor.columns:

@@ -6,7 +6,6 @@ looking at it, unless a `Layout` says it.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import math
 from collections import Counter
@@ -31,8 +30,6 @@ from sensortree.cells.numbers import (
     read_numbers,
 )
 from sensortree.cells.words import (
-    DECIMALS,
-    THOUSANDS,
     Cell,
     ColumnFormat,
     as_number,
@@ -40,6 +37,7 @@ from sensortree.cells.words import (
     exact_number,
     number_text,
 )
+from sensortree.cli.options import Layout
 from sensortree.exceptions import DataError, MissingDependencyError
 from sensortree.text import listed
 
@@ -56,47 +54,7 @@ OTHERS = {
     b"\x1f\x8b": "compressed by gzip; unpack it first.",
     b"PAR1": "a Parquet file; name it .parquet.",
 }
-NAMES = {"tab": "\t", "space": " ", "none": ""}
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a file is written; what is None is found out by looking at the file."""
-
-    delimiter: str | None = None  # "tab" for a tabulator
-    encoding: str | None = None  # such as "utf-8" or "cp1252"
-    decimal: str | None = None  # "." or ","
-    thousands: str | None = None  # "", ",", ".", " " or "'"; also "none" and "space"
-
-    def __post_init__(self) -> None:
-        for name in ("delimiter", "thousands"):
-            given = getattr(self, name)
-            object.__setattr__(self, name, NAMES.get(given, given))
-        delimiter, decimal, thousands = self.delimiter, self.decimal, self.thousands
-        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise DataError(
-                f"the delimiter must be one character or 'tab', got {delimiter!r}."
-            )
-        if decimal not in (None, *DECIMALS):
-            raise DataError(f"the decimal mark must be '.' or ',', got {decimal!r}.")
-        if thousands not in (None, *THOUSANDS):
-            raise DataError(
-                f"thousands must be one of ',', '.', \"'\", 'space' or 'none', got "
-                f"{thousands!r}."
-            )
-        if thousands and thousands == (decimal or "."):
-            raise DataError(
-                f"{thousands!r} cannot be the decimal mark and separate thousands too; "
-                f"pass --decimal and --thousands that differ."
-            )
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except LookupError as error:
-                raise DataError(
-                    f"there is no encoding {self.encoding!r}; try utf-8, cp1252 or utf-16."
-                ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +95,7 @@ class DataFile:
         return self.columns[column]
 
     def whole(self) -> DataFile:
-        """Give the file, if every line of it is a row."""
+        """Give the file, or refuse it if a line is not a row."""
         if self.broken:
             row, why = min(self.broken.items())
             more = f" ({len(self.broken)} lines are like this)"
@@ -151,7 +109,7 @@ class DataFile:
         return replace(self, known=known, _read={})
 
     def rows(self, kept: NDArray[np.bool_]) -> DataFile:
-        """Some rows of the file, its columns read as those of the whole file are."""
+        """Some rows of the file."""
         if kept.all():
             return self
         at = np.flatnonzero(kept).tolist()
@@ -186,16 +144,16 @@ class DataFile:
         return "," if votes[","] > votes["."] else "."
 
     def is_text(self, column: str) -> bool:
-        """Whether a column is something else than numbers."""
+        """Whether a column holds anything but numbers."""
         return not self.read(column).is_number
 
     def is_blurred(self, column: str) -> bool:
-        """Whether different numbers of a column are equal once they are floats."""
+        """Whether different numbers of a column become equal as floats."""
         numbers = {n for n in map(exact_number, self.columns[column]) if n is not None}
         return len(set(map(float, numbers))) < len(numbers)
 
     def missing(self, column: str) -> int:
-        """Number of cells of a column that hold nothing."""
+        """Number of missing cells of a column."""
         if self.is_text(column):
             return sum(cell == "" for cell in self.columns[column])
         return int(np.isnan(self.read(column).values).sum())
@@ -250,12 +208,7 @@ def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def class_finder(classes: Mapping[str, T]) -> Callable[[Cell], T | None]:
-    """Make what finds the class of a cell: as it is written, or else by its number.
-
-    Parameters
-    ----------
-    classes : mapping of text to class
-    """
+    """Make what finds the class of a cell: by its text, or else by its number."""
     numbers = {exact_number(name): label for name, label in classes.items()}
     numbers.pop(None, None)
 

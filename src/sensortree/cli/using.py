@@ -17,7 +17,7 @@ from sensortree.exceptions import DataError
 
 if TYPE_CHECKING:
     from sensortree.cli.models import ModelTable
-    from sensortree.cli.tables import DataFile, Layout
+    from sensortree.cli.tables import DataFile
     from sensortree.logs import LogEvaluation
     from sensortree.persistence.saved import SavedModel
 
@@ -25,17 +25,15 @@ INCOMPLETE = 3  # exit code: done, but for rows that cannot be used
 PROBLEMS_SHOWN = 5  # on stderr; the table has them all
 
 
-@options.reads_tables
+@options.grouped
 def evaluate(
     model: options.Model,
     data: options.Data,
-    layout: Layout,
+    purchases: options.Purchases,
+    layout: options.Layout,
     target: options.Learned = None,
     strict: options.Strict = False,
     as_json: options.Json = False,
-    log: options.Log = None,
-    id_column: options.Id = "id",
-    label_influenced_buying: options.LabelInfluencedBuying = False,
 ) -> None:
     """Report what a model spends on a table, and what it gets right."""
     from sensortree.cli.models import rows_as_lines
@@ -47,13 +45,13 @@ def evaluate(
             f"same, expect less of new rows.",
             "warning",
         )
-    known = _examples(policy, table, target, log, id_column)
+    known = _examples(policy, table, target, purchases)
     found: Any
     with working("evaluate"), rows_as_lines(table, known.rows):
-        if log is None:
+        if known.acquired is None:
             name, found = "evaluate", policy.report(known.X, known.y)
         else:
-            found = _judged(policy, known, label_influenced_buying)
+            found = _judged(policy, known, purchases)
             name = "evaluate-log"
     document = {**found.to_dict(), "rows_left_out": len(table) - len(known.rows)}
     emit(name, document, str(found), as_json)
@@ -61,11 +59,12 @@ def evaluate(
         raise typer.Exit(INCOMPLETE)
 
 
-@options.reads_tables
+@options.grouped
 def report(
     model: options.Model,
     data: options.Data,
-    layout: Layout,
+    purchases: options.Purchases,
+    layout: options.Layout,
     target: options.Learned = None,
     output: Annotated[Path, output_file("HTML", "Where to write the page.")] = Path(
         "report.html"
@@ -75,9 +74,6 @@ def report(
     ] = "",
     force: options.Force = False,
     as_json: options.Json = False,
-    log: options.Log = None,
-    id_column: options.Id = "id",
-    label_influenced_buying: options.LabelInfluencedBuying = False,
 ) -> None:
     """Write one page: which tests each example gets, and what that saves."""
     from sensortree.cli.models import rows_as_lines
@@ -85,13 +81,15 @@ def report(
 
     check_free(output, force)
     policy, table = _opened(model, data, layout)
-    known = _examples(policy, table, target, log, id_column)
+    known = _examples(policy, table, target, purchases)
     with working("report"), rows_as_lines(table, known.rows):
-        if log is None:
+        if purchases.log is None:
             page = policy.report_page(known.X, known.y, data=data.name, title=title)
         else:
-            judged = _judged(policy, known, label_influenced_buying)
-            page = report_page_from_log(policy, judged, data=log.name, title=title)
+            judged = _judged(policy, known, purchases)
+            page = report_page_from_log(
+                policy, judged, data=purchases.log.name, title=title
+            )
     write(output, page)
     document = {"output": str(output), "rows_left_out": len(table) - len(known.rows)}
     emit("report", document, f"{output} written.", as_json)
@@ -100,7 +98,7 @@ def report(
 
 
 def _opened(
-    model: Path, data: Path, layout: Layout, strict: bool = False
+    model: Path, data: Path, layout: options.Layout, strict: bool = False
 ) -> tuple[SavedModel, DataFile]:
     """A model and a table, as they stand in their files."""
     from sensortree.cli.models import open_model
@@ -123,8 +121,7 @@ def _examples(
     model: SavedModel,
     table: DataFile,
     target: str | None,
-    log: Path | None,
-    id_column: str,
+    purchases: options.Purchases,
 ) -> Examples:
     """Find the rows that can be used; say how they were read, and which cannot."""
     import numpy as np
@@ -132,8 +129,8 @@ def _examples(
     from sensortree.cli.models import labels_for, problems_of, read_log, table_for
 
     acquired = None
-    if log is not None:
-        acquired = read_log(log, table, model.sensors_.names, id_column)
+    if purchases.log is not None:
+        acquired = read_log(purchases, table, model.sensors_.names)
     read, labels = table_for(model, table), labels_for(model, table, target)
     asked = {*labels.rows.tolist(), *labels.unknown}
     found = problems_of(model, table, read, acquired)
@@ -155,7 +152,7 @@ def _examples(
 
 
 def _judged(
-    model: SavedModel, known: Examples, label_influenced_buying: bool
+    model: SavedModel, known: Examples, purchases: options.Purchases
 ) -> LogEvaluation:
     """What a model would have spent on rows for which another rule bought."""
     from sensortree.logs import evaluate_from_log
@@ -165,7 +162,7 @@ def _judged(
         known.X,
         known.y,
         acquired=known.acquired,
-        label_influenced_buying=label_influenced_buying,
+        label_influenced_buying=purchases.label_influenced_buying,
     )
 
 
@@ -179,11 +176,11 @@ def _tell(table: DataFile, read: ModelTable, problems: Mapping[int, str]) -> Non
         say(f"{len(problems)} of {len(table)} rows cannot be used.", "warning")
 
 
-@options.reads_tables
+@options.grouped
 def predict(
     model: options.Model,
     data: options.Data,
-    layout: Layout,
+    layout: options.Layout,
     output: Annotated[
         Path | None,
         output_file("CSV", "Where to write the table; by default it is printed."),
@@ -249,7 +246,7 @@ def predict(
 
 def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
     """Columns of the answers to rows that have one."""
-    posterior = model.policy_.said(model._table(X, None))
+    posterior = model.policy_.outputs(model._table(X, None))
     classes, names = model.classes_.tolist(), model.sensors_.names
     bought = [
         " ".join(name for name, has in zip(names, row, strict=True) if has)
@@ -273,11 +270,11 @@ def _as_csv(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-@options.reads_tables
+@options.grouped
 def explain(
     model: options.Model,
     data: options.Data,
-    layout: Layout,
+    layout: options.Layout,
     line: Annotated[
         int | None,
         option(

@@ -19,9 +19,9 @@ from sensortree.estimators.base import BaseSensorTree
 from sensortree.estimators.callbacks import Progress, with_callbacks
 from sensortree.exceptions import ParameterError
 from sensortree.logs.purchases import Order, Unbought, log_of
-from sensortree.policy.baselines import EVERYTHING, NOTHING
-from sensortree.policy.referred import losses_of
-from sensortree.policy.tradeoff import TradeoffCurve, standard_error
+from sensortree.policy.about import EVERYTHING, NOTHING
+from sensortree.reports.report_sums import losses_of
+from sensortree.reports.tradeoff import TradeoffCurve, standard_error
 from sensortree.sensors.loss import METRICS
 from sensortree.threads import one_thread
 
@@ -328,6 +328,6 @@ def _losses(model: Any, X: Any, y: Any) -> Any:
     y, loss, classes = np.asarray(y), model.policy_.loss, model.classes_
     true = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     table = model._table(X, None)
-    referred, likely = model.referred(X), model.policy_.said(table)
+    referred, likely = model.referred(X), model.policy_.outputs(table)
     own = losses_of(model.policy_, table, true, referred, likely)
     return np.where(classes[true] == y, own, loss.largest)

@@ -37,8 +37,13 @@ from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
 from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import HeldOut
-from sensortree.policy.choice import Choice, check_targets, choice_at, choose
-from sensortree.policy.tradeoff import TradeoffCurve
+from sensortree.reports.tradeoff import (
+    Choice,
+    TradeoffCurve,
+    check_targets,
+    choice_at,
+    choose,
+)
 from sensortree.sensors.market import within
 from sensortree.threads import one_thread
 

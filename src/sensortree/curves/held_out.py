@@ -37,10 +37,10 @@ from sensortree.leaves.rows import Observations, TrainingRows
 from sensortree.leaves.sklearn_private import rows_of
 from sensortree.logs.purchases import Log
 from sensortree.policy.classifiers import posterior
-from sensortree.policy.measures import metrics
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import Place
 from sensortree.progress import TextProgress
+from sensortree.reports.measures import metrics
 from sensortree.sensors.loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.search import report_of_built
@@ -393,7 +393,7 @@ def _judged(model: Any, X: Any, prices: Any, part: TrainingRows) -> tuple[Array,
         with warnings.catch_warnings():
             # A fold may hold levels that the others do not have; that is no news.
             warnings.simplefilter("ignore", UnseenWarning)
-            likely = model.policy_.said(model._table(X, prices))
+            likely = model.policy_.outputs(model._table(X, prices))
             cost = model.acquisition_cost(X, prices)
             referred = model.referred(X, prices)
         error = part.loss.error(part.y, part.loss.answer(likely))

@@ -17,8 +17,7 @@ from sensortree.learning.joint import (
     rehearse_jointly,
 )
 from sensortree.learning.prepare import Prepared
-from sensortree.policy.comparison import Comparison
-from sensortree.policy.outages import OutageReport
+from sensortree.policy.about import Comparison, OutageReport
 from sensortree.program import SOLVERS, Certificate
 from sensortree.threads import threads_asked
 

@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sensortree.leaves.regressors import LeafRegressor
-from sensortree.policy.interface import PolicyAnswers
 from sensortree.policy.policy import Policy
+from sensortree.reports.interface import PolicyAnswers
 from sensortree.sensors.market import check_price_array
 from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table

@@ -24,13 +24,7 @@ from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
 from sensortree.logs.continuing import Logged, blocks_seen, continue_rows
-from sensortree.logs.purchases import (
-    Log,
-    check_labels_there,
-    check_nothing_unbought,
-    check_values,
-    read_purchases,
-)
+from sensortree.logs.purchases import Log, check_labels_there
 from sensortree.sensors.market import Market, check_price_array, read_prices
 from sensortree.sensors.reader import column_kinds, fit_reader, float_table
 from sensortree.sensors.referral import resolve_referral
@@ -152,11 +146,7 @@ def _bought(
         given = check_price_array(prices, n_rows, sensors)
         table = Table(table.data, given)
         sensors = sensors.with_varying(np.logical_not(np.isnan(given).all(axis=0)))
-    own = read_prices(table, sensors)
-    purchases = read_purchases(log.acquired, log.order, sensors, n_rows, own)
-    if log.unbought == "refuse":
-        check_nothing_unbought(purchases, table)
-    check_values(purchases, table)
+    purchases = log.purchases(table, sensors, read_prices(table, sensors))
     never = np.flatnonzero(~purchases.bought.any(axis=0))
     if never.size:
         raise DataError(

@@ -45,7 +45,7 @@ from sensortree.learning.recipes import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.policy.comparison import NOTHING, ONE_SET, Comparison
+from sensortree.policy.about import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
 from sensortree.structure import with_exits, without_sensors
 from sensortree.structure.search import StructureReport, report_of_built

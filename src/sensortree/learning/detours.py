@@ -46,10 +46,16 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.fitting import is_linear
+from sensortree.policy.about import Outage, OutageReport
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.detours import NOWHERE, START, Detour, Detours, turning_node
-from sensortree.policy.flow import measure_flow
-from sensortree.policy.outages import Outage, OutageReport
+from sensortree.policy.flow import (
+    NOWHERE,
+    START,
+    Detour,
+    Detours,
+    measure_flow,
+    turning_node,
+)
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
 from sensortree.program.routing import RoutingProblem

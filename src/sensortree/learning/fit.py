@@ -29,8 +29,14 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
 from sensortree.leaves.engine import Solution
 from sensortree.logs.continuing import sets_beyond
-from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
-from sensortree.policy.comparison import ONE_SET, Comparison
+from sensortree.policy.about import (
+    EVERYTHING,
+    FIXED,
+    NOTHING,
+    ONE_SET,
+    Baseline,
+    Comparison,
+)
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy

@@ -25,8 +25,7 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.policy.about import HeldOut
-from sensortree.policy.comparison import NOTHING, Comparison
+from sensortree.policy.about import NOTHING, Comparison, HeldOut
 from sensortree.sensors.market import Market
 from sensortree.structure import with_exits
 from sensortree.tree.tree import Leaf, SensorTree

@@ -12,7 +12,7 @@ from sensortree.constants import (
     PRIOR_ROWS,
 )
 from sensortree.leaves.standardising import moments
-from sensortree.sensors.reader import together
+from sensortree.sensors.reader import joined_readings
 from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array, Mask, Rows
 
@@ -79,7 +79,7 @@ class Continued:
     def features(self, subset: frozenset[str]) -> Array:
         """Readings of a subset side by side, (n_rows, width)."""
         within = self.filled[self.within(subset)]
-        return together(within, self.sensors, subset, self.own)
+        return joined_readings(within, self.sensors, subset, self.own)
 
     def owner(self, subset: frozenset[str]) -> Rows:
         """The sensor that each column of `features` is of."""

@@ -45,8 +45,13 @@ from sensortree.leaves.standardising import (
     moments,
     n_terms_of,
 )
-from sensortree.policy.classifiers import Polynomial
-from sensortree.policy.numbers import Answering, NumberScorer, Spread, spread_features
+from sensortree.policy.classifiers import (
+    Answering,
+    NumberScorer,
+    Polynomial,
+    Spread,
+    spread_features,
+)
 from sensortree.sensors.loss import weighted_quantile
 from sensortree.types import Array, Mask, Rows
 

@@ -30,8 +30,13 @@ from sensortree.leaves.boosting import (
 from sensortree.leaves.compiling import compile_boosted
 from sensortree.leaves.regression import FoldedNumbers, RidgeEngine, fit_answering
 from sensortree.leaves.sklearn_private import OnceBinnedNumbers
-from sensortree.policy.classifiers import BoostedScorer
-from sensortree.policy.numbers import Answering, Foreign, NumberScorer, Regression
+from sensortree.policy.classifiers import (
+    Answering,
+    BoostedScorer,
+    Foreign,
+    NumberScorer,
+    Regression,
+)
 from sensortree.sensors.loss import Pinball, squared
 from sensortree.types import Array, Mask, Rows
 

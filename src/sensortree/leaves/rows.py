@@ -17,7 +17,7 @@ from sensortree.leaves.folds import first_of_runs
 from sensortree.leaves.task import CLASSES, Task
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
-from sensortree.sensors.reader import SensorReader, together
+from sensortree.sensors.reader import SensorReader, joined_readings
 from sensortree.sensors.referral import Referral
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.transforms import levels_of
@@ -180,7 +180,9 @@ class TrainingRows:
         """Readings of a subset side by side, (n_samples, width)."""
         if self.continued is not None:
             return self.continued.features(subset)
-        return together(self.blocks, self.sensors, subset, np.arange(len(self.y)))
+        return joined_readings(
+            self.blocks, self.sensors, subset, np.arange(len(self.y))
+        )
 
     @cached_property
     def coded_blocks(self) -> list[Coded]:

@@ -32,7 +32,7 @@ from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.standardising import moments
 from sensortree.logs.estimate import LEAST_SHARE
 from sensortree.logs.gaussians import learn_gaussians, patterns_of
-from sensortree.sensors.reader import together
+from sensortree.sensors.reader import joined_readings
 from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array, Mask, Rows
 
@@ -106,7 +106,7 @@ def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
     Of other sensors no columns.
     """
     sensors = log.sensors
-    values = together(log.blocks, sensors, subset, np.arange(len(log.level)))
+    values = joined_readings(log.blocks, sensors, subset, np.arange(len(log.level)))
     owner = owner_of(log.blocks, sensors, subset)
     known = np.asarray(log.bought[:, owner])
     patterns = [(pattern[owner], rows) for pattern, rows in found.patterns]
@@ -192,7 +192,7 @@ def likeness(
         logarithm; and the logarithm of how likely buying goes on.
     """
     rows = np.flatnonzero(there)
-    X = together(log.blocks, log.sensors, known, rows)
+    X = joined_readings(log.blocks, log.sensors, known, rows)
     center, scale = moments(X, np.ones(len(X)))
     X = np.where(np.isnan(X), 0.0, (X - center) / scale)
     level, fold = log.level[rows], log.fold[rows]

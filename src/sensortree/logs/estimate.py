@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sensortree.display.words import percent
 from sensortree.logs.following import Followed
-from sensortree.policy.measures import DEVIATIONS
+from sensortree.reports.measures import DEVIATIONS
+from sensortree.reports.words import percent
 from sensortree.types import Array
 
 

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensortree.display.log_page import LogPage
-from sensortree.display.tree import TreeDisplay
-from sensortree.display.words import percent
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
     UNTOLD,
@@ -42,21 +39,11 @@ from sensortree.logs.nuisances import (
     read_histories,
     views,
 )
-from sensortree.logs.purchases import (
-    Order,
-    Unbought,
-    check_nothing_unbought,
-    check_unbought,
-    check_values,
-    labels_of,
-    read_purchases,
-)
-from sensortree.policy.about import now
-from sensortree.policy.measures import MEASURES
+from sensortree.logs.purchases import Log, Order, Unbought, labels_of
+from sensortree.policy.masked import partly_known
 from sensortree.policy.policy import Policy
-from sensortree.sensors.market import check_price_array
-from sensortree.sensors.sensor import default_names
-from sensortree.sensors.table import Table, typed_table
+from sensortree.reports.measures import MEASURES
+from sensortree.reports.words import percent
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -146,8 +133,9 @@ def evaluate_from_log(
     >>> bool(found.cost.low < found.cost.value < found.cost.high)
     True
     """
-    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
-    log = _read(model, X, y, acquired, order, prices, answers, unbought)
+    options = _Options(hidden_odds, n_folds, random_state)
+    given = Log(acquired, order, label_influenced_buying, unbought)
+    log = _read(model, X, y, given, prices, answers)
     evaluation, _ = _judge(log, stopping, outlook, options)
     return evaluation
 
@@ -189,11 +177,9 @@ def compare_from_log(
     -------
     comparison : LogComparison
     """
-    options = _Options(label_influenced_buying, hidden_odds, n_folds, random_state)
-    logs = [
-        _read(model, X, y, acquired, order, prices, answers, unbought)
-        for model in (first, second)
-    ]
+    options = _Options(hidden_odds, n_folds, random_state)
+    given = Log(acquired, order, label_influenced_buying, unbought)
+    logs = [_read(model, X, y, given, prices, answers) for model in (first, second)]
     names = [log.policy.sensors.names for log in logs]
     if names[0] != names[1]:
         raise DataError(
@@ -209,59 +195,6 @@ def compare_from_log(
     return LogComparison(one, two, difference, refused)
 
 
-def report_page_from_log(
-    model: Any, judged: LogEvaluation, *, data: str = "", title: str = ""
-) -> str:
-    """Give what a log says about a policy as one HTML page, for people who decide.
-
-    What it would answer and spend beside what was done, whom it would ask for what, what
-    that rests on and assumes, how hidden reasons could change it; or why the log cannot
-    tell.
-
-    Parameters
-    ----------
-    model : Policy, fitted classifier or loaded model
-    judged : LogEvaluation
-        Of the same policy.
-    data : str, default=""
-        Name of the log, for the page.
-    title : str, default=""
-        Heading of the page; by default it says what is predicted.
-
-    Returns
-    -------
-    html : str
-        It loads nothing from elsewhere, and runs no script; it can be read on a phone and
-        printed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sensortree
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(1500, 2))
-    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
-    >>> model = sensortree.SensorTreeClassifier(cost_weight=0.02).fit(X[:500], y[:500])
-    >>> bought = np.column_stack([np.ones(1000, int), 2 * (rng.random(1000) < 0.6)])
-    >>> judged = sensortree.evaluate_from_log(
-    ...     model, X[500:], y[500:], acquired=bought)
-    >>> page = sensortree.report_page_from_log(model, judged, data="log.csv")
-    >>> page.startswith("<!DOCTYPE html>")
-    True
-    """
-    policy = policy_of(model)
-    named = f"{policy.about.target}: what" if policy.about.target else "What"
-    return LogPage(
-        judged,
-        TreeDisplay.from_estimator(model, unit=policy.about.unit),
-        policy.about,
-        data,
-        now(),
-        policy.digest,
-        title or f"{named} the log says",
-    ).to_html()
-
-
 # the steps --------------------------------------------------------------------------------
 
 
@@ -269,7 +202,6 @@ def report_page_from_log(
 class _Options:
     """How to judge; checked when it is made."""
 
-    label_influenced_buying: bool
     hidden_odds: Sequence[float]
     n_folds: int
     random_state: int
@@ -302,29 +234,26 @@ class _Log:
     followed: Followed
     histories: Histories
     logger: Array  # error, loss and cost of each row, (n_rows, 3)
+    before: Array | None  # what the logger knew besides: the right answer, or nothing
 
 
 def _read(
     model: Any,
     X: Any,
     y: ArrayLike,
-    acquired: Any,
-    order: Order | None,
+    given: Log,
     prices: ArrayLike | None,
     answers: ArrayLike | None,
-    unbought: Unbought,
 ) -> _Log:
     """Check a log, and follow a policy through it."""
     policy = policy_of(model)
-    table = _table(policy, X, prices)
+    table = partly_known(policy, X, prices)
     n_rows, classes = table.shape[0], policy.labels
+    if not n_rows:
+        raise DataError("X has no rows; a log needs at least one.")
     truth = labels_of(y, classes, n_rows)
     own = policy.reader.prices(table)
-    purchases = read_purchases(acquired, order, policy.sensors, n_rows, own)
-    check_unbought(unbought)
-    if unbought == "refuse":
-        check_nothing_unbought(purchases, table)
-    check_values(purchases, table, policy.reader)
+    purchases = given.purchases(table, policy.sensors, own, policy.reader)
     followed = follow(policy, table, purchases, truth)
     logger = followed.so_far.copy()
     if answers is not None:
@@ -334,7 +263,10 @@ def _read(
             logger[:, 1] = policy.loss.of(truth, said)
     followed = without_dead_ends(followed)
     histories = read_histories(policy.reader, table, followed.purchases)
-    return _Log(policy, truth, followed, histories, logger)
+    before = None
+    if given.label_influenced_buying:
+        before = (truth[:, None] == np.arange(len(policy.classes))).astype(np.float64)
+    return _Log(policy, truth, followed, histories, logger, before)
 
 
 def policy_of(model: Any) -> Policy:
@@ -348,44 +280,14 @@ def policy_of(model: Any) -> Policy:
     return policy
 
 
-def _table(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
-    """X with the columns of the policy, of which no cell is looked at."""
-    table = typed_table(X)
-    if table is None:
-        table = Table(np.asarray(X))
-    expected, names = policy.sensors.column_names, table.column_names
-    if table.shape[1] != len(expected):
-        raise DataError(
-            f"X has {table.shape[1]} columns, but the policy was fitted with "
-            f"{len(expected)}; give all of them, with anything where nothing was bought."
-        )
-    if not table.shape[0]:
-        raise DataError("X has no rows; a log needs at least one.")
-    plainly = default_names(len(expected))
-    if names is not None and names != expected and expected != plainly:
-        at = next(i for i, name in enumerate(names) if name != expected[i])
-        raise DataError(
-            f"column {at} of X is {names[at]!r}, expected {expected[at]!r}; give the "
-            f"columns that the policy was fitted with, in their order."
-        )
-    if prices is None:
-        return table
-    own = check_price_array(prices, table.shape[0], policy.sensors)
-    return Table(table.data, own)
-
-
 def _judge(
     log: _Log, stopping: Any, outlook: Any, options: _Options
 ) -> tuple[LogEvaluation, Array]:
     """Judge a policy on a log; also what each row contributes, (n_rows, 4)."""
     followed, policy = log.followed, log.policy
     fold = options.folds(len(log.truth))
-    more = None
-    if options.label_influenced_buying:
-        classes = np.arange(len(policy.classes))
-        more = (log.truth[:, None] == classes).astype(np.float64)
     candidates = None if stopping is None else [stopping]
-    chances = learn_stopping(log.histories, fold, candidates, more)
+    chances = learn_stopping(log.histories, fold, candidates, log.before)
     seen = views(log.histories, followed.stands, policy, log.truth)
     foretold = learn_outlook(followed, seen, fold, outlook)
     weight = weights(followed, chances)

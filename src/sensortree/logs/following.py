@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sensortree.logs.purchases import NEVER, Purchases
 from sensortree.policy.batch import Walk, send
 from sensortree.policy.policy import Policy
-from sensortree.policy.tally import bills
+from sensortree.reports.report_sums import bills
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sensortree.display.words import percent
 from sensortree.logs.estimate import Estimate, Support
-from sensortree.text import PlainForm, aligned
+from sensortree.reports.drawing import escaped
+from sensortree.reports.tables import TextTable
+from sensortree.reports.words import percent
+from sensortree.text import PlainForm
+
+IN_BRACKETS = "95 % intervals in brackets"
 
 
 @dataclass(frozen=True)
@@ -112,12 +116,20 @@ class LogEvaluation(PlainForm):
     unit: str
 
     def _repr_html_(self) -> str:
-        from sensortree.display.from_log import evaluation_in_notebook
-
-        return evaluation_in_notebook(self)
+        summary, rests, *others = (table.to_html() for table in _tables(self))
+        rows = f"<p><b>{_rows(self)}</b>; {IN_BRACKETS}</p>"
+        parts = [rows, _refused_html(self), summary, rests]
+        if others:
+            told = "<summary>sensors, leaves, hidden reasons</summary>"
+            parts.append(f"<details>{told}{''.join(others)}</details>")
+        notes = (f"<p>{escaped(note)}</p>" for note in self.notes)
+        return "\n".join([*parts, *notes])
 
     def __str__(self) -> str:
-        return evaluation_text(self)
+        tables = (table.to_text() for table in _tables(self))
+        refused = [f"refused: {self.refused}"] if self.refused else []
+        head = f"{_rows(self)}; {IN_BRACKETS}"
+        return "\n\n".join([head, *refused, *tables, *self.notes])
 
 
 @dataclass(frozen=True)
@@ -139,47 +151,91 @@ class LogComparison(PlainForm):
     refused: str | None
 
     def _repr_html_(self) -> str:
-        from sensortree.display.from_log import comparison_in_notebook
-
-        return comparison_in_notebook(self)
+        return _refused_html(self) + self._table().to_html()
 
     def __str__(self) -> str:
-        return comparison_text(self)
+        refused = [f"refused: {self.refused}"] if self.refused else []
+        sizes = [
+            f"{who}: worth {one.support.effective_size:,.0f} rows "
+            f"({percent(one.support.effective_share)}) of {one.support.n_rows:,}"
+            for who, one in (("first", self.first), ("second", self.second))
+        ]
+        return "\n\n".join([*refused, self._table().to_text(), "\n".join(sizes)])
+
+    def _table(self) -> TextTable:
+        """Both policies and their difference."""
+        names, sides = (
+            measures_of(self.first),
+            (self.first, self.second, self.difference),
+        )
+        head = ("per row", "first", "second", "first less second")
+        return TextTable(head, _side_by_side(names, *sides))
 
 
-# as text --------------------------------------------------------------------------------
+# as text, and in a notebook ---------------------------------------------------------------
 
 
-def evaluation_text(found: LogEvaluation) -> str:
-    """All parts of a judgement, in the order in which they are asked for."""
-    parts = [
-        f"judged from a log of {found.support.n_rows:,} rows; 95 % intervals in brackets",
-        f"refused: {found.refused}" if found.refused else "",
-        _summary(found),
-        aligned(("what this rests on", ""), _support(found.support)),
-        "" if found.refused else _sensors(found),
-        "" if found.refused else _leaves(found),
-        _bands(found),
-        *found.notes,
-    ]
-    return "\n\n".join(part for part in parts if part)
+def _rows(found: LogEvaluation) -> str:
+    return f"judged from a log of {found.support.n_rows:,} rows"
 
 
-def comparison_text(found: LogComparison) -> str:
-    """Two policies and their difference."""
-    refused = [f"refused: {found.refused}"] if found.refused else []
-    names, sides = _measures(found.first), (found.first, found.second, found.difference)
-    head = ("per row", "first", "second", "first less second")
-    sizes = [
-        f"{who}: worth {one.support.effective_size:,.0f} rows "
-        f"({percent(one.support.effective_share)}) of {one.support.n_rows:,}"
-        for who, one in (("first", found.first), ("second", found.second))
-    ]
-    table = aligned(head, _side_by_side(names, *sides))
-    return "\n\n".join([*refused, table, "\n".join(sizes)])
+def _refused_html(found: LogEvaluation | LogComparison) -> str:
+    """Why the log cannot tell, as part of an HTML page."""
+    if not found.refused:
+        return ""
+    return f"<p><b>refused</b>: {escaped(found.refused)}</p>"
 
 
-def _measures(found: LogEvaluation) -> tuple[str, ...]:
+def _tables(found: LogEvaluation) -> Iterator[TextTable]:
+    """Tables of a judgement: measures, what they rest on, sensors, leaves, bands."""
+    names = measures_of(found)
+    loss = "loss" if found.has_loss else "error"
+    unit = f"; costs in {found.unit}" if found.unit else ""
+    yield TextTable(
+        ("per row", "policy", "logger", "policy less logger"),
+        _side_by_side(names, found, found.logger, found.difference),
+        notes=(f"total is {loss} + {found.cost_weight:g} × cost{unit}",),
+    )
+    yield TextTable(("what this rests on", ""), support_words(found.support))
+    if not found.refused:
+        yield TextTable(
+            ("sensor", "share of rows", "spend"),
+            [
+                [use.sensor, _with_interval(use.share), _with_interval(use.spend)]
+                for use in found.sensors
+            ],
+        )
+        yield TextTable(
+            ("place", "in the log", "share of rows", "error", "sensors"),
+            [
+                [
+                    use.place,
+                    f"{use.rows:,}",
+                    _with_interval(use.share),
+                    _with_interval(use.error),
+                    ", ".join(use.sensors) or "nothing",
+                ]
+                for use in found.leaves
+            ],
+            "left",
+        )
+    if found.bands:
+        yield TextTable(
+            ("hidden reasons to stop, odds", *names),
+            [
+                [
+                    f"× {band.odds:g}",
+                    *(
+                        "{:.3g} to {:.3g}".format(*getattr(band, name))
+                        for name in names
+                    ),
+                ]
+                for band in found.bands
+            ],
+        )
+
+
+def measures_of(found: LogEvaluation) -> tuple[str, ...]:
     """Measures that are shown; a loss only if it is not the error."""
     loss = ("loss",) if found.has_loss else ()
     return ("error", *loss, "cost", "total")
@@ -202,7 +258,7 @@ def _with_interval(one: Estimate) -> str:
     return f"{one.value:.4g} ({one.low:.3g} to {one.high:.3g})"
 
 
-def _support(support: Support) -> list[tuple[str, str]]:
+def support_words(support: Support) -> list[tuple[str, str]]:
     """What a judgement rests on, as names and words."""
     return [
         (
@@ -218,50 +274,3 @@ def _support(support: Support) -> list[tuple[str, str]]:
         ("rounds after which stopping was all but sure", f"{percent(support.certain)}"),
         ("rows of which hardly any went on", f"{percent(support.unreached)}"),
     ]
-
-
-def _summary(found: LogEvaluation) -> str:
-    sides = (found, found.logger, found.difference)
-    lines = _side_by_side(_measures(found), *sides)
-    loss = "loss" if found.has_loss else "error"
-    unit = f"; costs in {found.unit}" if found.unit else ""
-    return (
-        f"{aligned(('per row', 'policy', 'logger', 'policy less logger'), lines)}\n"
-        f"total is {loss} + {found.cost_weight:g} × cost{unit}"
-    )
-
-
-def _sensors(found: LogEvaluation) -> str:
-    lines = [
-        [use.sensor, _with_interval(use.share), _with_interval(use.spend)]
-        for use in found.sensors
-    ]
-    return aligned(("sensor", "share of rows", "spend"), lines)
-
-
-def _leaves(found: LogEvaluation) -> str:
-    lines = [
-        [
-            use.place,
-            f"{use.rows:,}",
-            _with_interval(use.share),
-            _with_interval(use.error),
-            ", ".join(use.sensors) or "nothing",
-        ]
-        for use in found.leaves
-    ]
-    head = ("place", "in the log", "share of rows", "error", "sensors")
-    return aligned(head, lines, "left")
-
-
-def _bands(found: LogEvaluation) -> str:
-    """What would follow if hidden reasons had changed the odds of stopping."""
-    if not found.bands:
-        return ""
-    lines = []
-    for band in found.bands:
-        ends = [getattr(band, name) for name in _measures(found)]
-        lines.append(
-            [f"× {band.odds:g}", *(f"{low:.3g} to {high:.3g}" for low, high in ends)]
-        )
-    return aligned(("hidden reasons to stop, odds", *_measures(found)), lines)

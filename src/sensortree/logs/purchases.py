@@ -38,7 +38,25 @@ class Log:
     unbought: Unbought = "ignore"
 
     def __post_init__(self) -> None:
-        check_unbought(self.unbought)
+        if self.unbought not in ("ignore", "refuse"):
+            raise ParameterError(
+                f"unbought must be 'ignore' or 'refuse', got {self.unbought!r}."
+            )
+
+    def purchases(
+        self,
+        table: Table,
+        sensors: SensorSet,
+        prices: Array | None,
+        reader: SensorReader | None = None,
+    ) -> Purchases:
+        """What was bought, held against the values that a table has of it."""
+        n_rows = table.shape[0]
+        found = read_purchases(self.acquired, self.order, sensors, n_rows, prices)
+        if self.unbought == "refuse":
+            check_nothing_unbought(found, table)
+        check_values(found, table, reader)
+        return found
 
     def take(self, rows: Rows) -> Log:
         """The same of some of the rows."""
@@ -60,12 +78,6 @@ def log_of(
             "none; give acquired, or leave them out."
         )
     return None
-
-
-def check_unbought(given: Any) -> None:
-    """Refuse what does not say what to do with values that were not bought."""
-    if given not in ("ignore", "refuse"):
-        raise ParameterError(f"unbought must be 'ignore' or 'refuse', got {given!r}.")
 
 
 def taken(acquired: Any, rows: Rows) -> Any:

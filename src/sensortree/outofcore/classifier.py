@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
+from operator import call
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,8 +49,6 @@ from sensortree.program.solvers.structured.chunk import block_rows
 from sensortree.progress import TextProgress
 from sensortree.threads import one_thread, threads_asked
 from sensortree.types import Array, Rows
-
-UNITS = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 class DaskSensorTreeClassifier(SensorTreeClassifier):
@@ -380,7 +379,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             X = X.rechunk({1: -1})
         lengths = getattr(X, "chunks", [[np.nan] * X.npartitions])[0]
         own = parts_beside(X, prices, "prices", "row of prices")
-        task = delayed(_answered, pure=True)
+        task = delayed(call, pure=True)
         policy = delayed(answer, pure=True)
         parts = [
             da.from_delayed(
@@ -391,10 +390,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             )
         ]
         return da.concatenate(parts)
-
-
-def _answered(answer: Callable[..., Any], part: Any, prices: Any) -> Any:
-    return answer(part, prices)
 
 
 def codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> Rows:
@@ -423,15 +418,15 @@ def bytes_of(limit: float | str | None) -> float | None:
     """Bytes that "2GB" or a number stands for."""
     if not isinstance(limit, str):
         return limit
-    text = limit.strip().lower()
-    for unit, size in sorted(UNITS.items(), key=lambda item: -len(item[0])):
-        number = text.removesuffix(unit).strip()
-        if number != text and number.replace(".", "", 1).isdigit():
-            return float(number) * size
-    raise ParameterError(
-        f"max_memory must be a number of bytes or as in '2GB', got {limit!r}; units are "
-        f"kB, MB, GB, KiB, MiB and GiB."
-    )
+    from dask.utils import parse_bytes
+
+    try:
+        return float(parse_bytes(limit))
+    except ValueError:
+        raise ParameterError(
+            f"max_memory must be a number of bytes or as in '2GB', got {limit!r}; units "
+            f"are kB, MB, GB, KiB, MiB and GiB."
+        ) from None
 
 
 @contextmanager

@@ -65,15 +65,28 @@ from sensortree.persistence.trees import (
     write_detours,
     write_tree,
 )
-from sensortree.policy.about import About, HeldOut
-from sensortree.policy.baselines import EVERYTHING, FIXED, NOTHING, Baseline
+from sensortree.policy.about import (
+    EVERYTHING,
+    FIXED,
+    NOTHING,
+    ONE_SET,
+    About,
+    Baseline,
+    Comparison,
+    HeldOut,
+    Outage,
+    OutageReport,
+)
+from sensortree.policy.about import NOTHING as NO_CANDIDATE
 from sensortree.policy.calibration import LeafCalibration
-from sensortree.policy.choice import RULES, Choice, choice_at
-from sensortree.policy.comparison import NOTHING as NO_CANDIDATE
-from sensortree.policy.comparison import ONE_SET, Comparison
-from sensortree.policy.outages import Outage, OutageReport
 from sensortree.policy.policy import Policy
-from sensortree.policy.tradeoff import TradeoffCurve, standard_error
+from sensortree.reports.tradeoff import (
+    RULES,
+    Choice,
+    TradeoffCurve,
+    choice_at,
+    standard_error,
+)
 from sensortree.sensors.loss import METRICS
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.sensor import SensorSet, default_names

@@ -24,12 +24,10 @@ from sensortree.cells.words import (
     spelling_key,
 )
 from sensortree.exceptions import DataError
-from sensortree.policy.choice import Choice
-from sensortree.policy.comparison import Comparison
-from sensortree.policy.interface import PolicyAnswers
-from sensortree.policy.outages import OutageReport
+from sensortree.policy.about import Comparison, OutageReport
 from sensortree.policy.policy import Policy
-from sensortree.policy.tradeoff import TradeoffCurve
+from sensortree.reports.interface import PolicyAnswers
+from sensortree.reports.tradeoff import Choice, TradeoffCurve
 from sensortree.sensors.market import check_price_array
 from sensortree.sensors.reader import SensorReader, float_table
 from sensortree.sensors.table import Table, typed_table

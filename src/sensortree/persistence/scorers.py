@@ -40,12 +40,15 @@ from sensortree.policy.calibration import (
     Temperature,
 )
 from sensortree.policy.classifiers import (
+    Answering,
     BoostedScorer,
     ConstantScorer,
+    Foreign,
     LogisticScorer,
+    NumberScorer,
     Polynomial,
+    Spread,
 )
-from sensortree.policy.numbers import Answering, Foreign, NumberScorer, Spread
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.transforms import (
     Imputer,

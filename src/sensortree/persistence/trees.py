@@ -21,8 +21,7 @@ from sensortree.policy.decisions import (
     Squares,
     Transformed,
 )
-from sensortree.policy.detours import Detour, Detours
-from sensortree.policy.flow import Answers, Flow, NumberAnswers
+from sensortree.policy.flow import Answers, Detour, Detours, Flow, NumberAnswers
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.transforms import Transform
 from sensortree.tree.tree import MAX_DEPTH, Leaf, Node, SensorTree
@@ -66,27 +65,51 @@ def write_tree(tree: SensorTree, sensors: SensorSet) -> dict[str, Any]:
 
 
 def read_tree(fields: Fields, sensors: SensorSet) -> SensorTree:
-    """A tree that is numbered depth first, the negative child first."""
+    """A tree whose nodes and leaves are met in their order, each once, depth first."""
     n_nodes = fields.length("negative")
     if n_nodes > MAX_NODES:
         raise ModelFileError(f"the tree has more than {MAX_NODES:,} nodes.")
-    children = [
+    negative, positive = (
         fields.integers(side, ~n_nodes, n_nodes, n_nodes)
         for side in ("negative", "positive")
-    ]
-    _check_shape(*children)
-    knowns = _known(fields, "node_sensors", n_nodes, sensors)
-    knowing = _known(fields, "leaf_sensors", n_nodes + 1, sensors)
-    leaves = list(map(Leaf, knowing, _read_refers(fields, n_nodes + 1)))
+    )
+    of_nodes = _known(fields, "node_sensors", n_nodes, sensors)
+    of_leaves = _known(fields, "leaf_sensors", n_nodes + 1, sensors)
+    refers = _read_refers(fields, n_nodes + 1)
     fields.end()
-    built: dict[int, Leaf | Node] = {~i: leaf for i, leaf in enumerate(leaves)}
+    met = {"nodes": 0, "leaves": 0}
+
+    def build(vertex: int, depth: int) -> Leaf | Node:
+        if vertex < 0:
+            if ~vertex != met["leaves"]:
+                raise ModelFileError(
+                    "the tree is not one: its leaves are not met once each, in order."
+                )
+            met["leaves"] += 1
+            return Leaf(of_leaves[~vertex], refers[~vertex])
+        if vertex < met["nodes"]:
+            raise ModelFileError(
+                f"the tree is cyclic or joins up again: node {vertex} is met twice."
+            )
+        if vertex > met["nodes"]:
+            raise ModelFileError(
+                "the tree is not connected, or its nodes are not in depth-first order."
+            )
+        if depth >= MAX_DEPTH:
+            raise ModelFileError(
+                f"the tree has a path of more than {MAX_DEPTH} decisions."
+            )
+        met["nodes"] += 1
+        below = build(negative[vertex], depth + 1), build(positive[vertex], depth + 1)
+        return Node(of_nodes[vertex], *below)
+
     try:
-        for node in reversed(range(n_nodes)):  # children come after parents
-            low, high = children[0][node], children[1][node]
-            built[node] = Node(knowns[node], built[low], built[high])
-        return SensorTree(built[0 if n_nodes else ~0])
+        tree = SensorTree(build(0 if n_nodes else ~0, 0))
     except TreeError as error:
         raise ModelFileError(f"the tree of the file cannot be: {error}") from error
+    if met["nodes"] < n_nodes:
+        raise ModelFileError("the tree is not connected: some nodes are never met.")
+    return tree
 
 
 def _read_refers(fields: Fields, n_leaves: int) -> list[bool | None]:
@@ -112,38 +135,6 @@ def _known(fields: Fields, key: str, length: int, sensors: SensorSet) -> list[Su
         at = vertex.positions(f"{key}[{i}]", len(sensors))
         found.append(frozenset(sensors.names[position] for position in at))
     return found
-
-
-def _check_shape(negative: list[int], positive: list[int]) -> None:
-    """Walk depth first: nodes and leaves must be met in their order, each once."""
-    n_nodes = len(negative)
-    stack, next_node, next_leaf = [(0 if n_nodes else ~0, 0)], 0, 0
-    while stack:
-        vertex, depth = stack.pop()
-        if vertex < 0:
-            if ~vertex != next_leaf:
-                raise ModelFileError(
-                    "the tree is not one: its leaves are not met once each, in order."
-                )
-            next_leaf += 1
-            continue
-        if vertex < next_node:
-            raise ModelFileError(
-                f"the tree is cyclic or joins up again: node {vertex} is met twice."
-            )
-        if vertex > next_node:
-            raise ModelFileError(
-                "the tree is not connected, or its nodes are not in depth-first order."
-            )
-        if depth >= MAX_DEPTH:
-            raise ModelFileError(
-                f"the tree has a path of more than {MAX_DEPTH} decisions."
-            )
-        next_node += 1
-        stack.append((positive[vertex], depth + 1))
-        stack.append((negative[vertex], depth + 1))
-    if next_node < n_nodes:
-        raise ModelFileError("the tree is not connected: some nodes are never met.")
 
 
 def known_in(tree: SensorTree) -> set[Subset]:

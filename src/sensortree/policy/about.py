@@ -1,10 +1,17 @@
-"""`About`: what a model is about, beside what it answers."""
+"""What a model keeps beside its answers: its subject, scores, baselines and outages.
+
+Nothing here changes an answer.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import Any
+
+from sensortree.sensors.market import ROUNDING
+from sensortree.text import PlainForm
 
 # Seconds since 1970 that stand for now, as reproducible builds have them.
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -12,11 +19,11 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What decisions were worth on training rows that they were not learned from.
+    """What a model was worth on training rows held out from learning.
 
-    Leaf classifiers and decisions, and of few rows the tree, were learned without the
-    rows they are judged on. What is lost is corrected for the model's having been chosen
-    as the best of several.
+    Leaf classifiers and decisions (and the tree, if there are few rows) were learned
+    without the rows they are judged on. Losses are corrected for the model having been
+    chosen as the best of several.
 
     Attributes
     ----------
@@ -42,20 +49,20 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class About:
-    """What a model is about: nothing of it changes an answer.
+    """The subject of a model, and how good it was on held-out rows.
 
     Attributes
     ----------
     unit : str
-        What prices are counted in; "" if nobody said.
+        What prices are counted in; "" if not given.
     target : str
         Name of what is predicted; "" if it has none.
     data : str
         Name of the file that was learned from; "" if there was none.
     fitted : str
-        When it was learned, in UTC, as 2026-01-31T12:00:00Z; "" if not known. The
-        environment variable SOURCE_DATE_EPOCH says another time, for files that are to
-        be the same to the last byte.
+        When it was learned, in UTC, as 2026-01-31T12:00:00Z; "" if not known. Set the
+        environment variable SOURCE_DATE_EPOCH to another time to get files that are the
+        same to the last byte.
     rows : int or None
         How many rows it was learned from.
     held_out : HeldOut or None
@@ -86,19 +93,19 @@ class About:
         return f"{amount:g} {self.unit}" if self.unit else f"{amount:g}"
 
     def __str__(self) -> str:
-        said = []
+        lines = []
         if self.target:
-            said.append(f"target: {self.target}")
+            lines.append(f"target: {self.target}")
         source = f" of {self.data}" if self.data else ""
         if self.rows is not None:
-            said.append(f"learned from: {self.rows:,} rows{source}")
+            lines.append(f"learned from: {self.rows:,} rows{source}")
         if self.fitted:
-            said.append(f"on: {self.fitted.partition('T')[0]}")
+            lines.append(f"on: {self.fitted.partition('T')[0]}")
         if self.unit:
-            said.append(f"prices in: {self.unit}")
+            lines.append(f"prices in: {self.unit}")
         if self.held_out is not None:
-            said.append(self.score)
-        return "\n".join(said)
+            lines.append(self.score)
+        return "\n".join(lines)
 
     @property
     def score(self) -> str:
@@ -118,3 +125,183 @@ def now() -> str:
     given = os.environ.get(EPOCH)
     time = datetime.now(UTC) if not given else datetime.fromtimestamp(int(given), UTC)
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+EVERYTHING, NOTHING, FIXED = "everything", "nothing", "best fixed set"
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A classifier that knows the same sensors of every example.
+
+    It was fitted on the rows that the policy was fitted on.
+
+    Attributes
+    ----------
+    name : str
+    sensors : frozenset of str
+    classifier : classifier on these sensors
+        Its classes are positions, as those of a policy's classifiers.
+    """
+
+    name: str
+    sensors: frozenset[str]
+    classifier: Any
+
+
+# Names of the candidates that decide nothing.
+NOTHING, ONE_SET = "nothing", "one set"
+
+
+@dataclass(frozen=True)
+class Comparison(PlainForm):
+    """What a fit compared on rows that nothing was learned from, and what it took.
+
+    Attributes
+    ----------
+    chosen : str
+        The candidate whose model this is: a structure and a kind of leaf, "one set" for
+        the same sensors for all, or "nothing".
+    risk, cost : dict of str to float
+        Mean risk, and mean price of what is bought, of each candidate that was compared.
+    error : dict of str to float
+        Paired standard error of the difference to the least risk.
+    optimism : float
+        How much too good the least risk is because it was chosen: `held_out` is
+        corrected by it.
+    n_rows : int
+        Observations that were held out.
+    removed : tuple of str
+        Sensors without which the chosen tree is clearly better.
+    not_compared : dict of str to str
+        Candidates that were left out, and why.
+    held_out : HeldOut or None
+        What the delivered model is worth on held-out rows.
+    informative : bool
+        Whether what the best tree buys was seen to tell more of the target than what is
+        known for free.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> model = SensorTreeClassifier(cost_weight=0.05).fit(X, X[:, 0] > 0)
+    >>> model.comparison_.chosen in model.comparison_.risk
+    True
+    >>> model.comparison_.held_out == model.about_.held_out
+    True
+    """
+
+    chosen: str
+    risk: dict[str, float]
+    cost: dict[str, float]
+    error: dict[str, float]
+    optimism: float = 0.0
+    n_rows: int = 0
+    removed: tuple[str, ...] = ()
+    not_compared: dict[str, str] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    informative: bool = True
+
+    @property
+    def leaf(self) -> str:
+        """Kind of the leaves of the model; "" if the user named it.
+
+        One set for all, and nothing, are compared with the leaves of the best tree.
+        """
+        decided = [name for name in self.risk if name not in (NOTHING, ONE_SET)]
+        if self.chosen in decided:
+            decided = [self.chosen]
+        best = min(decided, key=lambda n: (round(self.risk[n], 12), self.cost[n]))
+        return best.partition(", ")[2]
+
+    def __str__(self) -> str:
+        ranked = sorted(self.risk, key=self.risk.__getitem__)
+        lines = [
+            f"took {self.chosen}, by risk on {self.n_rows} held-out rows, ± of the "
+            f"difference to the least:"
+        ]
+        lines += [
+            f"  {name} {self.risk[name]:.4f} ± {self.error[name]:.4f}, "
+            f"costs {self.cost[name]:.4g}"
+            for name in ranked
+        ]
+        if self.optimism:
+            lines.append(
+                f"the least of {len(ranked)} is too good by {self.optimism:.4f}; the "
+                f"held-out score is corrected for that"
+            )
+        if self.removed:
+            lines.append(f"not needed, and removed: {', '.join(self.removed)}")
+        lines += [f"not compared: {n}, {why}" for n, why in self.not_compared.items()]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Outage:
+    """What becomes of examples if one sensor is unavailable.
+
+    Attributes
+    ----------
+    share : float
+        Share of the training examples blocked by its absence.
+    usual : float
+        Their mean risk from where they turn, if the sensor is there after all.
+    turning : float
+        The same if they take the best leaf that is left, or stop.
+    detour : float or None
+        The same on a detour, on rows that it was not learned from; None if none was
+        tried.
+    """
+
+    share: float
+    usual: float
+    turning: float
+    detour: float | None = None
+
+    @property
+    def taken(self) -> bool:
+        """Whether the detour is taken."""
+        return self.detour is not None and self.detour < self.turning - ROUNDING
+
+    @property
+    def lost(self) -> float:
+        """Mean additional risk over all examples, blocked or not."""
+        without = self.turning
+        if self.detour is not None and self.taken:
+            without = self.detour
+        return self.share * (without - self.usual)
+
+
+@dataclass(frozen=True)
+class OutageReport:
+    """What the outage of each sensor costs, and which detours are taken.
+
+    Attributes
+    ----------
+    outages : dict of sensor to Outage
+        Of all sensors that the tree buys, in declared order.
+    """
+
+    outages: dict[str, Outage]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain numbers, strings and dicts."""
+        return {
+            sensor: {**asdict(outage), "taken": outage.taken, "lost": outage.lost}
+            for sensor, outage in self.outages.items()
+        }
+
+    def __str__(self) -> str:
+        if not self.outages:
+            return "nothing is bought, so no outage matters"
+        width = max(len("without"), *map(len, self.outages))
+        lines = [f"{'without':{width}}  held up   usual  turning  detour"]
+        for sensor, outage in self.outages.items():
+            tried = "-" if outage.detour is None else f"{outage.detour:.4f}"
+            lines.append(
+                f"{sensor:{width}}  {outage.share:7.1%}  {outage.usual:6.4f}  "
+                f"{outage.turning:7.4f}  {tried:>6}{' taken' if outage.taken else ''}"
+            )
+        return "\n".join(lines)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sensortree.policy.walk import Evidence, best_place, can_go_on
 from sensortree.sensors.market import within
-from sensortree.sensors.seen import Unseen, say_unseen
+from sensortree.sensors.seen import Unseen, warn_unseen
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_costs
 from sensortree.types import Array, Mask, Rows
@@ -58,7 +58,7 @@ def send(
     """Send rows on their way, and say what training never saw of what they bought."""
     walk = Walk(policy, table, known, trail)
     walk.read()
-    say_unseen(walk.unseen, policy.strict)
+    warn_unseen(walk.unseen, policy.strict)
     return walk
 
 

@@ -1,4 +1,4 @@
-"""Calibrated classifiers and leaves as plain arrays: what is said, put right afterwards.
+"""Calibration as plain arrays: probabilities of classifiers and leaves, corrected.
 
 As everywhere in `classifiers`, a row's answer does not depend on the rows beside it.
 """
@@ -93,10 +93,10 @@ class Temperature:
 
 @dataclass(frozen=True, eq=False)
 class LeafCalibration:
-    """What a classifier says, put right for the examples that end in one leaf.
+    """Corrected probabilities of a classifier, for the examples that end in one leaf.
 
-    Probabilities p become p^slope e^bias, brought to sum to 1. A slope below 1 says that
-    the classifier is too sure of itself where these examples are.
+    Probabilities p become p^slope e^bias, scaled to sum to 1. A slope below 1 means that
+    the classifier is too confident about these examples.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class LeafCalibration:
     bias: Array
 
     def __call__(self, posterior: Array) -> Array:
-        """Probabilities put right, (n_rows, n_classes)."""
+        """Corrected probabilities, (n_rows, n_classes)."""
         return probabilities(self.slope * log_likely(posterior) + self.bias)
 
 
@@ -155,7 +155,7 @@ class CalibratedScorer(Answers):
 
 @dataclass(frozen=True, eq=False)
 class MeanScorer(Answers):
-    """The mean of what several scorers say, one for each fold of a calibration.
+    """The mean of several scorers, one for each fold of a calibration.
 
     Attributes
     ----------
@@ -166,5 +166,5 @@ class MeanScorer(Answers):
 
     def predict_proba(self, X: Array) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
-        said = sum(scorer.predict_proba(X) for scorer in self.scorers)
-        return np.asarray(said / len(self.scorers))
+        total = sum(scorer.predict_proba(X) for scorer in self.scorers)
+        return np.asarray(total / len(self.scorers))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensortree.policy.decisions import DecisionFunction
 from sensortree.tree.forks import fork_at
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
@@ -141,40 +143,31 @@ def measure_flow(
         0 where numbers are predicted.
     weight : ndarray of shape (n_samples,)
     """
-    leaf = tree.route(decisions)
-    if not n_classes:
-        rows = np.bincount(leaf, weight, tree.n_leaves).astype(np.float64)
-        numbers = _number_answers(
-            tree, decisions, leaf_answers, node_answers, y, weight
-        )
-        flow = _flow(tree, decisions, leaf_losses, node_losses, rows[:, None], weight)
-        return replace(flow, numbers=numbers)
-    classes = np.zeros((tree.n_leaves, n_classes))
-    np.add.at(classes, (leaf, y), weight)
-    return replace(
-        _flow(tree, decisions, leaf_losses, node_losses, classes, weight),
-        answers=_answers(
-            tree, decisions, leaf_answers, node_answers, y, n_classes, weight
-        ),
-    )
-
-
-def _flow(
-    tree: SensorTree,
-    decisions: Array,
-    leaf_losses: Array,
-    node_losses: Array,
-    classes: Array,
-    weight: Array,
-) -> Flow:
-    """What is lost on the way; `classes` are the examples in each leaf."""
     leaf, passed = tree.route(decisions), tree.passed(decisions)
-    kept = leaf_losses[np.arange(len(leaf)), leaf]
+    ends = np.arange(len(leaf)), leaf
+    kept, answer = leaf_losses[ends], leaf_answers[ends]
     share = passed * weight[:, None]
     node_rows = share.sum(axis=0)
-    # A node that nobody comes to is judged by everybody.
+    # A node that no example reaches is judged by all examples.
     share[:, node_rows == 0] = weight[:, None]
     share /= share.sum(axis=0)
+    measure = _changed if n_classes else _moved
+    changes = _changes(tree, decisions, leaf_answers, node_answers, weight, measure)
+    answers, numbers = None, None
+    if n_classes:
+        classes, given = np.zeros((2, tree.n_leaves, n_classes))
+        np.add.at(classes, (leaf, y), weight)
+        np.add.at(given, (leaf, answer), weight)
+        right = np.zeros(tree.n_leaves)
+        np.add.at(right, leaf, weight * (answer == y))
+        answers = Answers(given, right, *changes)
+    else:
+        rows = np.bincount(leaf, weight, tree.n_leaves).astype(np.float64)
+        classes, total = rows[:, None], np.where(rows > 0, rows, 1.0)
+        mean = np.bincount(leaf, weight * y, tree.n_leaves) / total
+        off = np.bincount(leaf, weight * (y - mean[leaf]) ** 2, tree.n_leaves) / total
+        error = np.bincount(leaf, weight * np.abs(y - answer), tree.n_leaves) / total
+        numbers = NumberAnswers(mean, np.sqrt(off), error, *changes)
     return Flow(
         node_rows,
         classes,
@@ -182,81 +175,26 @@ def _flow(
         (share * node_losses).sum(axis=0),
         share.T @ kept,
         float(weight @ kept / weight.sum()),
+        answers,
+        numbers,
     )
 
 
-def _answers(
+def _changes(
     tree: SensorTree,
     decisions: Array,
-    leaf_answers: NDArray[np.intp],
-    node_answers: NDArray[np.intp],
-    y: NDArray[np.intp],
-    n_classes: int,
+    leaf_answers: NDArray[Any],
+    node_answers: NDArray[Any],
     weight: Array,
-) -> Answers:
-    """Count answers, and those that another way would change."""
-    leaf = tree.route(decisions)
-    answer = leaf_answers[np.arange(len(leaf)), leaf]
-    given = np.zeros((tree.n_leaves, n_classes))
-    np.add.at(given, (leaf, answer), weight)
-    right = np.zeros(tree.n_leaves)
-    np.add.at(right, leaf, weight * (answer == y))
-    changed, would_change = np.zeros((2, tree.n_nodes, 2))
-    for way in _ways(tree, decisions, leaf_answers, weight):
-        differs = way.answers != node_answers[:, way.node]
-        changed[way.node, way.side] = way.took[differs].sum()
-        would_change[way.node, way.side] = way.stopped[differs].sum()
-    return Answers(given, right, changed, would_change)
+    measure: Callable[[NDArray[Any], NDArray[Any], Array], float],
+) -> tuple[Array, Array]:
+    """What taking each side of each node changes of answers, (n_nodes, 2) twice.
 
-
-def _number_answers(
-    tree: SensorTree,
-    decisions: Array,
-    leaf_answers: Array,
-    node_answers: Array,
-    y: Array,
-    weight: Array,
-) -> NumberAnswers:
-    """Means of numbers, and by how much another way would change answers."""
-    leaf = tree.route(decisions)
-    answer = leaf_answers[np.arange(len(leaf)), leaf]
-    rows = np.bincount(leaf, weight, tree.n_leaves)
-    total = np.where(rows > 0, rows, 1.0)
-    mean = np.bincount(leaf, weight * y, tree.n_leaves) / total
-    off = np.bincount(leaf, weight * (y - mean[leaf]) ** 2, tree.n_leaves) / total
-    error = np.bincount(leaf, weight * np.abs(y - answer), tree.n_leaves) / total
-    moved, would_move = np.zeros((2, tree.n_nodes, 2))
-    for way in _ways(tree, decisions, leaf_answers, weight):
-        distance = np.abs(way.answers - node_answers[:, way.node])
-        moved[way.node, way.side] = _mean(distance, way.took)
-        would_move[way.node, way.side] = _mean(distance, way.stopped)
-    return NumberAnswers(mean, np.sqrt(off), error, moved, would_move)
-
-
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """A side of a node.
-
-    Attributes
-    ----------
-    node, side : int
-    answers : ndarray of shape (n_samples,)
-        What each example would be answered in the end if it went there.
-    took, stopped : ndarray of shape (n_samples,)
-        Weights of those who came to the node and went there; who stopped at its fork.
+    First of examples that came to the node and took the side, then of examples that
+    stopped at its fork, had they been sent there. `measure` is given the answers in the
+    end, those at the node, and the weights of these examples.
     """
-
-    node: int
-    side: int
-    answers: NDArray[Any]
-    took: Array
-    stopped: Array
-
-
-def _ways(
-    tree: SensorTree, decisions: Array, leaf_answers: NDArray[Any], weight: Array
-) -> Iterator[_Way]:
-    """Both sides of every node."""
+    took, would = np.zeros((2, tree.n_nodes, 2))
     leaf, stops = tree.route(decisions), stop_leaves(tree)
     # Answers in the end, of all examples, from each vertex on; children come after parents.
     onward = {~k: leaf_answers[:, k] for k in range(tree.n_leaves)}
@@ -266,14 +204,22 @@ def _ways(
         onward[node] = np.where(upward, ends[1], ends[0])
         came = weight * (tree.path_signs[leaf, node] != 0)
         stopped = weight * np.isin(leaf, stops[node])
-        for side, answers in enumerate(ends):
-            yield _Way(node, side, answers, came * (upward == bool(side)), stopped)
+        for side, end in enumerate(ends):
+            here = node_answers[:, node]
+            took[node, side] = measure(end, here, came * (upward == bool(side)))
+            would[node, side] = measure(end, here, stopped)
+    return took, would
 
 
-def _mean(values: Array, weight: Array) -> float:
-    """Weighted mean; 0 of nothing."""
+def _changed(end: NDArray[Any], here: NDArray[Any], weight: Array) -> float:
+    """Weight of the examples whose answer changes."""
+    return float(weight[end != here].sum())
+
+
+def _moved(end: NDArray[Any], here: NDArray[Any], weight: Array) -> float:
+    """By how much answers that are numbers change, in the mean; 0 of no examples."""
     total = float(weight.sum())
-    return float(weight @ values) / total if total else 0.0
+    return float(weight @ np.abs(end - here)) / total if total else 0.0
 
 
 def stop_leaves(tree: SensorTree) -> list[list[int]]:
@@ -294,3 +240,63 @@ def stop_leaves(tree: SensorTree) -> list[list[int]]:
         for other in fork.nodes:
             found[other] = here
     return found
+
+
+# Where an example turns: blocked before the root, and not blocked.
+START, NOWHERE = -1, -2
+
+
+@dataclass(frozen=True, eq=False)
+class Detour:
+    """A tree without one sensor, for the examples blocked by the sensor's absence.
+
+    Attributes
+    ----------
+    tree : SensorTree
+        It buys neither the sensor nor what depends on it. What an example already knows
+        costs nothing more.
+    decisions : tuple of DecisionFunction
+        One per node.
+    flow : Flow
+        Where the blocked training examples went in it.
+    usual_loss : float
+        Mean loss of the same examples where they go with the sensor.
+    """
+
+    tree: SensorTree
+    decisions: tuple[DecisionFunction, ...]
+    flow: Flow
+    usual_loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class Detours:
+    """Detours around single sensors, with the classifiers that only they need.
+
+    Attributes
+    ----------
+    around : mapping of sensor to Detour
+        Only of sensors for which a detour is better than the best leaf that an example
+        can still reach.
+    classifiers : mapping of sensor subset to classifier
+    """
+
+    around: Mapping[str, Detour]
+    classifiers: Mapping[frozenset[str], Any]
+
+
+def turning_node(tree: SensorTree, leaf: int, sensor: str) -> int:
+    """Where an example on its way to a leaf turns if a sensor cannot be had.
+
+    It is the last node before all leaves ahead know the sensor; `START` if the root
+    does, and `NOWHERE` if the leaf does not.
+    """
+    if sensor in tree.root.sensors:
+        return START
+    below = tree.path_signs != 0
+    lacking = np.array([sensor not in end.sensors for end in tree.leaves])
+    passed = np.flatnonzero(below[leaf]).tolist()
+    for node, ahead in pairwise(passed):
+        if not (below[:, ahead] & lacking).any():
+            return int(node)
+    return NOWHERE if lacking[leaf] else int(passed[-1])

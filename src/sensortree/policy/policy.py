@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import hashlib
+import pickle  # only to digest foreign estimators; nothing is ever unpickled
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.policy.about import About
-from sensortree.policy.baselines import Baseline
+from sensortree.policy.about import About, Baseline
 from sensortree.policy.batch import send
 from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
-from sensortree.policy.detours import Detours
-from sensortree.policy.digest import fingerprint
-from sensortree.policy.flow import Flow, stop_leaves
+from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
 from sensortree.policy.session import Session, resume_session, stand
 from sensortree.policy.steps import Decision, Step
@@ -60,19 +60,19 @@ class Policy:
         Of methods whose leaves, or nodes (``~node``), that know the same do not answer the
         same.
     detours : Detours or None
-        Where examples go that a sensor which cannot be had holds up.
+        Detours for examples blocked by an unavailable sensor.
     calibration : tuple of LeafCalibration or None
-        What puts the probabilities of each leaf right; None if they are left as the
-        classifiers say them.
+        Corrects the probabilities of each leaf; None leaves them as the classifiers give
+        them.
     baselines : tuple of Baseline or None
-        What a report compares the policy with; None of a method that has none.
+        What a report compares the policy with; None if the method has no baselines.
     about : About
-        Unit, target, date and held-out score: what changes no answer.
+        Unit, target, date and held-out score; they change no answer.
     referral : Referral or None
-        What it costs to hand an example over to a person, and whose answer is too unsure
-        to be given; None if nobody is handed over.
+        What it costs to refer an example to a person, and which answers are too unsure
+        to be given; None: never refer.
     strict : bool
-        Whether values that training never saw are refused, rather than warned of.
+        Whether values that training never saw are errors rather than warnings.
     sensors : SensorSet
     digest : str
         Hexadecimal digest of everything that its answers depend on.
@@ -114,12 +114,12 @@ class Policy:
 
     @property
     def n_outputs(self) -> int:
-        """Columns of what leaves say: probabilities, or a number and its spread."""
+        """Columns of a leaf's output: probabilities, or a number and its spread."""
         return self.loss.n_outputs(len(self.classes))
 
-    def answers(self, said: Array) -> NDArray[Any]:
-        """Answers by what leaves say: classes, or numbers, (n_rows,)."""
-        answer = self.loss.answer(said)
+    def answers(self, outputs: Array) -> NDArray[Any]:
+        """Answers, given the outputs of leaves: classes, or numbers, (n_rows,)."""
+        answer = self.loss.answer(outputs)
         return answer if self.loss.numbers else np.asarray(self.classes[answer])
 
     @property
@@ -238,27 +238,32 @@ class Policy:
 
     def predict(self, table: Table) -> NDArray[Any]:
         """Answer of the least expected loss at each row's leaf, (n_rows,)."""
-        return self.answers(self.said(table))
+        return self.answers(self.outputs(table))
 
     def predict_proba(self, table: Table) -> Array:
         """Class probabilities of each row's leaf, (n_rows, n_classes)."""
-        return self.said(table)
+        return self.outputs(table)
 
     def predict_spread(self, table: Table) -> Array:
         """Standard deviation expected around each row's answer, (n_rows,)."""
-        return np.asarray(self.said(table)[:, 1])
+        return np.asarray(self.outputs(table)[:, 1])
 
-    def said(self, table: Table) -> Array:
-        """What each row's leaf says, (n_rows, n_outputs)."""
+    def outputs(self, table: Table) -> Array:
+        """Output of each row's leaf, (n_rows, n_outputs)."""
         return send(self, table).posterior()
 
+    def said(self, table: Table) -> Array:
+        """Old name of `outputs`."""
+        warn("Policy.said is now Policy.outputs.", FutureWarning, stacklevel=2)
+        return self.outputs(table)
+
     def referred(self, table: Table) -> Mask:
-        """Whether each row is handed over to a person, (n_rows,)."""
+        """Whether each row is referred to a person, (n_rows,)."""
         walk = send(self, table)
         return self.hands_over(walk.place, walk.posterior())
 
     def hands_over(self, place: Rows, posterior: Array) -> Mask:
-        """Whether who stops at these places, with these probabilities, is handed over.
+        """Whether rows that stop at these places, with these probabilities, are referred.
 
         Parameters
         ----------
@@ -297,7 +302,7 @@ class Policy:
         known : mapping of sensor to values
             Values by column name, or in the sensor's column order.
         unavailable : iterable of str, default=()
-            Sensors that cannot be had.
+            Unavailable sensors.
         limit : float, default=None
             The most that this example may spend.
         prices : mapping of sensor to float, default=None
@@ -336,7 +341,7 @@ class Policy:
         Parameters
         ----------
         known : mapping of sensor to values, default=None
-            What is known already, for nothing.
+            What is known already, for free.
         limit : float, default=None
             The most that this example may spend.
         prices : mapping of sensor to float, default=None
@@ -414,3 +419,55 @@ class Policy:
         """
         session = self.session(known, limit, prices)
         return await session.run_async(oracle, on_error, timeout)
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 of a value, the same for equal values in any process, as 64 hex digits."""
+    digest = hashlib.sha256()
+    for piece in _pieces(value):
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """What a value is made of, as bytes, in a fixed order."""
+    if isinstance(value, np.generic):  # a model file has no word for NumPy's types
+        value = value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        yield type(value).__name__.encode()
+        for each in fields(value):
+            item = getattr(value, each.name)
+            if each.name == "native":  # a quicker copy of what the arrays say
+                continue
+            counts = each.metadata.get("digest")
+            if counts == "never" or (item is None and counts == "if set"):
+                continue
+            yield from _pieces(item)
+    elif isinstance(value, np.ndarray):
+        yield from _array_pieces(value)
+    elif isinstance(value, Mapping):
+        items = sorted((list(_pieces(k)), v) for k, v in value.items())
+        for key, item in items:
+            yield from key
+            yield from _pieces(item)
+    elif isinstance(value, (frozenset, set)):
+        yield from (piece for item in sorted(value) for piece in _pieces(item))
+        yield b"set"
+    elif isinstance(value, (tuple, list)):
+        yield len(value).to_bytes(8, "little")
+        for item in value:
+            yield from _pieces(item)
+    elif value is None or isinstance(value, (bool, int, float, str)):
+        yield repr(value).encode()
+    else:
+        yield pickle.dumps(value, protocol=4)
+
+
+def _array_pieces(value: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    yield repr(value.shape).encode()
+    if value.dtype.kind in "biuf":
+        kind = {"b": np.bool_, "f": np.float64}.get(value.dtype.kind, np.int64)
+        yield np.ascontiguousarray(value, dtype=kind).tobytes()
+    else:
+        yield from _pieces(value.tolist())

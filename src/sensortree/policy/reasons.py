@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sensortree.policy.meanings import (
+from sensortree.policy.decisions import (
     PREDICTION,
     PROBABILITY,
     Meaning,
     feature_meanings,
 )
-from sensortree.policy.sentences import (
-    belief_of,
-    cost_words,
-    names_words,
-    obstacle_words,
-    purchase_words,
-    stop_words,
-)
 from sensortree.policy.walk import Evidence, sum_of_bill
-from sensortree.text import plain, reading_words, value_words
+from sensortree.text import (
+    chance_words,
+    frequency_words,
+    plain,
+    reading_words,
+    value_words,
+)
 from sensortree.tree.forks import Way, fork_of, leaves_behind
 from sensortree.types import Array
 
 if TYPE_CHECKING:
+    from sensortree.policy.about import About
     from sensortree.policy.policy import Policy
+
 
 SHOWN = 3  # contributions in the text
 
@@ -163,11 +163,11 @@ class Reason:
         if self._obstacle != "policy":
             return f"{belief}; {obstacle_words(self._obstacle, names)}"
         if way is not None and names:
-            said, change = names_words(names), self.change
+            subject, change = names_words(names), self.change
             if change is None:
-                return f"{belief}; {said} next"
+                return f"{belief}; {subject} next"
             follows = way.end >= 0  # a node
-            changes = purchase_words(said, len(names), change, follows)
+            changes = purchase_words(subject, len(names), change, follows)
             return f"{belief}; {changes}"
         if way is not None and way.end < 0 and policy.places[~way.end].refers:
             return f"{belief}; hands over to a person"
@@ -201,7 +201,7 @@ class Reason:
                 "node": self.node,
                 "score": self.score,
                 "share": self.share,
-                **said_words(self._policy.labels, self.proba),
+                **output_words(self._policy.labels, self.proba),
                 "change": None if change is None else vars(change),
                 "influences": [vars(influence) for influence in self.influences],
                 "contributions": [vars(c) for c in self.contributions],
@@ -237,11 +237,11 @@ def by_class(classes: Iterable[Any], proba: Array) -> dict[str, float]:
     return dict(zip(map(str, classes), proba.tolist(), strict=True))
 
 
-def said_words(classes: Sequence[Any], said: Array) -> dict[str, Any]:
-    """What a leaf says of one row: `proba` by class; or `prediction` and `spread`."""
+def output_words(classes: Sequence[Any], output: Array) -> dict[str, Any]:
+    """Output of a leaf for one row: `proba` by class; or `prediction` and `spread`."""
     if classes:
-        return {"proba": by_class(classes, said)}
-    return {"prediction": float(said[0]), "spread": float(said[1])}
+        return {"proba": by_class(classes, output)}
+    return {"prediction": float(output[0]), "spread": float(output[1])}
 
 
 def shares_of(policy: Policy, node: int) -> tuple[float, float] | tuple[None, None]:
@@ -384,3 +384,119 @@ def _contributions(
         )
         every.append((absent, meaning))
     return every
+
+
+FEW = 20  # rows, below which they are counted out
+FOLLOWING = "with what may follow"
+NAMED = 3  # sensors that are named one by one
+FOR, AGAINST, SMALL = 3, 2, 0.2  # influences that are told, and what is too small
+
+
+def class_words(label: Any) -> str:
+    """A class by its name; a numeric label is prefixed with "class"."""
+    return label if isinstance(label, str) else f"class {label}"
+
+
+def belief_words(label: Any, probability: float) -> str:
+    """What would be answered by what is known so far, and how likely that is."""
+    return f"so far {class_words(label)} (probability {chance_words(probability)})"
+
+
+def number_words(answer: float, spread: float) -> str:
+    """A number with how far off it may be."""
+    return f"{answer:.4g} ± {spread:.2g}"
+
+
+def belief_of(policy: Policy, output: Array) -> str:
+    """What would be answered by what is known so far, and how sure that is.
+
+    Parameters
+    ----------
+    policy : Policy
+    output : ndarray of shape (n_outputs,)
+        Output of a leaf for one row.
+    """
+    if policy.loss.numbers:
+        return f"so far {number_words(*output.tolist())}"
+    at = int(policy.loss.answer(output[None, :])[0])
+    return belief_words(policy.labels[at], float(output[at]))
+
+
+def change_words(change: Change) -> str:
+    """How many rows like this one are answered otherwise."""
+    counts = [round(number, 6) for number in (change.changed, change.rows)]
+    whole = all(float(number).is_integer() for number in counts)
+    if whole and (change.rows < FEW or not change.changed):
+        changed = f"{counts[0]:.0f}" if change.changed else "none"
+        return f"{changed} of {counts[1]:.0f} like this"
+    return f"{frequency_words(change.share)} like this"
+
+
+def names_words(names: Sequence[str]) -> str:
+    """Sensors as the subject of a sentence."""
+    if len(names) > NAMED:
+        return f"{', '.join(names[: NAMED - 1])} and {len(names) - NAMED + 1} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def purchase_words(subject: str, number: int, change: Change, may_follow: bool) -> str:
+    """What a purchase of so many sensors does to the answer in the end.
+
+    With `may_follow`, more may be bought after it.
+    """
+    ending = "s" if number == 1 else ""
+    who = f"{subject}, {FOLLOWING}," if may_follow else subject
+    if change.moved is not None:
+        return f"{who} move{ending} the answer by {change.moved:.3g} in the mean"
+    return f"{who} change{ending} the answer for {change_words(change)}"
+
+
+def cost_words(low: float, high: float, about: About) -> str:
+    """A price, or the least and the most of several."""
+    return about.money(low) if low == high else f"{low:g} to {about.money(high)}"
+
+
+def stop_words(
+    names: Sequence[str], change: Change | None, cost: str, may_follow: bool
+) -> str:
+    """What it would do to buy more, and what that would cost.
+
+    With `may_follow`, more may be bought after it.
+    """
+    who = names_words(names) + (f", {FOLLOWING}," if may_follow else "")
+    if change is None:
+        return f"stops here: {who} would cost {cost}"
+    changes = f"{who} would change the answer for {change_words(change)}"
+    if change.moved is not None:
+        changes = f"{who} would move the answer by {change.moved:.3g} in the mean"
+    return f"stops here: {changes}, and cost {cost}"
+
+
+def obstacle_words(obstacle: str, names: Sequence[str]) -> str:
+    """What keeps an example from going where it was sent, and what it does instead."""
+    because = {
+        "limit": "what it would buy next is beyond the limit",
+        "unavailable": "what it would buy next cannot be had",
+    }[obstacle]
+    instead = f"{names_words(names)} instead" if names else "stops here"
+    return f"{because}: {instead}"
+
+
+def influence_words(influences: Sequence[Influence], sign: int) -> str:
+    """What speaks for a decision and, if anything does, what against it.
+
+    The weightiest come first.
+
+    Parameters
+    ----------
+    influences : sequence of Influence
+        Largest first.
+    sign : {-1, 1}
+        The side of the score that was taken.
+    """
+    least = SMALL * max((abs(i.contribution) for i in influences), default=0.0)
+    told = [i for i in influences if abs(i.contribution) >= max(least, 1e-12)]
+    pro = [i.words for i in told if sign * i.contribution > 0][:FOR]
+    contra = [i.words for i in told if sign * i.contribution < 0][:AGAINST]
+    words = ", ".join(pro) or "what is usual here"
+    return f"{words}; against it: {', '.join(contra)}" if contra else words

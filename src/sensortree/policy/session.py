@@ -1,10 +1,10 @@
 """`Session`: asking a policy step by step.
 
-A session knows what it was told and nothing else. *Not acquired* is a sensor that nobody
-told; *a value that is missing* is told as NaN or None; *unavailable* is a sensor that
-cannot be had, whatever the policy would like. What is decided is a function of what is
-known, what was paid for it, what cannot be had, the limit and the prices, not of the order
-in which that was told: whatever is told, the example goes from the root again.
+A session knows what you tell it and nothing else. A sensor is *not acquired* until you
+tell its values; *a missing value* is told as NaN or None; a sensor is *unavailable* if you
+say so. The decision depends on what is known, what was paid for it, what is unavailable,
+the limit and the prices, but not on the order in which you told them: after each call, the
+example goes from the root again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -34,11 +34,12 @@ from sensortree.policy.values import (
     same_values,
 )
 from sensortree.policy.walk import Allowance, Evidence, Place
-from sensortree.sensors.seen import Unseen, say_unseen
+from sensortree.sensors.seen import Unseen, warn_unseen
 from sensortree.types import Array
 
 if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
+
 
 NOTHING = np.empty((1, 0))
 
@@ -49,7 +50,7 @@ Given = ParamSpec("Given")
 def alone(
     method: Callable[Concatenate[Session, Given], Answer],
 ) -> Callable[Concatenate[Session, Given], Answer]:
-    """Refuse what one thread wants of a session while another is at it."""
+    """Refuse a call while another thread is inside one."""
 
     @wraps(method)
     def guarded(
@@ -89,7 +90,7 @@ class Session:
     key : bytes or str, default=None
         Signs what `to_dict` gives; at least 16 bytes.
     strict : bool, default=None
-        Whether values that training never saw are refused, rather than warned of; by
+        Whether values that training never saw are errors rather than warnings; by
         default as the policy.
     """
 
@@ -112,7 +113,7 @@ class Session:
         self._log: list[Event] = []
         self._know(check_known(known))
         if self._known:
-            say_unseen(self.unseen, self._strict)
+            warn_unseen(self.unseen, self._strict)
         self._log_where("begun with %s", list(self._known))
 
     def __repr__(self) -> str:
@@ -167,16 +168,16 @@ class Session:
         replace : bool, default=False
             Whether other values than were told before are a correction.
         """
-        self._tell(sensor, values, replace, say_unseen)
+        self._tell(sensor, values, replace, warn_unseen)
 
     def _tell(
         self,
         sensor: str,
         values: Any,
         replace: bool,
-        heed: Callable[[list[Unseen], bool], None] | None = None,
+        check: Callable[[list[Unseen], bool], None] | None = None,
     ) -> None:
-        """Know the values of a sensor, unless what training never saw is refused."""
+        """Know the values of a sensor, unless `check` refuses what training never saw."""
         name = self._name(sensor)
         ordered = in_column_order(name, self._policy.columns_of[name], values)
         before = self._values.get(name)
@@ -189,8 +190,8 @@ class Session:
                     f"replace=True if this is a correction."
                 )
         reading, unseen = self._read(name, ordered)
-        if heed is not None:
-            heed(unseen, self._strict)
+        if check is not None:
+            check(unseen, self._strict)
         self._log.append(("tell", name, ordered, bool(replace)))
         try:
             self._learn(name, ordered, reading)
@@ -202,7 +203,7 @@ class Session:
 
     @alone
     def unavailable(self, sensor: str, because: str | None = None) -> None:
-        """Say that a sensor cannot be had; the session takes the best way without it.
+        """Say that a sensor is unavailable; the session takes the best way without it.
 
         Parameters
         ----------
@@ -259,13 +260,13 @@ class Session:
         )
 
     def _failures(self) -> dict[str, str | None]:
-        """Sensors that cannot be had, and why, where that was said."""
-        said = {
+        """Unavailable sensors, each with the reason that was given, if any."""
+        reasons = {
             name: because[0] if because else None
             for kind, name, *because in self._log
             if kind == "unavailable"
         }
-        return {name: said[name] for name in self._allowance.unavailable}
+        return {name: reasons[name] for name in self._allowance.unavailable}
 
     @property
     @alone
@@ -388,12 +389,12 @@ class Session:
     # the way through the tree -------------------------------------------------------------
 
     def _know(self, known: Mapping[str, Any]) -> None:
-        """Begin with what is known for nothing."""
+        """Begin with what is known for free."""
         self._begin(known)
         self._known = dict(self._values)
 
     def _begin(self, known: Mapping[str, Any]) -> None:
-        """Stand before the root, with what is known for nothing."""
+        """Stand before the root, with what is known for free."""
         policy, row = self._policy, price_row(self._prices, self._policy.sensors)
         self._allowance = Allowance(
             policy, least_limit(self._limit, policy.max_cost), row
@@ -575,7 +576,7 @@ def resume_session(
             f"one is {policy.digest[:12]}...); resume it with that one."
         )
     session = Session(policy, {}, read.limit, read.prices, key, strict)
-    session._know(read.known)  # taken then, and so not said again
+    session._know(read.known)  # accepted then, so no warning again
     session._replay(read.log)
     return session
 
@@ -598,13 +599,104 @@ def stand(
     given = {name: values for name, values in known.items() if name in unpaid}
     waiting = {name: values for name, values in known.items() if name not in unpaid}
     session = Session(policy, {}, limit, prices)
-    session._know(given)  # what training never saw is said at once, below
+    session._know(given)  # one warning for all that training never saw, below
     for name in check_names(unavailable, "unavailable", sensors):
         session.unavailable(name)
-    # What the policy would have asked for it has paid for; the rest was had for nothing.
+    # What the policy would have asked for was paid for; the rest was free.
     while waiting:
         asked = [n for n in session._pending if n in waiting]
         name = asked[0] if asked else sensors.in_order(waiting)[0]
         session._tell(name, waiting.pop(name), replace=False)
-    say_unseen(session.unseen, policy.strict)
+    warn_unseen(session.unseen, policy.strict)
     return session.step
+
+
+class Stand(NamedTuple):
+    """Where an example stands.
+
+    Attributes
+    ----------
+    sensor : str or None
+        What it asks for next; None where it has stopped.
+    price : float
+        What that costs now.
+    place : int
+        Where it has stopped, or last decided.
+    said : ndarray of shape (n_outputs,)
+        What is said there.
+    because : {"policy", "limit", "unavailable"}
+        Why it came there.
+    around : str or None
+        The sensor whose detour the place is of.
+    referred : bool
+    """
+
+    sensor: str | None
+    price: float
+    place: int
+    said: Array
+    because: Because
+    around: str | None
+    referred: bool
+
+
+def retrace(
+    policy: Policy,
+    free: Mapping[str, tuple[Any, ...]],
+    bought: Mapping[str, tuple[Any, ...]],
+    unavailable: Mapping[str, str | None],
+    prices: Mapping[str, float | None] | None = None,
+) -> Stand:
+    """Lead an example from the root to where it stands, as its session would be led.
+
+    It does not warn of values that training never saw: that was done when they came.
+
+    Parameters
+    ----------
+    policy : Policy
+    free, bought : mapping of sensor to values in column order
+        What was known for free, and what was paid for.
+    unavailable : mapping of sensor to str or None
+        Unavailable sensors, and why.
+    prices : mapping of sensor to float, default=None
+        Prices of the example; see `Session`.
+    """
+    session = Session(policy, {}, None, prices)
+    session._know(free)
+    while session._end is None:
+        name = session._pending[0]
+        if name in bought:
+            session._tell(name, bought[name], replace=False)
+        elif name in unavailable:
+            session.unavailable(name, unavailable[name])
+        else:
+            return _asking(session, name)
+    decision = session.decision()
+    return Stand(
+        None,
+        0.0,
+        decision.place,
+        decision.proba,
+        decision.stopped_because,
+        decision.around,
+        decision.referred,
+    )
+
+
+def _asking(session: Session, name: str) -> Stand:
+    """Where a session stands that asks for a sensor."""
+    route, node = session._last or (session._policy, session._policy.tree.n_nodes)
+    said = session._evidence.posterior(route.places[~node])
+    around = next(
+        (name for name, way in session._policy.around.items() if way is route), None
+    )
+    price = session._allowance.price_of(name)
+    return Stand(
+        name,
+        price,
+        ~node,
+        np.asarray(said[0]),
+        session._because,
+        around,
+        route.hands_over_one(~node, said),
+    )

@@ -17,8 +17,7 @@ KEY_BYTES = 16  # at least
 GIVE = "give what session.to_dict() returned."
 
 Values = tuple[Any, ...]
-# What happened: ("tell", sensor, values, replace), or ("unavailable", sensor) and why, if
-# that was said.
+# What happened: ("tell", sensor, values, replace), or ("unavailable", sensor[, why]).
 Event = tuple[Any, ...]
 
 
@@ -34,8 +33,7 @@ class State:
     limit : float or None
     prices : mapping of sensor to float or None
     log : tuple of events
-        ``("tell", sensor, values, replace)``, or ``("unavailable", sensor)`` and why, if
-        that was said.
+        ``("tell", sensor, values, replace)``, or ``("unavailable", sensor[, why])``.
     """
 
     model: str
@@ -110,13 +108,13 @@ def read_state(document: Any, key: bytes | None) -> State:
     )
 
 
-def _field(document: Mapping[str, Any], name: str, kind: Any, said: str) -> Any:
+def _field(document: Mapping[str, Any], name: str, kind: Any, what: str) -> Any:
     """A field of a state, of the kind that it must be."""
     if name not in document:
         raise SessionError(f"the state of a session lacks {name!r}; {GIVE}")
     if not isinstance(document[name], kind):
         raise SessionError(
-            f"{name!r} of a session's state must be {said}, got "
+            f"{name!r} of a session's state must be {what}, got "
             f"{_kind(document[name])}; {GIVE}"
         )
     return document[name]

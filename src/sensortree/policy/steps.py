@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from sensortree.policy.reasons import Reason, said_words
+from sensortree.policy.reasons import Reason, output_words
 from sensortree.text import plain
 from sensortree.types import Array
 
 Because = Literal["policy", "limit", "unavailable"]
 
 
-def number_of(classes: tuple[Any, ...], said: Array, at: int) -> float:
-    """Answer (0) or spread (1) of what a leaf says; classes have neither."""
+def number_of(classes: tuple[Any, ...], output: Array, at: int) -> float:
+    """Answer (0) or spread (1) in the output of a leaf; classes have neither."""
     if classes:
         raise AttributeError(
             "the model answers with classes, not with numbers; see proba."
         )
-    return float(said[at])
+    return float(output[at])
 
 
 class Step(NamedTuple):
@@ -49,7 +49,7 @@ class Step(NamedTuple):
     classes : tuple of class labels
         What `proba` is of, in its order.
     referred : bool
-        Whether the example is to be handed over to a person now, rather than answered.
+        Whether to refer the example to a person now, rather than answer.
     """
 
     action: Literal["acquire", "stop"]
@@ -79,11 +79,11 @@ class Step(NamedTuple):
 
         `proba` is by the name of the class; `why` is `Reason.to_dict`, or None.
         """
-        said = self._asdict()
-        del said["proba"]
-        said.update(said_words(said.pop("classes"), self.proba))
-        said["why"] = None if self.why is None else self.why.to_dict()
-        written: dict[str, Any] = plain(said)
+        form = self._asdict()
+        del form["proba"]
+        form.update(output_words(form.pop("classes"), self.proba))
+        form["why"] = None if self.why is None else self.why.to_dict()
+        written: dict[str, Any] = plain(form)
         return written
 
 
@@ -110,13 +110,13 @@ class Decision:
         training examples that came to the same node lose there, on average, than where
         they went. On a detour: how much more those that it was learned from lose on it.
     unavailable : mapping of str to str or None
-        Sensors that could not be had, and why, where that was said.
+        Sensors that were unavailable, each with the reason that was given, if any.
     classes : tuple of class labels
         What `proba` is of, in its order.
     around : str or None
         The unavailable sensor on whose detour it ended; `place` is one of the detour.
     referred : bool
-        Whether the example is handed over to a person; `label` is then the best guess.
+        Whether the example is referred to a person; `label` is then the best guess.
     """
 
     label: Any
@@ -147,8 +147,8 @@ class Decision:
 
         `proba` is by the name of the class.
         """
-        said = vars(self).copy()
-        del said["proba"]
-        said.update(said_words(said.pop("classes"), self.proba))
-        written: dict[str, Any] = plain(said)
+        form = vars(self).copy()
+        del form["proba"]
+        form.update(output_words(form.pop("classes"), self.proba))
+        written: dict[str, Any] = plain(form)
         return written

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import DataError, SensorError
-from sensortree.sensors.market import cannot_be, what_can_be
+from sensortree.sensors.market import invalid_prices, price_rule
 from sensortree.sensors.sensor import SensorSet, check_cost
 from sensortree.text import listed
 from sensortree.types import Array
@@ -194,10 +194,10 @@ def price_row(given: Mapping[str, float | None], sensors: SensorSet) -> Array | 
         if price is not None:
             fee = terms.surcharge if terms.price_column is not None else 0.0
             row[sensor] = price + fee
-    for sensor in np.flatnonzero(cannot_be(row, sensors)).tolist():
+    for sensor in np.flatnonzero(invalid_prices(row, sensors)).tolist():
         raise SensorError(
             f"the price of sensor {sensors.names[sensor]!r} is {row[sensor]}; "
-            f"{what_can_be(sensors, sensor)}."
+            f"{price_rule(sensors, sensor)}."
         )
     return row
 

@@ -52,7 +52,7 @@ class Place:
         Where a node's decision leads.
     leaves_below : tuple of int
     refers : bool
-        Whether who stops there is handed over to a person.
+        Whether rows that stop there are referred to a person.
     calibration : LeafCalibration or None
         What puts a leaf's answers right; None elsewhere, and of leaves that need none.
     """
@@ -159,8 +159,8 @@ class Evidence:
     def posterior(self, place: Place) -> Array:
         """Posterior of the classifier at a place, (n_rows, n_classes).
 
-        At a leaf it is put right for the examples that end there; decisions look at what
-        classifiers say themselves.
+        At a leaf it is calibrated for the examples that end there; decisions use the
+        classifier's own output.
         """
         likely = self._posteriors.get(id(place.classifier))
         if likely is None:
@@ -286,7 +286,7 @@ class Allowance:
     paid : dict of sensor to float
         What was paid for those of them that were bought.
     unavailable : list of str
-        Sensors that cannot be had.
+        Unavailable sensors.
     spent : float
     """
 
@@ -376,8 +376,8 @@ class Allowance:
     def detour(self, wanted: Place) -> str | None:
         """Sensor that it is led around if a place is out of reach for lack of one.
 
-        Of those that cannot be had one that the place needs comes first, then the one
-        that is declared first; None if no detour is open to it.
+        Of the unavailable sensors, one that the place needs comes first, then the one
+        declared first; None if no detour is open to it.
         """
         names = self.route.sensors.in_order(self.unavailable)
         ends = [self.route.places[end].sensors for end in self._ends(wanted)]

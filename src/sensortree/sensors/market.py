@@ -123,7 +123,7 @@ class Market:
         return np.asarray(within(np.asarray(costs), self.max_cost))
 
 
-def cannot_be(prices: Array, sensors: SensorSet) -> Mask:
+def invalid_prices(prices: Array, sensors: SensorSet) -> Mask:
     """Which prices cannot be, (..., n_sensors).
 
     They are finite, and at least the surcharge that the second of a group does not pay.
@@ -133,7 +133,7 @@ def cannot_be(prices: Array, sensors: SensorSet) -> Mask:
     return np.asarray(np.isinf(prices) | (prices < least))
 
 
-def what_can_be(sensors: SensorSet, sensor: int) -> str:
+def price_rule(sensors: SensorSet, sensor: int) -> str:
     """What the price of a sensor may be, in words."""
     least = sensors.terms[sensor].surcharge
     return (
@@ -212,11 +212,11 @@ def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:
             f"row per example, one column per sensor in the order "
             f"{', '.join(sensors.names[:5])}{', ...' if len(sensors) > 5 else ''}."
         )
-    bad = np.argwhere(cannot_be(values, sensors))
+    bad = np.argwhere(invalid_prices(values, sensors))
     if bad.size:
         row, sensor = bad[0]
         raise DataError(
             f"the price of sensor {sensors.names[sensor]!r} in row {row} of prices is "
-            f"{values[row, sensor]}; {what_can_be(sensors, sensor)}."
+            f"{values[row, sensor]}; {price_rule(sensors, sensor)}."
         )
     return values

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sensortree.exceptions import DataError
 from sensortree.sensors.default_encoding import fit_default_encoding
 from sensortree.sensors.market import read_prices
-from sensortree.sensors.seen import Seen, Unseen, look, see
+from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import (
     Kind,
@@ -112,7 +112,7 @@ class SensorReader:
             if ((values >= low) & (values <= high)).all():
                 return values, []
         raw = list(values.T) if own else columns_of(columns)
-        unseen = look(raw, self.seen[sensor], self.sensors, sensor, rows)
+        unseen = find_unseen(raw, self.seen[sensor], self.sensors, sensor, rows)
         if own and not self.allow_nan:
             values = np.where(np.isnan(values), self._middle[sensor], values)
         self.check(values, sensor, rows)
@@ -229,13 +229,10 @@ def fit_reader(
     for name, transformer in transformers.items():
         sensor = sensors.index(name)
         columns = table.take(rows[own[sensor]], sensors.columns[sensor])
-        accepts_weights = (
-            "sample_weight" in inspect.signature(transformer.fit).parameters
-        )
-        if sample_weight is not None and accepts_weights:
-            transformer.fit(columns, y[own[sensor]], sample_weight=weights[sensor])
-        else:
-            transformer.fit(columns, y[own[sensor]])
+        accepted = inspect.signature(transformer.fit).parameters
+        weighted = sample_weight is not None and "sample_weight" in accepted
+        more = {"sample_weight": weights[sensor]} if weighted else {}
+        transformer.fit(columns, y[own[sensor]], **more)
     fitted, seen = dict(transformers), []
     for sensor, (name, at, held) in enumerate(
         zip(sensors.names, sensors.columns, kinds, strict=True)
@@ -246,13 +243,16 @@ def fit_reader(
             fitted |= {} if plain is None else {name: plain}
         seen.append(
             tuple(
-                Seen() if kind is None else see(column, kind, weights[sensor])
+                Seen() if kind is None else seen_in(column, kind, weights[sensor])
                 for column, kind in zip(columns_of(columns), held, strict=True)
             )
         )
-    for sensor, found in enumerate(seen):
-        if sensors.names[sensor] not in transformers:
-            _check_not_empty(found, sensors, sensor)
+    for name, found in zip(sensors.names, seen, strict=True):
+        if name not in transformers and found and all(s.missing == 1 for s in found):
+            raise DataError(
+                f"sensor {name!r} holds nothing but NaN; leave it out, since there is "
+                f"nothing to learn from it."
+            )
     frame = table.library
     reader = SensorReader(sensors, fitted, (0,) * len(sensors), allow_nan, frame)
     blocks = []
@@ -333,7 +333,7 @@ def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) ->
     return replace(table, data=values)
 
 
-def together(
+def joined_readings(
     blocks: Sequence[Array],
     sensors: SensorSet,
     subset: Iterable[str],
@@ -357,14 +357,6 @@ def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:
             f"({error}); give it one that does, such as OneHotEncoder()."
         ) from error
     return values.reshape(len(values), -1)
-
-
-def _check_not_empty(seen: Sequence[Seen], sensors: SensorSet, sensor: int) -> None:
-    if seen and all(column.missing == 1 for column in seen):
-        raise DataError(
-            f"sensor {sensors.names[sensor]!r} holds nothing but NaN; leave it out, since "
-            f"there is nothing to learn from it."
-        )
 
 
 def _check_unit(values: Array, sensors: SensorSet, sensor: int) -> None:

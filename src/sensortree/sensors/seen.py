@@ -108,7 +108,7 @@ class Unseen:
         return message + (f" ({self.n_rows:,} such rows)" if self.n_rows > 1 else "")
 
 
-def see(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
+def seen_in(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
     """What there is to be seen in a column of training rows."""
     if kind == "number":
         numbers = as_numbers(column)
@@ -128,7 +128,7 @@ def see(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Seen:
     return Seen(float(missing.mean()), levels=remembered)
 
 
-def look(
+def find_unseen(
     columns: Sequence[NDArray[Any]],
     seen: Sequence[Seen],
     sensors: SensorSet,
@@ -205,7 +205,7 @@ def _odd_numbers(column: NDArray[Any], reach: tuple[float, float]) -> Odd:
     }
 
 
-def merged(found: Iterable[Unseen]) -> tuple[Unseen, ...]:
+def merge_unseen(found: Iterable[Unseen]) -> tuple[Unseen, ...]:
     """One finding for each column and what is odd about it, in the order of first rows."""
     together: dict[tuple[str, str, str], Unseen] = {}
     for one in found:
@@ -223,11 +223,11 @@ def _place(one: Unseen) -> int:
     return -1 if one.row is None else one.row
 
 
-def say_unseen(found: Sequence[Unseen], strict: bool) -> None:
+def warn_unseen(found: Sequence[Unseen], strict: bool) -> None:
     """Warn of what training never saw, all at once; refuse it if strict."""
     if not found:
         return
-    findings = merged(found)
+    findings = merge_unseen(found)
     named = "; ".join(map(str, findings[:NAMED]))
     if len(findings) > NAMED:
         named += f"; and {len(findings) - NAMED} more columns"

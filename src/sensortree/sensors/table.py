@@ -181,8 +181,21 @@ class NotNumberError(DataError):
         self.column, self.row, self.value = column, row, value
 
 
-def columns_of(X: Any) -> list[NDArray[Any]]:
-    """Columns of an array or a frame, each as an array of its own type."""
+def check_width(X: Any, n_columns: int) -> None:
+    """Refuse a table that has not as many columns as a transformer takes."""
+    if X.shape[1] != n_columns:
+        raise DataError(
+            f"a sensor's transformer was given {X.shape[1]} columns, expected {n_columns}."
+        )
+
+
+def columns_of(X: Any, expected: int | None = None) -> list[NDArray[Any]]:
+    """Columns of an array or a frame, each as an array of its own type.
+
+    A transformer takes as many columns as are `expected`, and no others.
+    """
+    if expected is not None:
+        check_width(X, expected)
     if isinstance(X, np.ndarray):
         return [X[:, i] for i in range(X.shape[1])]
     columns = []
@@ -191,20 +204,6 @@ def columns_of(X: Any) -> list[NDArray[Any]]:
         native = column.to_native()
         columns.append(column.to_numpy() if numeric else np.asarray(native))
     return columns
-
-
-def check_count(X: Any, n_columns: int) -> None:
-    """Refuse a table that has not as many columns as a transformer takes."""
-    if X.shape[1] != n_columns:
-        raise DataError(
-            f"a sensor's transformer was given {X.shape[1]} columns, expected {n_columns}."
-        )
-
-
-def counted_columns(X: Any, n_columns: int) -> list[NDArray[Any]]:
-    """Columns of an array or a frame that must have so many, each of its own type."""
-    check_count(X, n_columns)
-    return columns_of(X)
 
 
 def _series(X: Any) -> Iterable[Any]:
@@ -309,9 +308,19 @@ def kind_of(column: NDArray[Any], dtype: Any, what: str) -> Kind:
     n_numbers = len(values) - len(words)
     if not words and (dtype is None or not any(isinstance(v, str) for v in values)):
         return "number"
-    if n_numbers > max(MANY_LEVELS, len(words)):
-        raise DataError(_is_spoilt(what, len(values), words))
-    return "text"
+    if n_numbers <= max(MANY_LEVELS, len(words)):
+        return "text"
+    which = f"all its {len(values)} different values are numbers"
+    if words:
+        which = (
+            f"{n_numbers} of its {len(values)} different values are numbers; "
+            f"{min(words)!r} is not"
+        )
+    raise DataError(
+        f"{what} holds text, but {which}. Make it numbers, "
+        f"pandas.to_numeric(X[...], errors='coerce'), or, if they are names, a category: "
+        f"X[...].astype('category')."
+    )
 
 
 def _declared(column: NDArray[Any], dtype: Any, what: str) -> Kind | None:
@@ -361,19 +370,4 @@ def _is_date(what: str) -> str:
     return (
         f"{what} holds dates; turn it into a number that means something, such as the days "
         f"since an event: (X['date'] - X['birth']).dt.days in pandas, or leave it out."
-    )
-
-
-def _is_spoilt(what: str, n_values: int, words: list[str]) -> str:
-    which = f"all its {n_values} different values are numbers"
-    if words:
-        n_numbers = n_values - len(words)
-        which = (
-            f"{n_numbers} of its {n_values} different values are numbers; {min(words)!r} "
-            f"is not"
-        )
-    return (
-        f"{what} holds text, but {which}. Make it numbers, "
-        f"pandas.to_numeric(X[...], errors='coerce'), or, if they are names, a category: "
-        f"X[...].astype('category')."
     )

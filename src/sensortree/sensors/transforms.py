@@ -23,8 +23,8 @@ from sensortree.sensors.table import (
     Table,
     as_numbers,
     as_text,
-    check_count,
-    counted_columns,
+    check_width,
+    columns_of,
 )
 from sensortree.text import reading_words, value_words
 from sensortree.types import Array, Mask, Rows
@@ -50,14 +50,18 @@ class Transform:
         """Number of columns that come out."""
         return self.n_columns
 
+    def made_of(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+        """For each column that comes out: which one it is made of, and what it means."""
+        return list(enumerate(columns))
+
     @property
     def sources(self) -> tuple[int, ...]:
         """The column that each column that comes out is made of."""
-        return tuple(range(self.n_columns))
+        return tuple(source for source, _ in self.made_of([""] * self.n_columns))
 
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """What each column that comes out means, by the names of those that go in."""
-        return tuple(columns)
+        return tuple(name for _, name in self.made_of(columns))
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of some rows, (n_rows, width)."""
@@ -77,7 +81,7 @@ class Passthrough(Transform):
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns as they are, (n_rows, width)."""
-        columns = counted_columns(X, self.n_columns)
+        columns = columns_of(X, self.n_columns)
         if any(column.dtype.kind not in "biuf" for column in columns):
             return _beside([column.astype(object) for column in columns], X)
         return _beside(columns, X)
@@ -102,7 +106,7 @@ class Typed(Transform):
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of floats, or of objects if some are text, (n_rows, width)."""
-        columns = counted_columns(X, self.n_columns)
+        columns = columns_of(X, self.n_columns)
         typed: list[NDArray[Any]] = [
             as_text(column) if text else as_numbers(column, i)
             for i, (column, text) in enumerate(zip(columns, self.text, strict=True))
@@ -138,21 +142,16 @@ class Imputer(Transform):
         """Number of columns that come out."""
         return int(self.kept.sum()) + len(self.indicators)
 
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Columns that are kept, then those that may be missing."""
-        return (*np.flatnonzero(self.kept).tolist(), *self.indicators.tolist())
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names of what is kept, then "age is missing"."""
-        kept = [columns[at] for at in np.flatnonzero(self.kept).tolist()]
-        missing = [f"{columns[at]} is missing" for at in self.indicators.tolist()]
-        return (*kept, *missing)
+    def made_of(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+        """Columns that are kept, then "age is missing"."""
+        kept = [(at, columns[at]) for at in np.flatnonzero(self.kept).tolist()]
+        gaps = [(at, f"{columns[at]} is missing") for at in self.indicators.tolist()]
+        return [*kept, *gaps]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns without missing values, (n_rows, width)."""
         if self.fill.dtype == object:
-            columns = counted_columns(X, self.n_columns)
+            columns = columns_of(X, self.n_columns)
             values = _beside([column.astype(object) for column in columns], X)
         else:
             values = _floats(X, self.n_columns)
@@ -285,25 +284,19 @@ class OneHot(Transform):
         """Number of columns that come out."""
         return sum(self._widths)
 
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Each column as often as it has categories."""
-        return tuple(np.repeat(np.arange(self.n_columns), self._widths).tolist())
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+    def made_of(self, columns: Sequence[str]) -> list[tuple[int, str]]:
         """What is 1 there, as "smoking = former"; what is rare shares a name."""
-        named: list[str] = []
-        for column, values, target in zip(
-            columns, self.categories, self._targets, strict=True
+        found = []
+        for i, (values, target) in enumerate(
+            zip(self.categories, self._targets, strict=True)
         ):
-            for at in range(int(target.max(initial=-1)) + 1):
+            for at in range(self._widths[i]):
                 shown = np.flatnonzero(target[:-1] == at)
-                named.append(
-                    reading_words(column, values[shown[0]])
-                    if len(shown) == 1
-                    else f"{column} = one of {len(shown)} rare ones"
-                )
-        return tuple(named)
+                name = f"{columns[i]} = one of {len(shown)} rare ones"
+                if len(shown) == 1:
+                    name = reading_words(columns[i], values[shown[0]])
+                found.append((i, name))
+        return found
 
     @cached_property
     def _tables(self) -> list[Categories]:
@@ -335,7 +328,7 @@ class OneHot(Transform):
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Zeros and ones, (n_rows, width)."""
-        columns = counted_columns(X, self.n_columns)
+        columns = columns_of(X, self.n_columns)
         result = np.zeros((len(X), self.width))
         start = 0
         for i, (table, target) in enumerate(
@@ -380,7 +373,7 @@ class Ordinal(Transform):
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Positions as numbers, (n_rows, width)."""
-        columns = counted_columns(X, self.n_columns)
+        columns = columns_of(X, self.n_columns)
         result = np.empty((len(X), self.width))
         for i, table in enumerate(self._tables):
             at = table.positions(columns[i])
@@ -419,21 +412,16 @@ class Levels(Transform):
         """One column per level."""
         return len(self.readings)
 
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Each column as often as it has levels."""
-        return self.readings
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
+    def made_of(self, columns: Sequence[str]) -> list[tuple[int, str]]:
         """What is 1 there, as "context is 3"."""
-        return tuple(
-            f"{columns[at]} is {value_words(level)}"
+        return [
+            (at, f"{columns[at]} is {value_words(level)}")
             for at, level in zip(self.readings, self.levels.tolist(), strict=True)
-        )
+        ]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Zeros, ones and NaN, (n_rows, width)."""
-        columns = counted_columns(X, self.n_columns)
+        columns = columns_of(X, self.n_columns)
         result = np.empty((len(X), self.width))
         for i, (at, level) in enumerate(zip(self.readings, self.levels, strict=True)):
             values = as_numbers(columns[at], at)
@@ -475,19 +463,17 @@ class SideBySide(Transform):
         """Number of columns that come out."""
         return sum(part.width for _, part in self.parts)
 
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Columns that each part is given."""
-        return tuple(at[source] for at, part in self.parts for source in part.sources)
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names of all parts, in their order."""
-        given = [(part, [columns[i] for i in at]) for at, part in self.parts]
-        return tuple(name for part, own in given for name in part.names(own))
+    def made_of(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+        """What all parts give, in their order."""
+        return [
+            (at[source], name)
+            for at, part in self.parts
+            for source, name in part.made_of([columns[i] for i in at])
+        ]
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of all parts, in their order, (n_rows, width)."""
-        check_count(X, self.n_columns)
+        check_width(X, self.n_columns)
         table, rows, made = Table(X), np.arange(len(X)), []
         for at, part in self.parts:
             try:
@@ -519,19 +505,13 @@ class InTurn(Transform):
         """Number of columns that come out."""
         return self.steps[-1].width
 
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """Columns that go into the first step."""
-        found = tuple(range(self.n_columns))
+    def made_of(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+        """What comes out of the last step, by the columns of the first."""
+        found = list(enumerate(columns))
         for step in self.steps:
-            found = tuple(found[source] for source in step.sources)
+            made = step.made_of([name for _, name in found])
+            found = [(found[source][0], name) for source, name in made]
         return found
-
-    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Names after the last step."""
-        for step in self.steps:
-            columns = step.names(columns)
-        return tuple(columns)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """What the last step gives, (n_rows, width)."""
@@ -544,7 +524,7 @@ def _floats(X: Any, n_columns: int) -> NDArray[Any]:
     """A new array of numbers, of the floating type that X has, or else float64."""
     columns = [
         c if c.dtype.kind in NUMERIC else as_numbers(c, i)
-        for i, c in enumerate(counted_columns(X, n_columns))
+        for i, c in enumerate(columns_of(X, n_columns))
     ]
     common = np.result_type(*columns) if columns else np.dtype(float)
     # scikit-learn keeps the floating type of arrays and of pandas frames only.

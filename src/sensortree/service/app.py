@@ -60,17 +60,7 @@ def make_app(
     limits: Limits | None = None,
     log_values: bool = False,
 ) -> Gate:
-    """The whole service as an ASGI application.
-
-    Parameters
-    ----------
-    models : Models
-    database : Path
-    tokens : Tokens, default=None
-        None lets in whoever comes by loopback.
-    limits : Limits, default=None
-    log_values : bool, default=False
-    """
+    """The whole service as an ASGI application; without tokens, for local callers."""
     service = Service(models, database, limits or Limits())
 
     @contextlib.asynccontextmanager
@@ -94,7 +84,7 @@ def make_app(
     add_models(app, service)
     _add_pages(app, service)
     add_operations(app, service)
-    return Gate(app, tokens, service.limits, service.requests, log_values)
+    return Gate(app, tokens, service.limits, service.registry, log_values)
 
 
 # errors -----------------------------------------------------------------------------------
@@ -144,7 +134,7 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
 
 
 def description(app: FastAPI, models: Models) -> dict[str, Any]:
-    """The OpenAPI document: with tokens, refusals, and examples that are there."""
+    """The OpenAPI document, with tokens, refusals and real examples."""
     document = app.openapi()
     parts = document["components"]
     forms = parts["schemas"]
@@ -175,7 +165,7 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/", **html)
     async def start(caller: Reader) -> Response:
-        """Ask in a browser: the page of the model, or a list of pages."""
+        """Show the page of the model, or a list of pages."""
         models = service.models.current
         if len(models) == 1:
             return HTML(await run_in_threadpool(page_of, models[0]))
@@ -183,13 +173,13 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
     @app.get("/models/{model}", **html)
     async def page(name: schemas.ModelName, caller: Reader) -> Response:
-        """Ask one model in a browser."""
+        """Show the page of one model."""
         model = service.model(name)
         return HTML(await run_in_threadpool(page_of, model))
 
     @app.get("/watch", **html)
     async def watch_page(caller: Admin) -> Response:
-        """Look at all models in use, beside their training."""
+        """Show all models in use, compared with their training."""
         seen = [(model, service.watched(model)) for model in service.models.versions]
         return HTML(_watch_page(seen))
 
@@ -213,13 +203,13 @@ COUNTS = ("bought", "unavailable", "unseen")
 
 
 class HTML(HTMLResponse):
-    """A page that loads and runs nothing of others.
+    """A page that loads and runs nothing from elsewhere.
 
-    The page of a model says itself which script it runs.
+    The page of a model declares its own script.
     """
 
     def init_headers(self, headers: Any = None) -> None:
-        """Forbid frames, and content that nobody declared."""
+        """Forbid frames."""
         super().init_headers(headers)
         self.headers["X-Frame-Options"] = "DENY"
 
@@ -245,7 +235,7 @@ def _list_of(models: Iterable[Model]) -> str:
 
 
 def _watch_page(seen: Iterable[tuple[Model, dict[str, Any]]]) -> str:
-    """What was seen of models in use, beside their training."""
+    """A page of all models in use, compared with their training."""
     return _page("Models in use", "".join(_watched(*each) for each in seen))
 
 
@@ -336,19 +326,7 @@ def serve(
     limits: Limits,
     log_values: bool,
 ) -> None:
-    """Serve models until a signal ends it.
-
-    Parameters
-    ----------
-    models : Models
-    database : Path
-    host, port : str, int
-    tokens : Tokens
-        There may be none if the host is a loopback address.
-    limits : Limits
-    log_values : bool
-        Whether values are logged.
-    """
+    """Serve models until a signal ends it; without tokens, on loopback only."""
     if not len(tokens) and not is_loopback(host):
         raise ParameterError(
             f"on {host} others can reach the service, so that it needs tokens; make one "

@@ -177,9 +177,9 @@ REMEDIES = {
 def storage_error(error: sqlite3.Error, path: Path) -> StorageError:
     """The error of a database in our words."""
     code = getattr(error, "sqlite_errorname", "") or ""
-    for name, said in REMEDIES.items():
+    for name, remedy in REMEDIES.items():
         if code.startswith(name):
-            return StorageError(f"the database {path} {said}.", name)
+            return StorageError(f"the database {path} {remedy}.", name)
     return StorageError(f"the database {path} cannot be used ({error}).", code)
 
 
@@ -187,13 +187,7 @@ def storage_error(error: sqlite3.Error, path: Path) -> StorageError:
 
 
 class Writer:
-    """The thread that makes all changes, in groups that are committed at once.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-    """
+    """The thread that makes all changes, in groups that are committed at once."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -239,8 +233,8 @@ class Writer:
                 self._commit(changes)
 
     def _commit(self, group: list[tuple[Change[Any], Future[Any]]]) -> None:
-        """Make some changes, and answer them when all are on the disk."""
-        # Who has gone away meanwhile is not waited for.
+        """Make some changes, and answer when all are on the disk."""
+        # Requests that were cancelled meanwhile are dropped.
         group = [each for each in group if each[1].set_running_or_notify_cancel()]
         made: list[tuple[Future[Any], Any]] = []
         try:
@@ -256,20 +250,20 @@ class Writer:
         except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-            said = (
+            failure = (
                 storage_error(error, self.path)
                 if isinstance(error, sqlite3.Error)
                 else error
             )
             for _, future in group:
                 if not future.done():
-                    future.set_exception(said)
+                    future.set_exception(failure)
             return
         for future, answer in made:
             future.set_result(answer)
 
     def _make(self, change: Change[Any]) -> Any:
-        """Make one change, or leave no trace of it."""
+        """Make one change, or undo it whole."""
         self._connection.execute("SAVEPOINT one")
         try:
             answer = change(self._connection)

@@ -1,13 +1,13 @@
-"""Alarms that may be looked at any time: bets against "as in training".
+"""A test of drift that may be read at any time: bets against "as in training".
 
-To test that bounded values x_t in [0, 1] have a mean of at most m, somebody who begins with
-1 bets the share λ_t of what he has on each next value:
+To test that bounded values x_t in [0, 1] have a mean of at most m, a gambler who starts
+with 1 bets the share λ_t of the current wealth on each next value:
 
     K_t = K_{t-1} (1 + λ_t (x_t - m)),    0 <= λ_t < 1 / m,
 
 where λ_t depends on earlier values only. If the mean is at most m, K is a nonnegative
-supermartingale, and by Ville's inequality it ever reaches 1/α with probability α at most:
-whenever one looks, and however often. (I. Waudby-Smith and A. Ramdas, *Estimating means of
+supermartingale, and by Ville's inequality it ever reaches 1/α with probability α at most,
+however often it is read. (I. Waudby-Smith and A. Ramdas, *Estimating means of
 bounded random variables by betting*, JRSS B 86, 2024; λ_t is their aGRAPA bet.) Means that
 are too low are tested by 1 - x.
 """
@@ -30,7 +30,7 @@ BOLDEST = 0.75  # of what may be staked without a loss of everything
 
 @dataclass(frozen=True)
 class Expected:
-    """What a bounded quantity is in training, as far as its rows can tell."""
+    """A bounded quantity in training, as far as its rows can tell."""
 
     mean: float  # of the quantity on a scale from 0 to 1
     variance: float
@@ -40,7 +40,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Bets:
-    """How bets on one quantity stand."""
+    """The state of the bets on one quantity."""
 
     rows: int = 0
     total: float = 0.0  # sum of the values
@@ -52,7 +52,7 @@ class Bets:
 
 
 def after(bets: Bets, value: float, expected: Expected, enough: float) -> Bets:
-    """How bets stand after one more value; `enough` is the log of what makes an alarm."""
+    """Bets after one more value; `enough` is the log of a win that raises the alarm."""
     mean, variance = believed(bets.rows, bets.total, bets.squares, expected)
     up = float(stake(mean, variance, expected.high))
     down = float(stake(1 - mean, variance, 1 - expected.low))
@@ -74,7 +74,7 @@ def after(bets: Bets, value: float, expected: Expected, enough: float) -> Bets:
 
 
 def believed(rows: Any, total: Any, squares: Any, expected: Expected) -> Array:
-    """Mean and variance by what has come, and at first by training."""
+    """Mean and variance of the values so far, at first those of training."""
     n = rows + PRIOR_ROWS
     mean = (total + PRIOR_ROWS * expected.mean) / n
     second = squares + PRIOR_ROWS * (expected.variance + expected.mean**2)
@@ -82,7 +82,7 @@ def believed(rows: Any, total: Any, squares: Any, expected: Expected) -> Array:
 
 
 def stake(mean: Array, variance: Array, most: float) -> Array:
-    """Share to bet that the mean is above `most`; nothing where it does not look so."""
+    """Share to bet that the mean is above `most`; 0 if it does not seem so."""
     if most >= 1:  # no mean is above it
         return np.zeros_like(mean)
     gap = mean - most

@@ -1,6 +1,6 @@
-"""Around every request: its number, who asks, how much and how often; counts, and a log.
+"""Around every request: number, token, size, rate, metrics and log.
 
-It is plain ASGI and stands before all parsing: what is not let in is not read.
+It is plain ASGI and comes before all parsing: a refused request is not read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# For whoever runs the machine; they tell nothing.
+# Without a token, for health checks; they reveal nothing.
 OPEN = frozenset({"/healthz", "/readyz"})
 PATIENCE = 30.0  # seconds for a body
 METHODS = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
@@ -60,7 +60,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a service takes."""
+    """Limits of requests and sessions."""
 
     body: int = 1 << 20  # bytes of a request
     rows: int = 1_000  # of a batch
@@ -77,16 +77,7 @@ class Limits:
 
 
 class Bucket:
-    """A bucket of permits that fills steadily: the rate of one token.
-
-    Parameters
-    ----------
-    rate : float
-        Permits a second.
-    size : float
-        Permits that it holds.
-    clock : callable, default=time.monotonic
-    """
+    """A bucket of `size` permits that refills at `rate` a second, for one token."""
 
     def __init__(
         self, rate: float, size: float, clock: Callable[[], float] = time.monotonic
@@ -95,7 +86,7 @@ class Bucket:
         self._held, self._at = float(size), clock()
 
     def wait(self) -> float:
-        """Take a permit: 0 if there was one, else the seconds until there is."""
+        """Take a permit, and return 0; or return the seconds until there is one."""
         now = self._clock()
         self._held = min(self._size, self._held + (now - self._at) * self._rate)
         self._at = now
@@ -105,51 +96,10 @@ class Bucket:
         return (1 - self._held) / self._rate
 
 
-class Requests:
-    """Requests that were answered: how many, how, and how fast.
-
-    Parameters
-    ----------
-    registry : CollectorRegistry
-        Where Prometheus finds them.
-    """
-
-    def __init__(self, registry: CollectorRegistry):
-        disable_created_metrics()  # a series more for each, which nobody asked for
-        about = ("method", "route")
-        self._count = Counter(
-            "sensortree_requests_total",
-            "Requests that were answered.",
-            (*about, "status"),
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "sensortree_request_seconds",
-            "Seconds from a request to the end of its answer.",
-            about,
-            registry=registry,
-            buckets=BUCKETS,
-        )
-
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request; `route` is the pattern of its path, never the path."""
-        self._count.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
-
-
 class Gate:
     """Lets requests through to an application, or refuses them.
 
-    Parameters
-    ----------
-    app : ASGI application
-    tokens : Tokens or None
-        None lets everybody in who comes by loopback.
-    limits : Limits
-    requests : Requests
-        Where answers are counted.
-    log_values : bool
-        Whether what is sent is logged, too.
+    Without tokens, every local caller is let in.
     """
 
     def __init__(
@@ -157,13 +107,26 @@ class Gate:
         app: App,
         tokens: Tokens | None,
         limits: Limits,
-        requests: Requests,
+        registry: CollectorRegistry,
         log_values: bool = False,
     ):
         self.app = app
-        self._tokens, self._limits, self._requests = tokens, limits, requests
-        self._log_values = log_values
+        self._tokens, self._limits, self._log_values = tokens, limits, log_values
         self._buckets: dict[str, Bucket] = {}
+        disable_created_metrics()  # else each series has another, of its birth
+        self._count = Counter(
+            "sensortree_requests_total",
+            "Requests that were answered.",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "sensortree_request_seconds",
+            "Seconds from a request to the end of its answer.",
+            ("method", "route"),
+            registry=registry,
+            buckets=BUCKETS,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the beginning and the end of the service."""
@@ -203,7 +166,7 @@ class Gate:
             self._note(scope, status, time.perf_counter() - began, request, body)
 
     def _let_in(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        """Who asks; raises a `RefusedError` if not let in."""
+        """The caller; raises a `RefusedError` if not authorised."""
         length = headers.get(b"content-length", b"0")
         if scope["path"] in OPEN:
             caller = Caller("anybody", "", frozenset())
@@ -219,7 +182,7 @@ class Gate:
         return caller
 
     def _known(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        """Whose token came with a request."""
+        """The caller that a token names."""
         assert self._tokens is not None
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
         page = scope["method"] == "GET" and is_page(scope["path"])
@@ -257,7 +220,8 @@ class Gate:
         """Count and log a request: its route, never its path, and no values."""
         route = getattr(scope.get("route"), "path", "-")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._requests.answered(method, route, status, seconds)
+        self._count.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
         caller = scope["state"].get("caller")
         who = "-" if caller is None else caller.name
         LOG.info(
@@ -314,18 +278,18 @@ async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
 
 
 def is_page(path: str) -> bool:
-    """Whether a path is one that people open in a browser."""
+    """Whether a path is a page for browsers."""
     return path in ("/", "/watch") or path.startswith("/models/")
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
-    """The number that a request came with, or a new one."""
+    """The request's own number, or a new one."""
     given = headers.get(b"x-request-id", b"")
     return given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _check_local(headers: dict[bytes, bytes]) -> None:
-    """Refuse what a page of somebody else has a browser send here."""
+    """Refuse requests that another site makes a browser send."""
     host, origin = headers.get(b"host", b""), headers.get(b"origin")
     if not LOOPBACK.fullmatch(host):
         raise RefusedError(

@@ -73,7 +73,7 @@ class Record:
 
     @property
     def receipt(self) -> str:
-        """What whoever caused the record may keep, to hold the ledger to it."""
+        """What a client may keep, to check the ledger against it later."""
         return f"{self.number}:{self.hash}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def link(fields: tuple[Any, ...], commitment: str, previous: str) -> str:
 
 
 def now() -> str:
-    """The time, as records have it."""
+    """The current time, as records write it."""
     return as_text(datetime.now(UTC))
 
 

@@ -1,9 +1,9 @@
-"""The models that are served, by name and version; and what becomes of them in use.
+"""The models that are served, by name and version, and how they do in use.
 
 Every session counts once, when it is first decided. What it bought and spent is compared
 with the training flow: the shares of training rows that ended in each leaf. Sessions that
-began with something known, a limit or prices of their own spend otherwise by intent: they
-are counted, and compared with nothing.
+began with something known, a limit or their own prices spend differently on purpose: they
+are counted, but not compared.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ class Model:
         return self.saved.policy_
 
     def prepare(self) -> None:
-        """Work out what the first who asks would else have to wait for."""
+        """Compute in advance what the first request would wait for."""
         _ = self.reference, self.policy.places, self.policy.around
 
     @cached_property
     def reference(self) -> Reference:
-        """What training leads one to expect of its use."""
+        """What training leads us to expect of its use."""
         return reference_of(self.policy)
 
     def as_written(self, known: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by sensor, as people write them, as sessions want them."""
+        """Values by sensor as sessions take them, from values as people write them."""
         return {s: self.saved.as_written(s, values) for s, values in known.items()}
 
     def card(self) -> dict[str, Any]:
@@ -101,13 +101,7 @@ class Model:
 
 
 class Models:
-    """All models that are served.
-
-    Parameters
-    ----------
-    models : iterable of Model
-        Of those with one name the last is what new sessions get.
-    """
+    """All models; of those with one name the last is what new sessions get."""
 
     def __init__(self, models: Iterable[Model]):
         self.versions = tuple(models)
@@ -131,7 +125,7 @@ class Models:
         return None
 
     def of_version(self, version: str) -> Model | None:
-        """The model that a session was begun with."""
+        """The model of a version, if it is served."""
         return self._by_version.get(version)
 
 
@@ -163,7 +157,7 @@ def open_models(given: Iterable[str]) -> Models:
 
 @dataclass(frozen=True)
 class Reference:
-    """What training leads one to expect of sessions."""
+    """What training leads us to expect of sessions."""
 
     scale: float  # the most that a leaf costs; spend is counted as a share of it
     # Of the spend, and of the rate of each sensor that some leaves know and others do not.
@@ -172,13 +166,13 @@ class Reference:
 
     @property
     def enough(self) -> float:
-        """Log of what a bet must win: each of all bets has its part of the risk."""
+        """Log of what a bet must win to raise the alarm: bets share the risk equally."""
         bets = 2 * max(len(self.expected), 1)
         return math.log(bets / (RISK * (1 - OF_TRAINING)))
 
 
 def reference_of(policy: Policy) -> Reference:
-    """What the training flow of a policy leads one to expect."""
+    """What the training flow of a policy leads us to expect."""
     leaves = policy.places[: policy.tree.n_leaves]
     costs = np.array([policy.price(place.path, frozenset()) for place in leaves])
     scale = float(costs.max())
@@ -231,7 +225,7 @@ class Watched:
 
 
 def read_watched(text: str) -> Watched:
-    """What was seen, from how it was stored."""
+    """What was seen, as it was stored."""
     stored = json.loads(text)
     stored["bets"] = {name: Bets(**bets) for name, bets in stored["bets"].items()}
     return Watched(**stored)
@@ -288,7 +282,7 @@ def write_watch(connection: sqlite3.Connection, version: str, seen: Watched) -> 
 
 
 def summary(reference: Reference, seen: Watched) -> dict[str, Any]:
-    """What was seen beside what training leads one to expect, as plain values."""
+    """What was seen, compared with training, as plain values."""
     quantities = []
     for name, expected in reference.expected.items():
         bets = seen.bets.get(name, Bets())

@@ -1,4 +1,4 @@
-"""What can be asked: sessions, which are kept; models; and what concerns the service."""
+"""The routes: sessions, which are kept; models; and operations of the service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sensortree.exceptions import SensorTreeError
 from sensortree.persistence.saved import SavedModel
 from sensortree.service import ledger, schemas, sessions
 from sensortree.service.database import Change, Writer, open_to_read, storage_error
-from sensortree.service.gate import Limits, Requests
+from sensortree.service.gate import Limits
 from sensortree.service.models import SHORT, Model, Models, read_watch, summary
 from sensortree.service.schemas import PROBLEM_TYPE, RefusedError, to_json
 from sensortree.service.sessions import Reply
@@ -34,7 +34,7 @@ CHANGING = (*ANY, 409, 507)
 
 
 def answered(document: Any, status: int = 200) -> Response:
-    """A document as an answer."""
+    """A response that holds a document."""
     return Response(to_json(document), status, media_type="application/json")
 
 
@@ -53,7 +53,7 @@ JSON: dict[str, Any] = {"response_model": dict[str, Any], "responses": REFUSALS}
 
 
 def needs(scope: Scope) -> Any:
-    """Who asks, if the token has a scope."""
+    """The caller, if the token has a scope."""
 
     async def check(request: Request) -> Caller:
         caller: Caller = request.state.caller
@@ -85,14 +85,7 @@ OnRevision = Annotated[
 
 
 class Service:
-    """Models, database and counts: what the routes work with.
-
-    Parameters
-    ----------
-    models : Models
-    database : Path
-    limits : Limits
-    """
+    """Models, database and counts: what the routes work with."""
 
     def __init__(self, models: Models, database: Path, limits: Limits):
         self.models, self.limits = models, limits
@@ -100,14 +93,13 @@ class Service:
             model.prepare()
         self.cache = sessions.SessionCache(models)
         self.registry = CollectorRegistry()
-        self.requests = Requests(self.registry)
-        self.registry.register(_InUse(self))
+        self.registry.register(self)  # which calls `collect`
         self._database, self._written = database, -math.inf
         self._writer = Writer(database)
         self._reader, self._turn = open_to_read(database), Lock()
 
     def close(self) -> None:
-        """Make the changes that have come, and close the database."""
+        """Finish pending changes, and close the database."""
         self._writer.close()
         self._reader.close()
 
@@ -135,7 +127,7 @@ class Service:
             raise storage_error(error, self._database) from error
 
     async def check(self) -> None:
-        """Write something, unless that was done a moment ago."""
+        """Check that the database can be written, at most once a second."""
 
         def sign_of_life(connection: sqlite3.Connection) -> None:
             now = ledger.now()
@@ -150,20 +142,8 @@ class Service:
         seen = self.read(lambda connection: read_watch(connection, model.version))
         return summary(model.reference, seen)
 
-
-class _InUse:
-    """What was seen of models in use, for Prometheus.
-
-    Parameters
-    ----------
-    service : Service
-    """
-
-    def __init__(self, service: Service):
-        self._service = service
-
     def collect(self) -> Iterable[Metric]:
-        """Give all of it, as it stands."""
+        """Give Prometheus what was seen of models in use."""
         of = ("model", "version")
         counts = {
             key: CounterMetricFamily(
@@ -192,11 +172,8 @@ class _InUse:
                 "alarm": "Whether there was an alarm.",
             }.items()
         }
-        for model in self._service.models.versions:
-            seen, who = (
-                self._service.watched(model),
-                (model.name, model.version[:SHORT]),
-            )
+        for model in self.models.versions:
+            who, seen = (model.name, model.version[:SHORT]), self.watched(model)
             spent.add_metric(who, seen["spent"])
             for key, family in counts.items():
                 by_label = seen[key]
@@ -256,7 +233,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     async def create_session(
         request: Request, wanted: schemas.SessionRequest, caller: Asker, key: Key = None
     ) -> Response:
-        """Begin a session; it stays with the version of the model that there is now."""
+        """Begin a session; it stays with the current version of the model."""
         change = sessions.create(
             service.model(wanted.model),
             caller.tenant,
@@ -271,7 +248,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     async def resume_session(
         request: Request, wanted: schemas.ResumeRequest, caller: Asker, key: Key = None
     ) -> Response:
-        """Go on with a session that was begun elsewhere, from its state."""
+        """Continue a session that was begun elsewhere, from its state."""
         model = service.model(wanted.model)
         change = sessions.take_over(model, caller.tenant, wanted.state, most)
         return await make(request, caller, key, change)
@@ -280,21 +257,21 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     async def list_sessions(
         caller: Reader, after: schemas.After = None, limit: schemas.PageSize = 100
     ) -> Response:
-        """List the sessions of the token's tenant, in the order of their beginning."""
+        """List the sessions of the token's tenant, oldest first."""
         return answered(
             service.read(lambda c: sessions.listed(c, caller.tenant, after, limit))
         )
 
     @app.get("/v1/sessions/{session}", **reply)
     async def get_session(id: schemas.SessionId, caller: Reader) -> Response:
-        """Give a session as it stands: what was told, what it asks for or decided."""
+        """Give a session: what was told, and what it asks for or decided."""
         row = row_of(caller, id)
         _, session = sessions.resumed(row, service.models)
         return answered(sessions.shown(row, session))
 
     @app.get("/v1/sessions/{session}/why", **JSON)
     async def session_reason(id: schemas.SessionId, caller: Reader) -> Response:
-        """Say why a session stands where it does, with every contribution."""
+        """Explain the current step of a session, with every contribution."""
         _, session = sessions.resumed(row_of(caller, id), service.models)
         why = session.step.why
         return answered({"why": None if why is None else why.to_dict()})
@@ -325,7 +302,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         caller: Asker,
         key: Key = None,
     ) -> Response:
-        """Correct the values of a sensor; the session goes its way anew."""
+        """Correct the values of a sensor; the session is replayed with them."""
         session = stored(caller, id, wanted.revision)
         change = sessions.tell(session, wanted.sensor, wanted.values, correct=True)
         return await make(request, caller, key, change)
@@ -338,7 +315,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         caller: Asker,
         key: Key = None,
     ) -> Response:
-        """Say that a sensor cannot be had; the session goes on without it."""
+        """Report a sensor as unavailable; the session goes on without it."""
         session = stored(caller, id, wanted.revision)
         change = sessions.unavailable(session, wanted.sensor, wanted.because)
         return await make(request, caller, key, change)
@@ -375,7 +352,7 @@ def add_models(app: FastAPI, service: Service) -> None:
     async def step(
         name: schemas.ModelName, wanted: schemas.StepRequest, caller: Asker
     ) -> Response:
-        """Say what to do next by what is known; nothing is kept."""
+        """Say what to do next, from what is known; nothing is kept."""
         model = service.model(name)
         policy = model.policy
         found = policy.step(
@@ -403,7 +380,7 @@ def add_models(app: FastAPI, service: Service) -> None:
     async def answers(
         name: schemas.ModelName, wanted: schemas.AnswersRequest, caller: Asker
     ) -> Response:
-        """Answer whole rows with what the model buys of each; nothing is kept."""
+        """Answer whole rows, using only what the model buys; nothing is kept."""
         if len(wanted.rows) > service.limits.rows:
             why = f"more than {service.limits.rows:,} rows; send fewer at a time."
             raise RefusedError(422, "rows", why)
@@ -417,7 +394,7 @@ def add_models(app: FastAPI, service: Service) -> None:
     async def explanation(
         name: schemas.ModelName, wanted: schemas.ExplanationRequest, caller: Asker
     ) -> Response:
-        """Explain the way of one row: every node, what decided, what it cost."""
+        """Explain the path of one row: every node, its reasons and its cost."""
         saved = service.model(name).saved
         columns = saved.sensors_.column_names
         _check_columns(wanted.values, columns)
@@ -436,7 +413,7 @@ def _check_columns(values: dict[str, Any], columns: tuple[str, ...]) -> None:
 
 
 def _answer(saved: SavedModel, number: int, row: schemas.Example) -> dict[str, Any]:
-    """Buy what the model asks for of a row that is there, and decide."""
+    """Buy what the model asks for from a given row, and decide."""
     policy = saved.policy_
     _check_columns(row.values, policy.sensors.column_names)
 
@@ -456,16 +433,16 @@ def _answer(saved: SavedModel, number: int, row: schemas.Example) -> dict[str, A
 
 
 def add_operations(app: FastAPI, service: Service) -> None:
-    """Add the routes for whoever runs the service: watch, ledger, metrics, health."""
+    """Add the routes for operators: watch, ledger, metrics, health."""
 
     @app.get("/v1/models/{model}/watch", **JSON)
     async def model_watch(name: schemas.ModelName, caller: Admin) -> Response:
-        """Give what was seen of a model in use, beside its training."""
+        """Compare a model in use with its training."""
         return answered(service.watched(service.model(name)))
 
     @app.get("/v1/ledger", response_model=schemas.LedgerHead, responses=REFUSALS)
     async def ledger_head(caller: Admin) -> Response:
-        """Give the receipt of the last record, to be noted elsewhere."""
+        """Give the receipt of the last record, for you to keep elsewhere."""
         number, digest = service.read(ledger.last)
         return answered({"records": number, "receipt": f"{number}:{digest}"})
 
@@ -484,7 +461,7 @@ def add_operations(app: FastAPI, service: Service) -> None:
 
     @app.get("/healthz", response_model=schemas.Health, responses=described((405,)))
     async def alive() -> Response:
-        """Say that the service is there."""
+        """Say that the service is running."""
         return answered({"status": "ok"})
 
     @app.get(

@@ -57,7 +57,7 @@ Revision = Annotated[
 
 
 class Request(BaseModel):
-    """What is sent; a key that is not known is refused."""
+    """A request body; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
@@ -86,7 +86,7 @@ class StepRequest(Terms):
 
 
 class Example(Terms):
-    """One row: values by column. What is not there cannot be had."""
+    """One row: values by column. Columns left out are unavailable."""
 
     values: dict[str, Value]
 
@@ -104,14 +104,14 @@ class ExplanationRequest(Request):
 
 
 class SessionRequest(Terms):
-    """What a session begins with."""
+    """How a session begins."""
 
     model: str = Field(max_length=200, description="Name, or NAME@VERSION.")
     known: dict[str, Values] | None = None
 
 
 class ResumeRequest(Request):
-    """A session that was begun elsewhere: what `Session.to_dict` gave, unsigned."""
+    """A session that was begun elsewhere: the unsigned result of `Session.to_dict`."""
 
     model: str = Field(max_length=200, description="Name, or NAME@VERSION.")
     state: dict[str, Any]
@@ -126,7 +126,7 @@ class TellRequest(Request):
 
 
 class UnavailableRequest(Request):
-    """A sensor that cannot be had."""
+    """A sensor that is unavailable."""
 
     sensor: str
     because: str | None = Field(None, max_length=500)
@@ -137,7 +137,7 @@ class UnavailableRequest(Request):
 
 
 class SensorCard(BaseModel):
-    """What can be bought."""
+    """A sensor of a model."""
 
     name: str
     columns: list[str]
@@ -193,7 +193,7 @@ class StepAnswer(NextStep):
 
 
 class Answered(BaseModel):
-    """What is answered with what is known."""
+    """The answer from what is known."""
 
     label: Value
     proba: dict[str, float]
@@ -249,7 +249,7 @@ class SessionReply(SessionHead):
 
 
 class SessionList(BaseModel):
-    """Sessions, and after which one the next page begins."""
+    """A page of sessions; `next` begins the following one."""
 
     sessions: list[SessionHead]
     next: str | None
@@ -273,7 +273,7 @@ class Records(BaseModel):
 
 
 class LedgerHead(BaseModel):
-    """The last record of the ledger, to be noted elsewhere."""
+    """The last record of the ledger."""
 
     records: int
     receipt: str
@@ -299,17 +299,10 @@ class Problem(BaseModel):
 
 
 class RefusedError(Exception):
-    """A request that is not done.
+    """A request is refused.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    kind : str
-        One word or two that programs can tell refusals apart by.
-    detail : str
-        What was expected, what came, what to do.
-    headers : mapping of str to str, default=None
+    `kind` is a word or two by which programs tell refusals apart; `detail` is for people:
+    what was expected, what came, what to do.
     """
 
     def __init__(
@@ -325,7 +318,7 @@ class RefusedError(Exception):
 
 
 def refusal_of(error: SensorTreeError) -> RefusedError:
-    """What an error of the library means to whoever asked."""
+    """The refusal that tells a caller about an error of the library."""
     if isinstance(error, StorageError):
         if error.code == FULL:
             return RefusedError(
@@ -339,7 +332,7 @@ def refusal_of(error: SensorTreeError) -> RefusedError:
 
 
 def our_fault() -> RefusedError:
-    """What is said of a failure that is not the caller's; details go to the log only."""
+    """The refusal after a failure of ours; details go to the log only."""
     return RefusedError(500, "internal", "the service failed; this is our fault.")
 
 
@@ -356,5 +349,5 @@ def problem(refusal: RefusedError, request: str) -> bytes:
 
 
 def to_json(document: Any) -> bytes:
-    """A document in ASCII, whatever texts are in it."""
+    """A document as JSON, in ASCII."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()

@@ -52,7 +52,7 @@ class Row:
     receipt: str  # of its last record in the ledger
 
     def head(self) -> dict[str, Any]:
-        """What a list says of it."""
+        """The session as lists show it."""
         return {
             "id": self.id,
             "model": self.name,
@@ -71,7 +71,7 @@ FIELDS = ", ".join(field.name for field in fields(Row))
 
 
 def find(connection: sqlite3.Connection, tenant: str, id: str) -> Row:
-    """A session of a tenant; that of another is not there."""
+    """A session of a tenant; those of others do not exist for it."""
     found = connection.execute(
         f"SELECT {FIELDS} FROM sessions WHERE id = ? AND tenant = ?", (id, tenant)
     ).fetchone()
@@ -83,7 +83,7 @@ def find(connection: sqlite3.Connection, tenant: str, id: str) -> Row:
 def listed(
     connection: sqlite3.Connection, tenant: str, after: str | None, limit: int
 ) -> dict[str, Any]:
-    """Sessions of a tenant in the order of their beginning, a page at a time."""
+    """Sessions of a tenant, oldest first, a page at a time."""
     start = 0
     if after is not None:
         found = connection.execute(
@@ -118,7 +118,7 @@ def resumed(row: Row, served: Models) -> tuple[Model, Session]:
 
 
 def shown(row: Row, session: Session) -> dict[str, Any]:
-    """A session as answers show it; why it goes on as it does is one sentence."""
+    """A session as responses show it, with its reason as one sentence."""
     state = json.loads(row.state)
     told = {**state["known"]}
     told.update({event[1]: event[2] for event in state["log"] if event[0] == "tell"})
@@ -135,16 +135,10 @@ def shown(row: Row, session: Session) -> dict[str, Any]:
 
 
 class SessionCache:
-    """Sessions that were changed last, as they stand, so that they need no replay.
+    """The sessions that were changed last, so that they need no replay.
 
-    One is used only if its state is that of the database; what was undone there is not.
-    They belong to the thread of the `Writer`.
-
-    Parameters
-    ----------
-    served : Models
-    most : int, default=2000
-        How many are kept.
+    A session is used only if its state is that of the database, since changes may have been
+    undone there. The cache belongs to the thread of the `Writer`; it keeps the last `most`.
     """
 
     def __init__(self, served: Models, most: int = 2_000):
@@ -152,7 +146,7 @@ class SessionCache:
         self._kept: OrderedDict[str, tuple[str, Session]] = OrderedDict()
 
     def take(self, row: Row) -> tuple[Model, Session]:
-        """A stored session, to be changed; who does not keep it afterwards drops it."""
+        """A stored session to change; unless it is kept afterwards, it is dropped."""
         state, session = self._kept.pop(row.id, ("", None))
         model = self._served.of_version(row.model)
         if session is None or model is None or state != row.state:
@@ -210,7 +204,7 @@ def create(
 def take_over(
     model: Model, tenant: str, state: Mapping[str, Any], most: int
 ) -> Change[Reply]:
-    """Go on with a session that was begun elsewhere."""
+    """Continue a session that was begun elsewhere."""
 
     def begin() -> Session:
         try:
@@ -264,7 +258,7 @@ def tell(stored: Stored, sensor: str, values: Any, correct: bool) -> Change[Repl
 
 
 def unavailable(stored: Stored, sensor: str, because: str | None) -> Change[Reply]:
-    """Tell a session that a sensor cannot be had."""
+    """Tell a session that a sensor is unavailable."""
 
     def act(model: Model, session: Session) -> Happened:
         session.unavailable(sensor, because)
@@ -318,7 +312,7 @@ def _went_on(
     state: Mapping[str, Any],
     happened: Happened,
 ) -> Row:
-    """Write down what happened, and what the session says to it."""
+    """Record what happened, and how the session responds."""
     kind, body = happened
     ledger.append(connection, kind, body, row.tenant, row.id)
     step = session.ask()
@@ -362,16 +356,9 @@ def _comparable(state: Mapping[str, Any], model: Model) -> bool:
 def once(
     tenant: str, key: str | None, request: bytes, change: Change[Reply]
 ) -> Change[Reply]:
-    """Make a change once for its key: who asks again gets the reply of the first time.
+    """Make a change once for its key, if any: a repeated request gets the first reply.
 
-    Parameters
-    ----------
-    tenant : str
-    key : str or None
-        None for a change that has no key.
-    request : bytes
-        What was asked: a key may not stand for two different things.
-    change : Change of Reply
+    A key may not stand for two different requests.
     """
     if key is None:
         return change

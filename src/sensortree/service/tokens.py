@@ -1,7 +1,7 @@
-"""Who asks: bearer tokens, each of a tenant, with scopes.
+"""Callers: bearer tokens, each of a tenant, with scopes.
 
-Tokens are random, 256 bits, so that their SHA-256 can be stored as it is: nobody finds them
-by trying, and a slow hash would only slow down every request.
+Tokens are 256 random bits, so their plain SHA-256 can be stored: they cannot be guessed,
+and a slow hash would only slow down every request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEAST = 20  # characters of a token that is given in clear
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks."""
+    """A caller."""
 
     name: str  # of the token, for logs
     tenant: str  # whose sessions are seen
@@ -42,13 +42,7 @@ LOCAL = Caller("local", "local", frozenset(SCOPES))  # on loopback, without toke
 
 
 class Tokens:
-    """Tokens that are let in, by the SHA-256 of each.
-
-    Parameters
-    ----------
-    callers : mapping of str to Caller
-        By the digest of their token, 64 hexadecimal digits.
-    """
+    """Callers by the hash of their token (see `digest_of`)."""
 
     def __init__(self, callers: Mapping[str, Caller]):
         self._callers = tuple((d.encode(), caller) for d, caller in callers.items())
@@ -57,7 +51,7 @@ class Tokens:
         return len(self._callers)
 
     def find(self, token: str) -> Caller | None:
-        """Whose token it is; it takes as long for a wrong one as for a right one."""
+        """The caller of a token, in the same time for right and wrong ones."""
         given = digest_of(token).encode()
         found = None
         for digest, caller in self._callers:
@@ -67,7 +61,7 @@ class Tokens:
 
 
 def digest_of(token: str) -> str:
-    """What is stored of a token."""
+    """The hash of a token, which is what we store."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from sensortree.exceptions import MissingDependencyError, ParameterError
 from sensortree.policy.policy import Policy
 from sensortree.progress import TextProgress
-from sensortree.sensors.seen import Unseen, merged, say_unseen
+from sensortree.sensors.seen import Unseen, merge_unseen, warn_unseen
 from sensortree.waves.bill import Bill, bill_of
 from sensortree.waves.block import Job, Unsettled, answer_block
 from sensortree.waves.ledger import Ledger
@@ -149,7 +149,7 @@ def acquire(
             f"What was bought is in {ledger}; acquire with the same ledger goes on."
         )
         raise
-    say_unseen(merged(unseen), strict=False)
+    warn_unseen(merge_unseen(unseen), strict=False)
     watch.say()
     return bill_of(ledger)
 
@@ -194,7 +194,7 @@ def _by_threads(
                     return unseen
                 ended, running = wait(running, SECONDS, FIRST_COMPLETED)
                 for future in ended:
-                    unseen = list(merged([*unseen, *future.result()]))
+                    unseen = list(merge_unseen([*unseen, *future.result()]))
                 watch.say()
         except BaseException:
             ending.set()
@@ -258,7 +258,7 @@ def _by_client(
             for future in ended:
                 number, part, kills = running.pop(future)
                 try:
-                    unseen = list(merged([*unseen, *future.result()]))
+                    unseen = list(merge_unseen([*unseen, *future.result()]))
                 except distributed.KilledWorker:
                     if kills == KILLS:
                         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import StorageError
 from sensortree.policy.policy import Policy
-from sensortree.text import aligned
+from sensortree.text import PlainForm, aligned
 from sensortree.types import Array, Mask, Rows
 from sensortree.waves.ledger import PAID, Ledger, read_key, total
 
@@ -50,8 +50,10 @@ class SensorBill:
 
 
 @dataclass(frozen=True)
-class Bill:
+class Bill(PlainForm):
     """What a run has bought and answered: the lines of its ledger, added up.
+
+    ``to_dict`` gives money as text, to the last digit.
 
     Attributes
     ----------
@@ -77,24 +79,13 @@ class Bill:
     reserved: Decimal
     lost: Decimal
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the bill as plain values for JSON; money as text, to the last digit."""
-        written = asdict(self)
-        for name in ("spent", "reserved", "lost"):
-            written[name] = str(written[name])
-        for sensor in written["sensors"].values():
-            sensor["spent"] = str(sensor["spent"])
-        return written
-
     def __str__(self) -> str:
         lines = [
             [name, *(f"{getattr(bill, c):,}" for c in COLUMNS), f"{bill.spent:,}"]
             for name, bill in self.sensors.items()
         ]
-        said = [f"{count:,} {why}" for why, count in self.because.items()]
-        parts = [
-            f"{self.rows:,} rows stopped ({', '.join(said)}), {self.spent:,} spent"
-        ]
+        why = ", ".join(f"{count:,} {reason}" for reason, count in self.because.items())
+        parts = [f"{self.rows:,} rows stopped ({why}), {self.spent:,} spent"]
         if self.reserved:
             parts.append(f"{self.reserved:,} set aside for orders without an answer")
         if self.lost:

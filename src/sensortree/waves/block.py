@@ -23,7 +23,7 @@ import numpy as np
 from sensortree.exceptions import DataError, OracleError
 from sensortree.policy.policy import Policy
 from sensortree.policy.values import in_column_order
-from sensortree.sensors.seen import Unseen, merged
+from sensortree.sensors.seen import Unseen, merge_unseen
 from sensortree.types import Rows
 from sensortree.waves.ledger import (
     FOR_NOW,
@@ -75,7 +75,7 @@ def answer_block(
     waves = Waves(job, stand, run, ending or Event())
     asyncio.run(waves.go(rows))
     job.ledger.stop(job.call, block, [*before, *stand.stops(rows)])
-    return merged(waves.unseen)
+    return merge_unseen(waves.unseen)
 
 
 class Waves:

@@ -265,15 +265,11 @@ class Ledger(ABC):
                 connection.close()
 
     # a run --------------------------------------------------------------------------------
+
     def begin(self, model: str, keys: str) -> str:
         """Begin a run, or go on with it, and give the ledger's own random name.
 
-        Parameters
-        ----------
-        model : str
-            Digest of the policy.
-        keys : {"int", "str"}
-            What keys are.
+        `model` is the digest of the policy; `keys` says what they are, "int" or "str".
         """
         about = {
             "version": VERSION,

@@ -17,7 +17,7 @@ from sensortree.exceptions import DataError
 from sensortree.policy.batch import Walk
 from sensortree.policy.masked import next_sensors
 from sensortree.policy.policy import Policy
-from sensortree.policy.retracing import Stand, retrace
+from sensortree.policy.session import Stand, retrace
 from sensortree.policy.values import check_names
 from sensortree.sensors.market import check_price_array
 from sensortree.sensors.seen import Unseen
@@ -70,13 +70,9 @@ def parts_of(rows: Any, size: int) -> Iterator[Any]:
 
 def pieces_of(part: Any, size: int) -> Iterator[Any]:
     """A part in pieces of at most so many rows."""
-    frame = Table.holds(part) and not isinstance(part, np.ndarray)
+    whole = nw.from_native(part, eager_only=True, pass_through=True)
     for start in range(0, len(part), size):
-        some = slice(start, start + size)
-        if frame and not nw.dependencies.is_pandas_dataframe(part):
-            yield nw.from_native(part, eager_only=True)[some].to_native()
-        else:
-            yield (part.iloc if frame else part)[some]
+        yield nw.to_native(whole[start : start + size], pass_through=True)
 
 
 # what is where ----------------------------------------------------------------------------
@@ -179,7 +175,7 @@ def _check_keys(keys: Sequence[Any]) -> list[Any]:
     return plain
 
 
-# where they stand -----------------------------------------------------------------------
+# where they stand -------------------------------------------------------------------------
 
 
 class Wish(NamedTuple):

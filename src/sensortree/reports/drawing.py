@@ -1,0 +1,520 @@
+"""A layout drawn: as the text of an SVG picture, or on the axes of matplotlib.
+
+An SVG picture needs nothing from elsewhere. Light and dark follow the page: a theme that a
+notebook or a site names, else what the reader's system prefers. All rules are bound to a
+class that is made from the picture itself, so that pictures on one page do not disturb each
+other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+from sensortree.exceptions import MissingDependencyError
+from sensortree.reports.layout import BAR, LINE, PAD, SIZE, TRUTH, Layout, Vertex
+from sensortree.reports.words import estimated_width
+
+SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
+PHONE = 600  # pixels up to which a page is that of a phone
+BASELINE = (LINE + 0.7 * SIZE) / 2  # of a line of text, from its top
+# How JupyterLab, VS Code, Colab and Sphinx themes say that they are dark or light.
+DARK_PAGES = (
+    "[data-jp-theme-light=false]",
+    ".vscode-dark",
+    ".vscode-high-contrast",
+    "[theme=dark]",
+    "[data-theme=dark]",
+)
+LIGHT_PAGES = (
+    "[data-jp-theme-light=true]",
+    ".vscode-light",
+    "[theme=light]",
+    "[data-theme=light]",
+)
+NOTE = (
+    "An edge is as wide as the share of rows that takes it; a dashed one is taken by "
+    "none. Rest the mouse on a part of the tree to read more. A double click zooms in, and "
+    "out again, as the wheel does while Ctrl is held; what is zoomed in can be dragged. "
+    "On a narrow screen the picture scrolls sideways."
+)
+# Moves the part of the picture that is seen, and nothing else; without it the picture is
+# the same. Neither < nor an ampersand may stand in it, since XML would read them.
+ZOOM = """
+for (const svg of document.querySelectorAll("svg.NAME:not([data-zooms])")) {
+  svg.dataset.zooms = "";
+  const seen = svg.viewBox.baseVal, {width, height} = seen;
+  const at = (e) =>
+    new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  const between = (low, value, high) => Math.min(Math.max(low, value), high);
+  const look = (x, y, part) => {
+    seen.width = width * part;
+    seen.height = height * part;
+    seen.x = between(0, x, width - seen.width);
+    seen.y = between(0, y, height - seen.height);
+    svg.style.cursor = part === 1 ? "" : "grab";
+  };
+  const zoom = (e, times) => {
+    const p = at(e), part = between(1 / 16, times * seen.width / width, 1);
+    const scale = part * width / seen.width;
+    look(p.x - scale * (p.x - seen.x), p.y - scale * (p.y - seen.y), part);
+  };
+  let held = null;
+  svg.addEventListener("wheel", (e) => {
+    if (!(e.ctrlKey || e.metaKey || document.documentElement === svg)) return;
+    e.preventDefault();
+    zoom(e, 1.002 ** e.deltaY);
+  }, {passive: false});
+  svg.addEventListener("dblclick", (e) => zoom(e, seen.width === width ? 1 / 3 : 16));
+  svg.addEventListener("pointerdown", (e) => {
+    if (e.pointerType === "touch" || seen.width === width) return;
+    e.preventDefault();
+    svg.setPointerCapture(e.pointerId);
+    held = at(e);
+  });
+  svg.addEventListener("pointermove", (e) => {
+    if (held === null) return;
+    const p = at(e);
+    look(seen.x + held.x - p.x, seen.y + held.y - p.y, seen.width / width);
+  });
+  svg.addEventListener("lostpointercapture", () => { held = null; });
+}
+"""
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def svg(
+    arrange: Callable[[Callable[[str], float]], Layout],
+    tip: Callable[[Vertex], Sequence[str]],
+    zoom: bool = True,
+) -> str:
+    """Picture of a tree as the text of an SVG element.
+
+    Parameters
+    ----------
+    arrange : callable
+        Given a way to measure texts, returns the layout.
+    tip : callable
+        Given a vertex, returns lines to show where the mouse rests; the first says how
+        many rows come there, the second what is bought on the way.
+    zoom : bool, default=True
+        Whether a script in the picture lets the reader zoom and drag.
+    """
+    layout = arrange(lambda text: estimated_width(text, SIZE))
+    body = "\n".join(_parts(layout, tip))
+    name = "sensortree-" + hashlib.sha256(body.encode()).hexdigest()[:10]
+    script = f"<script>{ZOOM.replace('NAME', name)}</script>\n" if zoom else ""
+    width, height = layout.width, layout.height
+    n_leaves = len(layout.vertices[0].leaves)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" '
+        f'aria-label="sensor tree, {n_leaves} {"leaf" if n_leaves == 1 else "leaves"}" '
+        f'width="{SCALE * width:.0f}" height="{SCALE * height:.0f}" '
+        f'viewBox="0 0 {width:.1f} {height:.1f}">\n'
+        f"<style>\n{_style(name, LEAST * width)}\n</style>\n{body}\n{script}</svg>"
+    )
+
+
+def boxed(picture: str) -> str:
+    """A picture in a box of its own, which scrolls where the page is too narrow."""
+    return f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>'
+
+
+def page(picture: str, title: str, note: str = NOTE) -> str:
+    """HTML page around a picture, with a note below it."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n"
+        "<style>\n:root{color-scheme:light dark}\n"
+        f"body{{margin:1em;font:14px sans-serif;background:{LIGHT.paper};"
+        f"color:{LIGHT.ink}}}\n"
+        f"@media (prefers-color-scheme:dark){{body{{background:{DARK.paper};"
+        f"color:{DARK.ink}}}}}\n</style>\n</head>\n"
+        f"<body>\n{picture}\n<p>{note}</p>\n</body>\n</html>\n"
+    )
+
+
+def _style(name: str, least: float) -> str:
+    """Rules for letters and lines, and for the colours of every theme.
+
+    In a page that is too narrow the picture shrinks, down to a width of `least` pixels;
+    on a phone, where letters would be too small, it does not shrink at all.
+    """
+    dark, light = (f":is({','.join(names)}) " for names in (DARK_PAGES, LIGHT_PAGES))
+    fixed = (
+        f".{name}{{font:{SIZE:g}px Helvetica,Arial,'Liberation Sans',sans-serif}}\n"
+        # Inside, since some programs that are no browsers take the height as it stands.
+        f"@media screen{{.{name}{{max-width:max(100%,{least:.0f}px);height:auto}}}}\n"
+        f"@media screen and (max-width:{PHONE}px){{.{name}{{max-width:none}}}}\n"
+        f".{name} path{{fill:none}}\n"
+        f".{name} .unreached path{{stroke-dasharray:3 2}}\n"
+        f".{name} .row{{fill:none;pointer-events:all}}\n"
+        f".{name} .end{{text-anchor:end}}"
+    )
+    return "\n".join(
+        [
+            fixed,
+            *_colour_rules(f".{name}", LIGHT),
+            "@media (prefers-color-scheme:dark){",
+            *_colour_rules(f".{name}", DARK),
+            "}",
+            *_colour_rules(f"{dark}.{name}", DARK),
+            *_colour_rules(f"{light}.{name}", LIGHT),
+        ]
+    )
+
+
+def _colour_rules(where: str, colours: Colours) -> Iterator[str]:
+    yield f"{where} .paper,{where} .box{{fill:{colours.paper}}}"
+    yield f"{where} text{{fill:{colours.ink}}}"
+    yield f"{where} .head text,{where} .folded text{{fill:{colours.stop}}}"
+    yield f"{where} .unreached text{{fill:{colours.unreached}}}"
+    for kind in ("buy", "stop", "unreached"):
+        colour = colours.of(kind)
+        yield f"{where} .{kind} path,{where} .{kind} .box{{stroke:{colour}}}"
+        yield f"{where} .edge.{kind} text{{fill:{colour}}}"
+
+
+def _parts(layout: Layout, tip: Callable[[Vertex], Sequence[str]]) -> Iterator[str]:
+    """Elements of the picture, from back to front."""
+    size = f'width="{layout.width:.1f}" height="{layout.height:.1f}"'
+    yield f'<rect class="paper" {size} rx="3"/>'
+    yield _head(layout)
+    for vertex in layout.vertices:
+        if vertex.parent or vertex.bought:
+            yield _edge(layout, vertex, tip(vertex))
+    for vertex in layout.vertices:
+        part = _leaf if vertex.is_leaf else _node
+        yield part(layout, vertex, tip(vertex))
+    for i, (name, x, y) in enumerate(layout.legend):
+        yield _rectangle(x, 0.35 * LINE - y - 0.7 * LINE, 0.7 * LINE, 0.7 * LINE, i)
+        yield _words(x + LINE, y, name)
+
+
+def _head(layout: Layout) -> str:
+    """Head of the table; its last lines stand beside each other."""
+    heads = [(c.head, c.align, left, right) for c, left, right in layout.table]
+    if layout.bars is not None:
+        heads.append((TRUTH, "left", layout.bars, layout.bars))
+    texts = []
+    for head, align, left, right in heads:
+        middle = -layout.head + PAD + LINE * (head.count("\n") + 1) / 2
+        texts.append(_words(left if align == "left" else right, middle, head, align))
+    return _group("head", (), texts)
+
+
+def _edge(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
+    points = layout.way(vertex)
+    way = "M" + "L".join(f"{x:.1f} {-y:.1f}" for x, y in points)
+    parts = [f'<path d="{way}" stroke-width="{vertex.thickness:.2f}"/>']
+    label = layout.labels[vertex]
+    if label:
+        x, y = layout.label_at(vertex)
+        parts.append(_words(x, y + LINE * (label.count("\n") + 1) / 2, label))
+    told = all(name in label.replace("\n", " ") for name in vertex.bought)
+    return _group(f"edge {vertex.kind}", tip[: 1 if told else 2], parts)
+
+
+def _node(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
+    left, low, right, high = layout.box(vertex)
+    box = (
+        f'<rect class="box" x="{left:.1f}" y="{-high:.1f}" width="{right - left:.1f}" '
+        f'height="{high - low:.1f}" rx="3"/>'
+    )
+    words = _words(left + PAD, layout.y(vertex), layout.words[vertex])
+    return _group(vertex.kind, tip, [box, words])
+
+
+def _leaf(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
+    """A leaf's line of the table, with its bar."""
+    left, middle = (
+        layout.table_left,
+        BASELINE - LINE / 2,
+    )  # from the line of the letters
+    parts = [
+        f'<rect class="row" x="{left:.1f}" y="{-middle - LINE:.1f}" '
+        f'width="{layout.width - left:.1f}" height="{2 * LINE:.1f}"/>'
+    ]
+    for column, left, right in layout.table:
+        x = left if column.align == "left" else right
+        parts.append(_words(x, middle, column.cells[vertex.row], column.align))
+    if layout.mix is not None and layout.bars is not None:
+        left = layout.bars
+        for i, share in enumerate(layout.mix.shares[vertex.row]):
+            if share:
+                low = -middle - LINE / 2
+                parts.append(_rectangle(left, low, BAR * share, LINE, i))
+            left += BAR * share
+    kind = vertex.kind + (" folded" if vertex.is_folded else "")
+    return _group(kind, tip, parts, down=middle - layout.y(vertex))
+
+
+def _group(
+    kind: str, tip: Sequence[str], parts: Iterable[str], down: float = 0.0
+) -> str:
+    """Parts with one tip, all of them moved down."""
+    title = "<title>" + "\n".join(map(escaped, tip)) + "</title>" if tip else ""
+    move = f' transform="translate(0 {down:.1f})"' if down else ""
+    return f'<g class="{kind}"{move}>{title}{"".join(parts)}</g>'
+
+
+def _rectangle(x: float, y: float, width: float, height: float, i: int) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'fill="{CLASSES[i]}"/>'
+    )
+
+
+def _words(x: float, middle: float, text: str, align: str = "left") -> str:
+    """Lines of text around a height."""
+    lines = text.split("\n")
+    end = "" if align == "left" else ' class="end"'
+    first = -middle - LINE * len(lines) / 2 + BASELINE
+    height = f' y="{first:.1f}"' if first else ""
+    begin = f'<text{end} x="{x:.1f}"{height}>'
+    spans = [escaped(lines[0])]
+    spans += [
+        f'<tspan x="{x:.1f}" dy="{LINE:g}">{escaped(t)}</tspan>' for t in lines[1:]
+    ]
+    return begin + "".join(spans) + "</text>"
+
+
+def escaped(text: str) -> str:
+    """Text as XML takes it."""
+    return escape(NO_XML.sub("\ufffd", text))
+
+
+class Pen:
+    """Draws the parts of a layout on axes."""
+
+    def __init__(self, ax: Any, layout: Layout, scale: float):
+        self.ax = ax
+        self.layout = layout
+        self.scale = scale
+        self.colours = Colours.on(ax.figure.get_facecolor())
+
+    def head(self) -> None:
+        """Write the head of the table."""
+        for column, left, right in self.layout.table:
+            x = left if column.align == "left" else right
+            self._head_word(x, column.head, column.align)
+        if self.layout.bars is not None:
+            self._head_word(self.layout.bars, TRUTH, "left")
+
+    def _head_word(self, x: float, head: str, align: str) -> None:
+        y = -self.layout.head + PAD  # of the last lines, which stand beside each other
+        self._text(x, y, head, self.colours.stop, ha=align, va="baseline")
+
+    def edge(self, vertex: Vertex) -> Any:
+        """Draw the edge that leads to a vertex."""
+        xs, ys = zip(*self.layout.way(vertex), strict=True)
+        return self.ax.plot(
+            xs,
+            ys,
+            color=self.colours.of(vertex.kind),
+            linewidth=vertex.thickness * self.scale,
+            linestyle="-" if vertex.share else (0, (3, 2)),
+            solid_capstyle="butt",
+            solid_joinstyle="miter",
+            zorder=1,
+        )[0]
+
+    def edge_label(self, vertex: Vertex) -> Any:
+        """Write above the edge that leads to a vertex."""
+        x, y = self.layout.label_at(vertex)
+        colour = self.colours.of(vertex.kind)
+        return self._text(x, y, self.layout.labels[vertex], colour, va="bottom")
+
+    def node(self, vertex: Vertex) -> Any:
+        """Draw a node's box."""
+        frame = {
+            "boxstyle": f"round,pad={(PAD - 1) / SIZE}",
+            "facecolor": self.colours.paper,
+            "edgecolor": self.colours.of(vertex.kind),
+            "linewidth": self.scale,
+        }
+        x = self.layout.x[vertex.column] + PAD
+        words, y = self.layout.words[vertex], self.layout.y(vertex)
+        return self._text(x, y, words, self._ink(vertex), bbox=frame)
+
+    def leaf(self, vertex: Vertex) -> list[Any]:
+        """Write a leaf's line of the table."""
+        return [
+            self._text(
+                left if column.align == "left" else right,
+                self.layout.y(vertex),
+                column.cells[vertex.row],
+                self._ink(vertex),
+                ha=column.align,
+            )
+            for column, left, right in self.layout.table
+        ]
+
+    def bar(self, vertex: Vertex) -> list[Any]:
+        """Draw the classes of a leaf as a bar of several colours."""
+        layout, parts = self.layout, []
+        assert layout.mix is not None
+        assert layout.bars is not None
+        left = layout.bars
+        for i, share in enumerate(layout.mix.shares[vertex.row]):
+            where = (left, layout.y(vertex) - LINE / 2)
+            parts.append(self._rectangle(where, BAR * share, i))
+            left += BAR * share
+        return parts
+
+    def legend(self) -> list[Any]:
+        """Write the names of the classes, each with its colour before it."""
+        named = []
+        for i, (name, x, y) in enumerate(self.layout.legend):
+            self._rectangle((x, y - 0.35 * LINE), 0.7 * LINE, i, 0.7 * LINE)
+            named.append(self._text(x + LINE, y, name, self.colours.ink))
+        return named
+
+    def _rectangle(
+        self, where: tuple[float, float], width: float, i: int, height: float = LINE
+    ) -> Any:
+        from matplotlib.patches import Rectangle
+
+        return self.ax.add_patch(
+            Rectangle(
+                where,
+                width,
+                height,
+                facecolor=CLASSES[i],
+                edgecolor=self.colours.paper,
+                linewidth=0.5 * self.scale,
+            )
+        )
+
+    def _ink(self, vertex: Vertex) -> str:
+        if vertex.share and vertex.is_folded:
+            return self.colours.stop
+        return self.colours.ink if vertex.share else self.colours.unreached
+
+    def _text(self, x: float, y: float, text: str, colour: str, **options: Any) -> Any:
+        return self.ax.text(
+            x,
+            y,
+            text,
+            color=colour,
+            fontsize=SIZE * self.scale,
+            linespacing=LINE / SIZE,
+            parse_math=False,
+            **{"va": "center", "ha": "left", "zorder": 2, **options},
+        )
+
+
+def prepare(ax: Any, layout: Layout) -> float:
+    """Let the data units of the axes be points, and return the scale that this takes."""
+    pixels = ax.get_window_extent()
+    width, height = (
+        side * 72 / ax.figure.dpi for side in (pixels.width, pixels.height)
+    )
+    scale = min(1.0, width / layout.width, height / layout.height)
+    ax.set_xlim(0, width / scale)
+    ax.set_ylim(-height / scale, 0)
+    ax.axis("off")
+    return float(scale)
+
+
+def font_width() -> Callable[[str], float]:
+    """Way to measure the longest line of a text in matplotlib's font."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=SIZE)
+
+    def width(text: str) -> float:
+        return max(
+            float(text_to_path.get_text_width_height_descent(line, font, False)[0])
+            for line in text.split("\n")
+        )
+
+    return width
+
+
+def new_figure(width: float, height: float) -> Any:
+    """New figure of a size in inches."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingDependencyError(
+            "matplotlib is needed to draw and is not installed; run "
+            "pip install 'sensortree[plot]'."
+        ) from error
+    return pyplot.figure(figsize=(width, height))
+
+
+def draw(
+    display: Any, arrange: Callable[[Callable[[str], float]], Layout], ax: Any
+) -> None:
+    """Draw a layout for a display, which keeps the axes, the figure and the artists.
+
+    Without axes a new figure is made that is as large as the layout needs. `arrange` is
+    given a way to measure texts.
+    """
+    figure = new_figure(1, 1) if ax is None else ax.figure
+    layout = arrange(font_width())
+    if ax is None:
+        figure.set_size_inches(layout.width / 72, layout.height / 72)
+        ax = figure.add_axes((0, 0, 1, 1))
+    display.ax_, display.figure_ = ax, figure
+    pen = Pen(ax, layout, prepare(ax, layout))
+    pen.head()
+    edges = [v for v in layout.vertices if v.parent or v.bought]
+    leaves = [v for v in layout.vertices if v.is_leaf]
+    display.edges_ = [pen.edge(v) for v in edges]
+    display.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
+    display.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
+    display.leaves_ = [pen.leaf(v) for v in leaves]
+    display.bars_ = [pen.bar(v) for v in leaves] if layout.mix else []
+    display.legend_ = pen.legend()
+
+
+# Of classes; apart for the colour-blind (Okabe, Ito) and on both papers. The last is for
+# all the classes that have no colour of their own.
+CLASSES = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#A39A00", "#8C8C8C")
+
+
+@dataclass(frozen=True)
+class Colours:
+    """What paper, letters and edges are drawn with.
+
+    Attributes
+    ----------
+    paper : str, or red, green, blue, alpha
+        Of the background.
+    ink : str
+        Of letters.
+    buy, stop, unreached : str
+        Of edges that buy, that do not, and that no row takes.
+    """
+
+    paper: Any
+    ink: str
+    buy: str
+    stop: str
+    unreached: str
+
+    def of(self, kind: str) -> str:
+        """Colour of a kind of edge."""
+        colour: str = getattr(self, kind)
+        return colour
+
+    @staticmethod
+    def on(paper: Any) -> Colours:
+        """Colours for a figure whose background is given as red, green, blue, alpha."""
+        red, green, blue, alpha = paper
+        if not alpha:  # nobody knows what will be behind it
+            return LIGHT
+        lightness = 0.299 * red + 0.587 * green + 0.114 * blue
+        return replace(DARK if lightness < 0.5 else LIGHT, paper=paper)
+
+
+LIGHT = Colours("#FFFFFF", "#111111", "#0072B2", "#595959", "#949494")
+DARK = Colours("#16191D", "#ECEFF2", "#5CB8F0", "#ADB3BA", "#757B82")

@@ -1,0 +1,349 @@
+"""`CostReport`: what a policy spent on some rows, on what, and what it was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sensortree.exceptions import ParameterError
+from sensortree.policy.batch import send
+from sensortree.policy.policy import Policy
+from sensortree.reports.baselines import BaselineUse, rival_of
+from sensortree.reports.measures import (
+    MEASURES,
+    Interval,
+    NumberFit,
+    auroc,
+    mean_intervals,
+    number_fit,
+    scores,
+    wilson,
+)
+from sensortree.reports.report_sums import (
+    ClassUse,
+    PlaceUse,
+    ReferralUse,
+    ReportSums,
+    SensorUse,
+    right_answers,
+    row_weights,
+)
+from sensortree.reports.tables import report_in_notebook, report_text
+from sensortree.sensors.seen import Unseen
+from sensortree.sensors.table import Table, pandas_frame
+from sensortree.text import plain
+from sensortree.threads import one_thread
+from sensortree.types import Array
+
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+OF_PROBABILITIES = ("auroc", "brier", "log_loss")
+FRAMES = ("summary", "baselines", "sensors", "leaves", "classes", "confusion")
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """What a policy spent on some rows, on what, and what it was worth.
+
+    All means are per row, by the rows' weights; costs are what the rows really paid, with
+    discounts and prices of their own.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of a weight above 0.
+    error : float
+        Share of wrong answers; of numbers, their mean distance from the truth.
+    loss : float
+        Mean loss of the answers, in the unit of the policy's loss matrix; without one, the
+        error.
+    cost : float
+        Mean price of what a row acquires.
+    total : float
+        ``loss + cost_weight * cost``: with losses in the unit of prices and a cost weight
+        of 1, all the money that a row takes.
+    cost_weight : float
+    has_loss : bool
+        Whether the policy has a loss matrix.
+    mistake_cost : float or None
+        Money that a wrong answer counts as; None if answers are not wrong alike, or money
+        does not count.
+    unit : str
+        What prices are counted in; "" if nobody said.
+    quantiles : mapping of float to float
+        Costs that 0, 25, 50, 75, 90 and 100 % of the rows do not exceed.
+    everything : float
+        Mean price of acquiring all sensors.
+    share_of_everything : float
+        Cost as a share of that; 0 if all is free.
+    sensors : tuple of SensorUse
+        ``sensor``, ``share`` of rows that acquire it, ``spend`` per row. What a group pays
+        once is charged to its first sensor on the row's way; spends add up to `cost`.
+    leaves : tuple of PlaceUse
+        ``place``, ``leaf``, ``sensors``, ``rows``, ``share``, ``error``, ``loss``, ``cost``
+        of every leaf, and of every node where rows stop since they can afford no more.
+    classes : tuple of ClassUse
+        ``label``, ``rows``, ``share``, ``error``, ``loss``, ``cost``, the share that
+        acquires each of ``sensors``, and ``sensitivity``, ``specificity``, ``precision``
+        and ``auroc`` against the other classes, of every class that occurs.
+    baselines : tuple of BaselineUse
+        The same rows answered by classifiers that buy the same for all, fitted on the same
+        training rows: everything, the best fixed set, nothing. ``saved`` is what the
+        policy has less, row by row.
+    auroc : float
+        Area under the ROC curve, the mean of the classes against the others; NaN if all
+        rows are of one class.
+    brier : float
+        Mean of half the squared distance of the probabilities from 0 and 1.
+    log_loss : float
+        Mean of minus the natural logarithm of the right class's probability, which counts
+        as 0.0001 at least.
+    confusion : tuple of tuples of float
+        Weight of rows of each class (line) that get each answer (column), in the order of
+        `labels`.
+    labels : tuple
+        All classes.
+    intervals : mapping of str to (float, float)
+        95 % intervals: of shares (error, sensitivity) by Wilson, of means (loss, cost,
+        total, and what is saved) percentiles over 1,000 times rows drawn anew, or normal
+        ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
+        are for this policy, not how it would vary if it were fitted again. Empty if
+        `n_bootstrap` was 0.
+    referral : ReferralUse or None
+        ``share`` of rows that are handed over to a person, what that ``cost``, ``error``
+        of the others; None of a model that hands over nobody. `error` counts best guesses
+        for those rows; `loss` and `total` what a person costs, where that is known.
+    unseen : tuple of Unseen
+        Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
+        ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
+        and what was ``seen``. Only what a row acquires is looked at.
+
+    fit : NumberFit or None
+        ``r2`` and ``rmse`` of answers that are numbers; None of classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifier(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 1, "dear": 5}, cost_weight=0.02)
+    >>> report = model.fit(X, y).report(X, y)
+    >>> bool(abs(report.cost - sum(use.spend for use in report.sensors)) < 1e-9)
+    True
+    >>> [use.share < 1 for use in report.sensors]
+    [False, True]
+    """
+
+    n_rows: int
+    error: float
+    loss: float
+    cost: float
+    total: float
+    cost_weight: float
+    has_loss: bool
+    mistake_cost: float | None
+    unit: str
+    quantiles: Mapping[float, float]
+    everything: float
+    share_of_everything: float
+    sensors: tuple[SensorUse, ...]
+    leaves: tuple[PlaceUse, ...]
+    classes: tuple[ClassUse, ...]
+    baselines: tuple[BaselineUse, ...]
+    auroc: float
+    brier: float
+    log_loss: float
+    confusion: tuple[tuple[float, ...], ...]
+    labels: tuple[Any, ...]
+    intervals: Mapping[str, Interval]
+    unseen: tuple[Unseen, ...] = ()
+    referral: ReferralUse | None = None
+    fit: NumberFit | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as plain numbers, strings, lists and dicts; None for NaN."""
+        form: dict[str, Any] = plain(asdict(self))
+        return form if self.fit else {k: v for k, v in form.items() if k != "fit"}
+
+    def to_frame(self, kind: str = "summary") -> Any:
+        """Give one part of the report as a pandas frame.
+
+        Parameters
+        ----------
+        kind : {"summary", "baselines", "sensors", "leaves", "classes", "confusion"}
+            Measures with their intervals; or a line per baseline, sensor, place or class.
+            By default the summary.
+        """
+        if kind not in FRAMES:
+            raise ParameterError(
+                f"there is no frame of kind {kind!r}; the kinds are "
+                f"{', '.join(map(repr, FRAMES))}."
+            )
+        if kind == "summary":
+            measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
+            lines = [_interval_line(self, m) for m in measured]
+            return pandas_frame(lines, "measure")
+        if kind == "confusion":
+            lines = [
+                {"class": label, **dict(zip(self.labels, row, strict=True))}
+                for label, row in zip(self.labels, self.confusion, strict=True)
+            ]
+            return pandas_frame(lines, "class")
+        index = {"sensors": "sensor", "leaves": "place", "classes": "label"}
+        lines = [_flat(asdict(use)) for use in getattr(self, kind)]
+        return pandas_frame(lines, index.get(kind, "name"))
+
+    def _repr_html_(self) -> str:
+        return report_in_notebook(self)
+
+    def __str__(self) -> str:
+        return report_text(self)
+
+
+@one_thread()
+def cost_report(
+    policy: Policy,
+    table: Table,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    n_bootstrap: int = 1000,
+    random_state: int = 0,
+) -> CostReport:
+    """Send rows through a policy, and add up what they cost and what answers they got.
+
+    Parameters
+    ----------
+    policy : Policy
+    table : Table
+    y : array-like of shape (n_rows,)
+        Right answers.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weight 0 is the same as leaving the row out.
+    n_bootstrap : int, default=1000
+        Number of times that rows are drawn anew for the intervals; 0 for no intervals.
+    random_state : int, default=0
+        Seed of these draws.
+    """
+    truth = right_answers(y, table.shape[0], policy)
+    weight = row_weights(sample_weight, table.shape[0])
+    rows = ReportSums(send(policy, table), truth, weight)
+    at = np.flatnonzero(rows.counted)
+    rivals = [rival_of(policy, b, table, truth, at) for b in policy.baselines or ()]
+    counted = rows.weight[rows.counted]
+    own = rows.measures[rows.counted]
+    belief, right = rows.belief[rows.counted], truth[rows.counted]
+    judged = np.empty((len(right), 0))
+    if not policy.loss.numbers:
+        judged = scores(belief, right)
+    intervals: list[Interval] = []
+    if n_bootstrap > 0:
+        others = [rival.measures for rival in rivals if rival.measures is not None]
+        beside = [part for other in others for part in (other, other - own)]
+        values = np.hstack([own, *beside, judged])
+        intervals = mean_intervals(values, counted, n_bootstrap, random_state)
+    mean = dict(zip(MEASURES, rows.mean(), strict=True))
+    area, nothing = float("nan"), (float("nan"), float("nan"))
+    areas, area_interval = np.empty(0), nothing
+    brier, log_loss = nothing
+    fit: NumberFit | None = None
+    if policy.loss.numbers:
+        fit = number_fit(right, belief[:, 0], counted)
+    else:
+        areas, area, area_interval = auroc(belief, right, counted)
+        brier, log_loss = (counted @ judged).tolist()
+    everything = float(rows.weight @ rows.everything)
+    left = iter(intervals[len(MEASURES) :])
+    return CostReport(
+        n_rows=int((weight > 0).sum()),
+        **mean,
+        cost_weight=policy.cost_weight,
+        has_loss=_has_loss(policy),
+        mistake_cost=_mistake_cost(policy),
+        unit=policy.about.unit,
+        quantiles=_quantiles(rows.cost, rows.weight),
+        everything=everything,
+        share_of_everything=mean["cost"] / everything if everything else 0.0,
+        sensors=tuple(rows.sensor_uses()),
+        leaves=tuple(rows.place_uses()),
+        classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
+        baselines=tuple(rival.use(counted @ own, counted, left) for rival in rivals),
+        auroc=area,
+        brier=brier,
+        log_loss=log_loss,
+        confusion=rows.confusion(weight),
+        labels=tuple(policy.classes.tolist()),
+        intervals=_intervals(rows, intervals, area_interval),
+        unseen=rows.unseen,
+        referral=rows.referral_use(),
+        fit=fit,
+    )
+
+
+def _has_loss(policy: Policy) -> bool:
+    """Whether what rows lose is other than the share of wrong answers."""
+    priced = policy.referral is not None and policy.referral.priced
+    return priced or not policy.loss.plain
+
+
+def _mistake_cost(policy: Policy) -> float | None:
+    """Money that a wrong answer counts as, if one counts as the other."""
+    loss = 1.0 if policy.loss.plain else policy.loss.per_mistake
+    alike = policy.loss.score is None and not policy.loss.numbers
+    if loss is None or not alike or not policy.cost_weight:
+        return None
+    return loss / policy.cost_weight
+
+
+def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
+    """Least costs that some shares of the rows do not exceed."""
+    order = np.argsort(cost, kind="stable")
+    order = order[weight[order] > 0]
+    reached = np.cumsum(weight[order])
+    # What rounding leaves of a sum must not ask for one row more.
+    wanted = np.array(QUANTILES) * reached[-1] * (1 - 1e-12)
+    at = np.minimum(np.searchsorted(reached, wanted), len(order) - 1)
+    return dict(zip(QUANTILES, cost[order][at].tolist(), strict=True))
+
+
+def _intervals(
+    rows: ReportSums, means: Sequence[Interval], area: Interval
+) -> dict[str, Interval]:
+    """Intervals of all measures, given those of means; without any, none."""
+    if not means:
+        return {}
+    between = dict(zip(MEASURES, means, strict=False))
+    if rows.policy.loss.numbers:
+        return between
+    wrong = rows.measures[rows.counted, 0] > 0
+    between["error"] = wilson(wrong, rows.weight[rows.counted])
+    if not _has_loss(rows.policy):
+        between["loss"] = between["error"]
+    of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
+    return {**between, "auroc": area, **of_scores}
+
+
+def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:
+    low, high = report.intervals.get(measure, (float("nan"), float("nan")))
+    mean = getattr(report, measure)
+    return {"measure": measure, "mean": mean, "low": low, "high": high}
+
+
+def _flat(line: dict[str, Any]) -> dict[str, Any]:
+    """A line whose mappings are columns of their own; intervals are two."""
+    flat: dict[str, Any] = {}
+    for key, value in line.items():
+        if not isinstance(value, Mapping):
+            flat[key] = value
+        elif key.endswith("intervals"):
+            of = "saved " if key.startswith("saved") else ""
+            for name, (low, high) in value.items():
+                flat |= {f"{of}{name} low": low, f"{of}{name} high": high}
+        else:
+            word = {"sensors": "share", "answers": "answer", "classes": "class"}
+            flat |= {f"{word.get(key, key)} {name}": v for name, v in value.items()}
+    return flat

@@ -1,0 +1,628 @@
+"""`ReportPage`: a report as one HTML page, for people who decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from sensortree.policy.about import Comparison, OutageReport
+from sensortree.reports.baselines import BaselineUse, LimitedUse
+from sensortree.reports.chart import COLOURS, GREY, Chart, Series
+from sensortree.reports.drawing import escaped
+from sensortree.reports.html import (
+    PERCENT,
+    Interval,
+    Markup,
+    Page,
+    Words,
+    between,
+    bold,
+    bullets,
+    figure,
+    figures,
+    html,
+    join,
+    money,
+    paragraph,
+    says_nothing,
+    section,
+    share,
+    table,
+    tree_section,
+)
+from sensortree.reports.layout import Vertex
+from sensortree.reports.report import CostReport
+from sensortree.reports.rules import plain_rules
+from sensortree.reports.tradeoff import Choice, TradeoffCurve
+from sensortree.reports.tree_display import TreeDisplay
+from sensortree.reports.words import percent
+from sensortree.sensors.table import Table
+
+LINES = 14  # ends of the tree that are told in words
+TOLD = 3  # answers of an end that are told
+LISTED = 30  # sensors up to which those that are never bought are listed
+MANY_CLASSES = 12  # from which a confusion is no table
+OFTEN = 10  # of more classes, the confusions that are listed
+MOST_OUTAGES = 20  # sensors at most
+
+NOBODY = (
+    "Nothing is bought for anybody: at this cost weight, training found nothing that is "
+    "worth its price. If that is not what you want, say what a wrong answer costs in money."
+)
+NO_BASELINES = (
+    "This model does not hold classifiers that buy the same for all, so nothing can be "
+    "said here: it is of a method that learns none, or from before they were kept."
+)
+SUMMARY = (
+    "“Roughly when” is a summary. The decision weighs all that is known at that point; the "
+    "condition is the one on a single value that tells best who of these examples goes "
+    "which way, and the percentage says for how many it does."
+)
+RECOGNISED = (
+    "Sensitivity: of the examples of a class, how many are answered with it. Specificity: "
+    "of the others, how many are not. Precision: of such answers, how many are right."
+)
+# Measures of probabilities: name, and what it is.
+PROBABILITIES = {
+    "auroc": (
+        "AUROC",
+        "how often the likelier of two is the right one; 0.5 is chance, 1 the best",
+    ),
+    "brier": (
+        "Brier score",
+        "squared distance from the truth, halved; 0 if sure and right, 1 if wrong",
+    ),
+    "log_loss": (
+        "log-loss",
+        "minus the logarithm of the right class's probability; 0 is the best",
+    ),
+}
+BASELINES = {
+    "everything": "buying everything",
+    "best fixed set": "the best fixed set",
+    "nothing": "buying nothing",
+}
+# What may be new about a value.
+NEVER = {
+    "level": "a value never seen",
+    "range": "a number far from those seen",
+    "missing": "missing, and never was",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ReportPage(Page):
+    """All that the page of a report shows.
+
+    Attributes
+    ----------
+    table : Table
+        The rows, for rules in plain words.
+    report : CostReport
+        Of these rows.
+    model : object
+        What knows more about its training: `certificate_`, `outage_report_`, `curve_`
+        with `chosen_`, `comparison_`, as far as it has them.
+    limits : sequence of LimitedUse
+        The same rows where none may cost more than a limit, the last without one.
+    """
+
+    table: Table
+    report: CostReport
+    model: Any = None
+    limits: Sequence[LimitedUse] = ()
+
+    def to_html(self) -> str:
+        """Give the page."""
+        target = self.policy.about.target
+        what = f"{target}: what" if target else "What"
+        told = f"{self.report.n_rows:,} examples{self.source}"
+        parts = [
+            self._seen_before(),
+            figures(self._cards()),
+            section("What it asks, and of whom", self._asks()),
+            section("What that saves", self._saves()),
+            section("What spending less or more would give", self._spends()),
+            section("How well it answers", self._answers()),
+            self._outages(),
+            section("How sure this is", self._sure()),
+            self._tree_section(),
+        ]
+        return self.whole(
+            f"{what} is asked, and what that is worth",
+            f"{told}; asked is {target}" if target else told,
+            parts,
+            {"reported on": told},
+        )
+
+    # the top ------------------------------------------------------------------------------
+
+    def _seen_before(self) -> str:
+        """A warning where the examples seem to be those that the model was learned from."""
+        if not self.data or self.data != self.policy.about.data:
+            return ""
+        return paragraph(
+            f"The model was learned from a file of this name, {self.data}. If it is the "
+            f"same, expect less of new examples: give a table that the model has not seen."
+        )
+
+    def _cards(self) -> Iterable[tuple[str, str]]:
+        report = self.report
+        low, high = report.intervals["error"]
+        right = between(1 - high, 1 - low, share)
+        yield share(1 - report.error), f"right answers; 95 % interval {right}"
+        yield (
+            self.money(report.cost),
+            f"spent on an example on average; everything would cost "
+            f"{self.money(report.everything)}",
+        )
+        for use in report.baselines:
+            if use.name == "everything" and use.saved_intervals:
+                low, high = use.saved_intervals["cost"]
+                sure = f"; {between(low, high, money)}"
+                words = "saved on an example against buying everything"
+                words += "" if says_nothing(low, high, money) else sure
+                yield self.money(use.saved["cost"]), words
+        low, high = report.intervals["auroc"]
+        if low < high and not says_nothing(low, high, "{:.3f}".format):
+            yield f"{report.auroc:.3f}", f"AUROC; {between(low, high, '{:.3f}'.format)}"
+
+    # what it asks -------------------------------------------------------------------------
+
+    def _asks(self) -> Iterable[str]:
+        """The way of examples through the tree, in words; then every sensor."""
+        sensors, uses, unit = self.policy.sensors, self.report.sensors, self.unit
+        folded = [use.share for use in self.report.leaves if use.leaf >= 0]
+        vertices = TreeDisplay(
+            self.policy.tree, sensors, folded, max_leaves=LINES
+        ).vertices
+        rules = {
+            (
+                rule.fork,
+                rule.end,
+            ): f" Roughly when {rule.words} ({percent(rule.agrees)})."
+            for rule in plain_rules(self.policy, self.table)
+            if rule.words
+        }
+        yield f"<ul>{self._told(vertices, vertices[0], rules)}</ul>"
+        if not all(vertex.share for vertex in vertices):
+            yield paragraph("Ways that none of these examples took are left out.")
+        if rules:
+            yield paragraph(SUMMARY, kind="faint")
+        if not any(use.share for use in uses):
+            yield paragraph(NOBODY)
+        lines = [
+            (
+                use.sensor,
+                f"{money(price)}{' on average' if i in sensors.varying else ''}",
+                percent(use.share),
+                money(use.spend),
+            )
+            for i, (use, price) in enumerate(zip(uses, sensors.costs, strict=True))
+            if use.share or len(uses) <= LISTED
+        ]
+        if len(uses) > len(lines):
+            lines.append((f"{len(uses) - len(lines)} others", "", "0 %", "0"))
+        price = f"price ({unit})" if unit else "price"
+        head = ("what", price, "of the examples", "spent per example")
+        yield table("What is bought, and how often", head, lines)
+
+    def _told(
+        self,
+        vertices: Sequence[Vertex],
+        first: Vertex,
+        rules: Mapping[tuple[int, int], str],
+    ) -> str:
+        """A vertex, and all below it as a list in the list."""
+        below = [v for v in vertices if v.parent is first and v.share]
+        inside = "".join(self._told(vertices, vertex, rules) for vertex in below)
+        rule: Words = ""
+        if first.parent is not None and first.gathered == 1:
+            end = first.nodes[0] if first.nodes else ~first.leaves[0]
+            words = rules.get((first.parent.nodes[0], end), "").replace(" %", PERCENT)
+            rule = (
+                Markup(f'<span class="rule">{escaped(words)}</span>') if words else ""
+            )
+        nested = f"<ul>{inside}</ul>" if inside else ""
+        return f"<li>{html(join(self._way(first), rule))}{nested}</li>"
+
+    def _way(self, vertex: Vertex) -> Markup:
+        """What is decided on the way to a vertex, by how many, and what comes of it."""
+        root = vertex.parent is None
+        who = "Everyone" if root else join(bold(percent(vertex.share)), " of all")
+        price = self.money(vertex.price) if vertex.price else "free"
+        did: Words = " are handed over to a person" if vertex.refers else " stop"
+        if vertex.gathered > 1:
+            did = f" take one of {vertex.gathered} rarer ways"
+        elif vertex.bought:
+            bought = bold(", ".join(vertex.bought))
+            did = join(": " if root else " buy ", bought, f" ({price})")
+        elif root:
+            did = ": nothing is bought"
+        return join(who, did, f". {self._outcome(vertex)}" if vertex.is_leaf else ".")
+
+    def _outcome(self, vertex: Vertex) -> str:
+        """What the examples of an end are answered, and how often that is right."""
+        found = [self.report.leaves[leaf] for leaf in vertex.leaves]
+        total = sum(use.share for use in found)
+        if not total:
+            return "No example."
+        answers: dict[Any, float] = {}
+        for use in found:
+            for label, part in use.answers.items():
+                answers[label] = answers.get(label, 0.0) + use.share * part / total
+        error = sum(use.share * use.error for use in found if use.rows) / total
+        order = sorted(answers, key=lambda label: -answers[label])
+        given = [label for label in order if answers[label]]
+        told = str(given[0])
+        if given[1:]:
+            told = ", ".join(f"{a} ({percent(answers[a])})" for a in given[:TOLD])
+            told += f" and {len(given) - TOLD} more" if given[TOLD:] else ""
+        said = "Best guess" if vertex.refers else "Answered"
+        n_rows = sum(use.rows for use in found)
+        return f"{said} {told}; right for {percent(1 - error)} of {n_rows:,}."
+
+    # what that saves ----------------------------------------------------------------------
+
+    @property
+    def _known(self) -> list[BaselineUse]:
+        """Baselines that could be measured."""
+        return [use for use in self.report.baselines if not math.isnan(use.total)]
+
+    def _saves(self) -> Iterable[str]:
+        """Sentences and a table of the policy beside its baselines."""
+        report = self.report
+        if not report.baselines:
+            yield paragraph(NO_BASELINES)
+            return
+        alike: dict[tuple[str, ...], list[BaselineUse]] = {}
+        for use in self._known:
+            alike.setdefault(use.sensors, []).append(use)
+        yield bullets(self._verdict(uses) for uses in alike.values())
+        yield bullets(
+            f"{use.name}: {use.note}." for use in report.baselines if use.note
+        )
+        head = ["on the same examples", "wrong answers", "price"]
+        if self._shows_loss:
+            head.insert(2, "loss")
+        head += ["together", "saved by decisions"] if report.cost_weight else []
+        lines = [self._compared(bold("this policy"), report)]
+        lines += [self._compared(use.name, use) for use in self._known]
+        yield table(self._together(), head, lines)
+        for use in self._known:
+            if use.name == "best fixed set":
+                which = ", ".join(use.sensors) or "nothing"
+                yield paragraph(
+                    f"The best fixed set is: {which}. Of the sets that training compared, "
+                    f"it has the least error and weighted cost if all examples get the "
+                    f"same.",
+                    kind="faint",
+                )
+
+    def _together(self) -> str:
+        """Caption: what stands in the column "together"."""
+        each, report = "Mean per example, and its 95 % interval", self.report
+        if not report.cost_weight:
+            return f"{each}."
+        if report.mistake_cost is not None:
+            mistake = self.money(report.mistake_cost)
+            return f"{each}. Together is price plus {mistake} for a wrong answer."
+        worth = 1 / report.cost_weight
+        times = "" if math.isclose(worth, 1) else f"{money(worth)} times the "
+        return f"{each}. Together is price plus {times}loss."
+
+    def _compared(self, name: Words, line: CostReport | BaselineUse) -> list[Words]:
+        """A line of the table: the policy, or a baseline and what is saved against it."""
+        between = line.intervals
+        cells = [name, figure(line.error, between.get("error"), share)]
+        if self._shows_loss:
+            cells.append(figure(line.loss, between.get("loss"), money))
+        cells.append(figure(line.cost, between.get("cost"), money))
+        if self.report.cost_weight:
+            cells.append(self._in_money(line.total, between.get("total")))
+            saved: Words = ""
+            if isinstance(line, BaselineUse):
+                interval = line.saved_intervals.get("total")
+                saved = self._in_money(line.saved["total"], interval)
+            cells.append(saved)
+        return cells
+
+    def _in_money(self, total: float, interval: Interval | None) -> Words:
+        """A total, or a difference of two, in the unit of prices."""
+        worth = 1 / self.report.cost_weight
+        if interval is not None:
+            interval = interval[0] * worth, interval[1] * worth
+        return figure(total * worth, interval, money)
+
+    def _verdict(self, uses: Sequence[BaselineUse]) -> Markup:
+        """What the policy does better or worse than a baseline, in a sentence."""
+        use, names = uses[0], [BASELINES.get(use.name, use.name) for use in uses]
+        what = bold(f"Against {', which is also '.join(names)}")
+        saved, fewer = use.saved["cost"], use.saved["error"]
+        low, high = use.saved_intervals["error"]
+        if not (saved or fewer or low or high):
+            return join(what, ": it buys the same, and answers the same.")
+        return join(what, f": it {self._cheaper(use)}; {_righter(use)}.")
+
+    def _cheaper(self, use: BaselineUse) -> str:
+        saved = use.saved["cost"]
+        low, high = use.saved_intervals["cost"]
+        if abs(saved) < 1e-9:
+            return "costs the same"
+        word, ends = ("less", (low, high)) if saved > 0 else ("more", (-high, -low))
+        sure = "" if says_nothing(*ends, money) else f" ({between(*ends, money)})"
+        return f"costs {self.money(abs(saved))} {word} per example{sure}"
+
+    # what spending less or more would give ------------------------------------------------
+
+    @property
+    def _shows_loss(self) -> bool:
+        """Whether some wrong answers are worse than others: their loss is shown."""
+        return self.report.has_loss and self.report.mistake_cost is None
+
+    def _spends(self) -> Iterable[str]:
+        """The chart: the policy, its baselines, and lines of what else could be spent."""
+        report, limits = self.report, self.limits
+        name, measure, of_curve = "error", "wrong answers", 1.0
+        written: Callable[[float], str] = share
+        if self._shows_loss:
+            in_money = self.unit and math.isclose(report.cost_weight, 1)
+            name, written = "loss", money
+            measure = f"mean loss ({self.unit})" if in_money else "mean loss"
+        elif report.has_loss and report.mistake_cost is not None:
+            of_curve = 1 / (report.mistake_cost * report.cost_weight)
+        curve: TradeoffCurve | None = getattr(self.model, "curve_", None)
+        chosen: Choice | None = getattr(self.model, "chosen_", None)
+        series = []
+        if len(limits) > 1:
+            cost = np.array([use.cost for use in limits])
+            height = np.array([getattr(use, name) for use in limits])
+            series.append(Series("this tree with less to spend", cost, height))
+        if curve is not None:
+            heights = of_curve * curve.error
+            label = "trees of other cost weights"
+            series.append(Series(label, curve.mean_cost, heights, dashed=True))
+        lines: list[CostReport | BaselineUse] = [*self._known, report]
+        for line in lines:
+            label, colour = "this policy", COLOURS[0]
+            if isinstance(line, BaselineUse):
+                label, colour = line.name, GREY
+            value = getattr(line, name)
+            low, high = line.intervals.get(name, (value, value))
+            cost, height, low, high = np.array([[line.cost], [value], [low], [high]])
+            point = Series(label, cost, height, low, high, colour, named=True)
+            series.append(point)
+        chart = Chart(series, measure, self.unit, written=written, from_zero=True)
+        yield f'<figure style="margin:0">{chart.to_svg()}</figure>'
+        captions = [
+            f"Points are of these {report.n_rows:,} examples, with 95 % intervals."
+        ]
+        if len(limits) > 1:
+            first = limits[0]
+            captions.append(
+                f"The solid line is this tree on the same examples, if none may cost more "
+                f"than a limit, from {self.money(first.limit or 0.0)} ({measure} "
+                f"{written(getattr(first, name))}) up to no limit. Decisions are as they "
+                f"were learned, and who cannot pay goes where training served such best; "
+                f"a tree that is learned for less money may do better."
+            )
+        elif report.cost:
+            captions.append(
+                "What this tree would do with less to spend cannot be told: these examples "
+                "lack values that it would buy."
+            )
+        if curve is None or chosen is None:
+            captions.append(
+                "What trees of other cost weights would cost and answer was not measured "
+                "when the model was learned; fitted for a budget, a model keeps that curve."
+            )
+        else:
+            captions.append(
+                f"The dashed line was measured when the model was learned, on training "
+                f"rows held out in turn: each dot is a tree learned at another cost "
+                f"weight. This model is the one at {chosen.cost_weight:.3g}, which there "
+                f"cost {self.money(chosen.mean_cost)} on average, with {measure} of "
+                f"{written(of_curve * chosen.error)}."
+            )
+        yield from (paragraph(caption, kind="faint") for caption in captions)
+
+    # how well it answers ------------------------------------------------------------------
+
+    def _answers(self) -> Iterable[str]:
+        """Every class against the others, and what is mistaken for what."""
+        report = self.report
+        few = len(report.labels) <= MANY_CLASSES
+        shares = ("sensitivity", "specificity", "precision")
+        lines: list[list[Words]] = [
+            [
+                str(use.label),
+                f"{use.rows:,}",
+                *(
+                    figure(getattr(use, n), use.intervals[n] if few else None, share)
+                    for n in shares
+                ),
+                "–" if math.isnan(use.auroc) else f"{use.auroc:.3f}",
+                money(use.cost),
+            ]
+            for use in report.classes
+        ]
+        yield table(
+            f"Every class against the others{', with 95 % intervals' if few else ''}",
+            ("class", "examples", *shares, "AUROC", "spent"),
+            lines,
+        )
+        yield paragraph(RECOGNISED, kind="faint")
+        measures: list[list[Words]] = []
+        for key, (name, words) in PROBABILITIES.items():
+            value, interval = getattr(report, key), report.intervals.get(key)
+            measures.append([name, figure(value, interval, "{:.3f}".format), words])
+        yield table(
+            "How good the probabilities are, with 95 % intervals",
+            ("measure", "of all examples", "what it is"),
+            measures,
+            left=3,
+        )
+        labels, counts = [str(label) for label in report.labels], report.confusion
+        if few:
+            yield table(
+                "How many examples of each class (line) get each answer (column)",
+                ("class", *labels),
+                [
+                    [label, *(f"{n:,g}" for n in row)]
+                    for label, row in zip(labels, counts, strict=True)
+                ],
+            )
+            return
+        often = [(i, j) for i, row in enumerate(counts) for j, n in enumerate(row) if n]
+        often = sorted(
+            ((i, j) for i, j in often if i != j), key=lambda at: -counts[at[0]][at[1]]
+        )
+        mistakes = [
+            [labels[i], labels[j], f"{counts[i][j]:,g}"] for i, j in often[:OFTEN]
+        ]
+        if mistakes:
+            heads = ("class", "taken for", "examples")
+            yield table("What is mistaken most often", heads, mistakes, left=2)
+
+    # how sure this is ---------------------------------------------------------------------
+
+    def _outages(self) -> str:
+        """A line for each sensor that the tree buys, the one that is missed most first."""
+        told: OutageReport | None = getattr(self.model, "outage_report_", None)
+        if told is None or not told.outages:
+            return ""
+        weight = self.report.cost_weight
+        found = sorted(told.outages.items(), key=lambda one: -one[1].lost)
+        lines = [
+            [
+                sensor,
+                "go another way, which was learned for them"
+                if outage.taken
+                else "take the best way that is left, or stop",
+                share(outage.share),
+                self.money(outage.lost / weight) if weight else f"{outage.lost:.3g}",
+            ]
+            for sensor, outage in found[:MOST_OUTAGES]
+        ]
+        counted = "price and wrong answers together" if weight else "loss"
+        listed = table(
+            f"Examples whose way needs the sensor, and what all examples then have more on "
+            f"average, {counted}; measured in training, on rows held out.",
+            ("without", "those held up", "are", "each example loses"),
+            lines,
+            left=2,
+        )
+        more = len(found) - len(lines)
+        rest = paragraph(f"{more} sensors are missed less than these.") if more else ""
+        return section("If a sensor is not available", [listed, rest])
+
+    def _sure(self) -> Iterable[str]:
+        report, about = self.report, self.policy.about
+        yield paragraph(
+            f"All figures are of {report.n_rows:,} examples. If they are such as will "
+            f"come, and the model was not learned from them, the truth lies in 19 of 20 of "
+            f"the intervals. These do not say how another training would differ. Shares "
+            f"have Wilson's interval; means, and what is saved on the same examples, "
+            f"percentiles of 1,000 times examples drawn anew (of more than 10,000 the "
+            f"normal interval); the AUROC has DeLong's."
+        )
+        if about.held_out is not None:
+            yield paragraph(
+                f"When it was learned, on rows that its decisions had not seen: "
+                f"{about.score.partition(': ')[2]}."
+            )
+        comparison: Comparison | None = getattr(self.model, "comparison_", None)
+        if comparison is not None:
+            yield paragraph(_taken(comparison))
+        proof = getattr(self.model, "certificate_", None)
+        if is_dataclass(proof) and not isinstance(proof, type):
+            proof = asdict(proof)
+        if isinstance(proof, dict) and self.policy.tree.n_nodes:
+            yield paragraph(_proven(proof))
+        stopped = [use for use in report.leaves if use.leaf < 0 and use.rows]
+        if stopped:
+            yield paragraph(
+                f"{share(sum(use.share for use in stopped))} of the examples could pay for "
+                f"no leaf within the limit that the model was given, and were answered "
+                f"with what they had."
+            )
+        if report.unseen:
+            yield table(
+                "What training never saw, among what was bought here",
+                ("column", "sensor", "what", "examples", "training had"),
+                [
+                    [u.column, u.sensor, NEVER[u.what], f"{u.n_rows:,}", str(u.seen)]
+                    for u in report.unseen
+                ],
+            )
+
+    # the tree -----------------------------------------------------------------------------
+
+    def _tree_section(self) -> str:
+        """The picture; one that is too wide for upright paper has a page of its own."""
+        policy, report = self.policy, self.report
+        if not policy.tree.n_nodes:
+            known = ", ".join(report.leaves[0].sensors) or "nothing"
+            same = paragraph(f"There are no decisions: everyone gets {known}.")
+            return section("The tree", [same])
+        leaves = [use for use in report.leaves if use.leaf >= 0]
+        tree = TreeDisplay(
+            policy.tree,
+            policy.sensors,
+            [use.share for use in leaves],
+            [1 - use.error for use in leaves],
+            leaf_classes=[
+                [use.share * part for part in use.classes.values()] for use in leaves
+            ],
+            classes=policy.classes,
+            unit=self.unit,
+        )
+        return tree_section(
+            tree, "On a phone the picture scrolls; the sentences above say the same."
+        )
+
+
+def _righter(use: BaselineUse) -> str:
+    fewer = use.saved["error"]
+    low, high = use.saved_intervals["error"]
+    if low <= 0 <= high:
+        least, most = (f"{100 * end:+.1f}".replace("-", "−") for end in (-high, -low))
+        return f"no clear difference in wrong answers ({least} to {most} percentage points)"
+    word, ends = ("fewer", (low, high)) if fewer > 0 else ("more", (-high, -low))
+    return (
+        f"{100 * abs(fewer):.1f} percentage points {word} wrong answers "
+        f"({100 * ends[0]:.1f} to {100 * ends[1]:.1f})"
+    )
+
+
+def _taken(compared: Comparison) -> str:
+    """What was compared, which was taken, and what that says of its score."""
+    others = len(compared.risk.keys() - {compared.chosen})
+    said = f'Taken was "{compared.chosen}"'
+    if others:
+        several = "s" if others > 1 else ""
+        said += f", compared with {others} other{several} on these rows"
+    if compared.optimism:
+        said += (
+            f"; the best of several looks too good by {compared.optimism:.4f}, and the "
+            f"error is corrected for that"
+        )
+    if compared.removed:
+        said += f". Not needed, and removed: {', '.join(compared.removed)}"
+    return f"{said}."
+
+
+def _proven(certificate: Mapping[str, Any]) -> str:
+    """Between which bounds the optimum lies, and of which decisions."""
+    lower, upper = certificate["lower"], certificate["upper"]
+    speaks_of = certificate.get("speaks_of")  # files of before do not say
+    of = f" This is proven of {speaks_of}." if speaks_of else ""
+    return (
+        f"The decisions come from a linear program whose least value is proven to lie "
+        f"between {lower:.10g} and {upper:.10g}: learning found what it looked for.{of} "
+        f"What that is worth on new examples is what the intervals above say."
+    )

@@ -1,0 +1,378 @@
+"""`ReportSums`: answers and bills of rows, added up by sensor, by place and by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensortree.exceptions import DataError
+from sensortree.policy.batch import Walk
+from sensortree.policy.policy import Policy
+from sensortree.reports.measures import MEASURES, Interval, wilson
+from sensortree.sensors.referral import Promise
+from sensortree.sensors.seen import merge_unseen
+from sensortree.sensors.table import Table
+from sensortree.tree.paths import path_bill
+from sensortree.types import Array, Mask, Rows
+
+
+@dataclass(frozen=True)
+class SensorUse:
+    """What became of one sensor: share of rows that acquire it, spend per row of all."""
+
+    sensor: str
+    share: float
+    spend: float
+
+
+@dataclass(frozen=True)
+class PlaceUse:
+    """What happened at one place where rows stop; means are NaN where none does.
+
+    `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
+    `answers` is the share of its rows that get each answer, `classes` the share that has
+    each class; `refers` says whether they are handed over to a person there.
+    """
+
+    place: str
+    leaf: int
+    sensors: tuple[str, ...]
+    rows: int
+    share: float
+    error: float
+    loss: float
+    cost: float
+    answers: Mapping[Any, float]
+    classes: Mapping[Any, float]
+    refers: bool = False
+
+
+@dataclass(frozen=True)
+class ClassUse:
+    """What happened to the rows of one class; `sensors` is the share that acquires each.
+
+    The class against all others: `sensitivity` is the share of its rows that are answered
+    with it, `specificity` the share of other rows that are not, `precision` the share of
+    such answers that are right, `auroc` the area under the ROC curve; NaN where there is
+    none. Of two classes, the sensitivity of one is the specificity of the other.
+    """
+
+    label: Any
+    rows: int
+    share: float
+    error: float
+    loss: float
+    cost: float
+    sensors: Mapping[str, float]
+    sensitivity: float
+    specificity: float
+    precision: float
+    auroc: float
+    intervals: Mapping[str, Interval]
+
+
+@dataclass(frozen=True)
+class ReferralUse:
+    """What handing over to a person came to on some rows.
+
+    Attributes
+    ----------
+    share : float
+        Share of the rows that are handed over.
+    cost : float or None
+        What that costs per row of all, in the unit of the loss; None if nobody said what
+        a person costs.
+    error : float
+        Share of wrong answers among the rows that are not handed over; NaN if all are.
+    error_interval : (float, float)
+        Its 95 % interval, by Wilson.
+    guess_error : float
+        Share of wrong best guesses among the rows that are handed over; NaN if none is.
+    promise : Promise or None
+        What was promised of the others; see `guarantee_error`.
+    """
+
+    share: float
+    cost: float | None
+    error: float
+    error_interval: Interval
+    guess_error: float
+    promise: Promise | None = None
+
+    def __str__(self) -> str:
+        text = f"handed over to a person: {self.share:.1%} of the rows"
+        if self.cost is not None:
+            text += f", at {self.cost:.4g} per row of all"
+        if self.share < 1:
+            low, high = self.error_interval
+            text += f"; error of the others {self.error:.4g} ({low:.3g} to {high:.3g})"
+        if self.share > 0:
+            text += (
+                f"; best guesses for those handed over err in {self.guess_error:.1%}"
+            )
+        return text if self.promise is None else f"{text}\n{self.promise}"
+
+
+class ReportSums:
+    """Rows that a policy was followed for, with their answers and bills.
+
+    Parameters
+    ----------
+    walk : Walk
+        The rows at the end of their ways.
+    truth : ndarray of shape (n_rows,)
+        Right answers, as positions among the policy's classes.
+    weight : ndarray of shape (n_rows,)
+
+    Attributes
+    ----------
+    place : ndarray of shape (n_rows,)
+    spend : ndarray of shape (n_rows, n_sensors)
+    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    belief : ndarray of shape (n_rows, n_classes)
+    answer : ndarray of shape (n_rows,)
+    measures : ndarray of shape (n_rows, 4)
+        Error, loss, cost and total of each row.
+    """
+
+    def __init__(self, walk: Walk, truth: NDArray[Any], weight: Array):
+        self.policy = policy = walk.policy
+        self.truth = truth
+        self.weight = weight / weight.sum()
+        self.counted = weight > 0
+        self.place, self.unseen = walk.place, merge_unseen(walk.unseen)
+        self.belief = walk.posterior()
+        self.answer = answer = policy.loss.answer(self.belief)
+        prices = walk.prices
+        self.spend, self.acquired = bills(policy, self.place, prices)
+        self.cost = self.spend.sum(axis=1)
+        everything = policy.sensors.cost_of(policy.sensors.names, prices=prices)
+        self.everything = np.broadcast_to(everything, len(truth))
+        self.referred = policy.hands_over(self.place, self.belief)
+        self.person = person_costs(policy, walk.table, truth)
+        loss = losses_of(policy, walk.table, truth, self.referred, self.belief)
+        total = loss + policy.cost_weight * self.cost
+        error = policy.loss.error(truth, answer)
+        self.measures = np.stack([error, loss, self.cost, total], axis=1)
+
+    def mean(self, rows: Any = slice(None)) -> list[float]:
+        """Mean of every measure over some rows; NaN over none."""
+        weight = self.weight[rows]
+        total = weight.sum()
+        if not total:
+            return [float("nan")] * len(MEASURES)
+        return [float(m) for m in weight @ self.measures[rows] / total]
+
+    def referral_use(self) -> ReferralUse | None:
+        """What handing over came to; None of a policy that hands over nobody."""
+        if self.policy.referral is None:
+            return None
+        rows = self.counted
+        referred, weight = self.referred[rows], self.weight[rows]
+        wrong = self.measures[rows, 0] > 0
+        paid = None
+        if self.person is not None:
+            costs = np.where(referred, self.person[rows], 0.0)
+            paid = float(weight @ costs / weight.sum())
+        return ReferralUse(
+            _share(referred, weight),
+            paid,
+            _share(wrong[~referred], weight[~referred]),
+            wilson(wrong[~referred], weight[~referred]),
+            _share(wrong[referred], weight[referred]),
+            self.policy.referral.promise,
+        )
+
+    def sensor_uses(self) -> Iterator[SensorUse]:
+        """Use of every sensor, in the declared order."""
+        share, spend = self.weight @ self.acquired, self.weight @ self.spend
+        for sensor, name in enumerate(self.policy.sensors.names):
+            yield SensorUse(name, float(share[sensor]), float(spend[sensor]))
+
+    def place_uses(self) -> Iterator[PlaceUse]:
+        """Use of every leaf, then of the other places where rows stop."""
+        policy = self.policy
+        others = sorted(int(p) for p in np.unique(self.place[self.counted]) if p < 0)
+        for place in (*range(policy.tree.n_leaves), *reversed(others)):
+            here = self.place == place
+            error, loss, cost, _ = self.mean(here)
+            yield PlaceUse(
+                policy.place_name(place).removeprefix("the "),
+                place,
+                policy.places[place].names,
+                int((here & self.counted).sum()),
+                float(self.weight[here].sum()),
+                error,
+                loss,
+                cost,
+                self._shares(self.answer, here),
+                self._shares(self.truth, here),
+                policy.places[place].refers,
+            )
+
+    def _shares(self, position: NDArray[np.intp], here: Mask) -> dict[Any, float]:
+        """Share of each class, or answer, among some rows; 0 without rows."""
+        names = self.policy.labels
+        if not names:
+            return {}
+        weight = np.bincount(position[here], self.weight[here], len(names))
+        shares = weight / max(float(weight.sum()), 1e-300)
+        return dict(zip(names, shares.tolist(), strict=True))
+
+    def confusion(self, weight: Array) -> tuple[tuple[float, ...], ...]:
+        """Weight of the rows of each class that get each answer."""
+        n_classes = len(self.policy.classes)
+        if not n_classes:
+            return ()
+        table = np.zeros((n_classes, n_classes))
+        np.add.at(table, (self.truth, self.answer), weight)
+        return tuple(map(tuple, table.tolist()))
+
+    def class_uses(self, areas: Array, with_intervals: bool) -> Iterator[ClassUse]:
+        """What happened to each class that occurs."""
+        for label, name in enumerate(self.policy.labels):
+            has, answered = self.truth == label, self.answer == label
+            here = has & self.counted
+            if not here.any():
+                continue
+            weight = self.weight[here]
+            share = weight @ self.acquired[here] / weight.sum()
+            error, loss, cost, _ = self.mean(here)
+            recognised = {  # among these, those that are right
+                "sensitivity": (has, answered),
+                "specificity": (~has, ~answered),
+                "precision": (answered, has),
+            }
+            shares, between = {}, {}
+            for measure, (among, right) in recognised.items():
+                shares[measure] = _share(right[among], self.weight[among])
+                between[measure] = wilson(right[among], self.weight[among])
+            yield ClassUse(
+                name,
+                int(here.sum()),
+                float(weight.sum()),
+                error,
+                loss,
+                cost,
+                dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
+                **shares,
+                auroc=float(areas[label]),
+                intervals=between if with_intervals else {},
+            )
+
+
+def _share(right: Mask, weight: Array) -> float:
+    """Share of some rows; NaN of none."""
+    total = float(weight.sum())
+    return float(weight @ right) / total if total else float("nan")
+
+
+def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
+    """What rows that stop at some places are charged, by sensor, and what they acquire.
+
+    Parameters
+    ----------
+    policy : Policy
+    place : ndarray of shape (n_rows,)
+    prices : ndarray of shape (n_rows, n_sensors) or None
+
+    Returns
+    -------
+    spend : ndarray of shape (n_rows, n_sensors)
+    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    """
+    sensors = policy.sensors
+    spend = np.zeros((len(place), len(sensors)))
+    acquired = np.zeros(spend.shape, dtype=bool)
+    for at in np.unique(place):
+        rows = np.flatnonzero(place == at)
+        own = None if prices is None else prices[rows]
+        for name, price in path_bill(policy.paths[at], sensors, own).items():
+            spend[rows, sensors.index(name)] = price
+            acquired[rows, sensors.index(name)] = True
+    return spend, acquired
+
+
+def losses_of(
+    policy: Policy, table: Table, truth: Rows, referred: Mask, belief: Array
+) -> Array:
+    """What rows lose: by their answers, or what a person costs, (n_rows,).
+
+    Where nobody said what a person costs, by the best guess.
+
+    Parameters
+    ----------
+    policy : Policy
+    table : Table
+    truth : ndarray of shape (n_rows,)
+        Positions of the classes.
+    referred : ndarray of bool of shape (n_rows,)
+    belief : ndarray of shape (n_rows, n_classes)
+    """
+    lost = policy.loss.judge(truth, belief)
+    costs = person_costs(policy, table, truth)
+    return lost if costs is None else np.where(referred, costs, lost)
+
+
+def person_costs(policy: Policy, table: Table, truth: Rows) -> Array | None:
+    """What handing each row over costs, (n_rows,); None if nobody said."""
+    if policy.referral is None or not policy.referral.priced:
+        return None
+    costs = policy.referral.costs(table, len(policy.classes))
+    return np.asarray(costs[np.arange(len(truth)), truth])
+
+
+def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[Any]:
+    """Right answers as positions among the policy's classes, or as numbers."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise DataError(
+            f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
+            f"for each."
+        )
+    if policy.loss.numbers:
+        return _right_numbers(labels)
+    known = policy.classes.tolist()
+    position = {label: i for i, label in enumerate(known)}
+    for label in labels.tolist():
+        if label not in position:
+            raise DataError(
+                f"y holds class {label!r}, which the policy does not know; its classes "
+                f"are {', '.join(map(repr, known[:8]))}{', ...' if len(known) > 8 else ''}."
+            )
+    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def _right_numbers(y: NDArray[Any]) -> Array:
+    """Right answers that are numbers."""
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers, as in training: {error}.") from error
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise DataError(f"y holds {numbers[row]:g} in row {row}; leave the row out.")
+    return numbers
+
+
+def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
+    """Weights of the rows, (n_rows,), of which one at least is above 0."""
+    if not n_rows:
+        raise DataError("X has no rows; a report needs at least one.")
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight has shape {weight.shape}, but X has {n_rows} rows; give one "
+            f"weight for each."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise DataError(
+            "sample_weight must hold finite numbers that are at least 0, not all 0."
+        )
+    return weight
