@@ -24,7 +24,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["results/*", "_build", "_templates", "api/generated/.*"]
+exclude_patterns = [
+    "results/*",
+    "includes/*",
+    "_build",
+    "_templates",
+    "api/generated/.*",
+]
 highlight_language = "none"  # formulas in docstrings are not Python
 default_role = "py:obj"  # docstrings write `name`; what has no page stays plain
 
@@ -36,11 +42,11 @@ html_css_files = ["tables.css", "site.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
-    "header_links_before_dropdown": 7,
+    "navbar_center": [],  # the side bar has all pages
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": [], "changelog": [], "**": ["sidebar-nav-bs"]}
+html_sidebars = {"index": [], "**": ["all-pages"]}
 
 # Every link is checked; `name` in a docstring, which may be a parameter, need not be one.
 nitpicky = True
@@ -90,7 +96,7 @@ def described(solver: Solver) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-myst_enable_extensions = ["colon_fence", "substitution"]
+myst_enable_extensions = ["colon_fence", "deflist", "substitution"]
 myst_heading_anchors = 3
 myst_substitutions = {"solvers": solver_table()}
 

@@ -1,4 +1,4 @@
-"""Draws the picture in page.md: ``python docs/page_images.py``; needs Chromium.
+"""Draws the picture in deploying.md: ``python docs/page_images.py``; needs Chromium.
 
 The page is that of the heart patients of `sensortree.demo`: a question and an answer on a
 phone, side by side, on a page that holds nothing but them.

@@ -71,4 +71,4 @@ for name, model in models.items():
 
 # %%
 # The label here is made of thresholds, which is what boosted trees are good at. On small,
-# smooth data it is the other way round: :doc:`/ablation` has both on four data sets.
+# smooth data it is the other way round: :ref:`ablation` has both on four data sets.

@@ -100,4 +100,4 @@ print(f"95 % interval of the tree's total: {low:,.0f} to {high:,.0f}")
 
 # %%
 # With 122 patients the interval is wide: differences between the lines of the table may
-# be chance. :doc:`/money` has the same comparison over twenty splits and three data sets.
+# be chance. :ref:`money` has the same comparison over twenty splits and three data sets.

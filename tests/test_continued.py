@@ -16,7 +16,7 @@ from sensortree.leaves.fitting import judge_leaf_classifiers
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import TrainingRows
-from sensortree.logs.continuing import Logged, continue_rows
+from sensortree.logs.continuing import LogRows, continue_rows
 from sensortree.logs.gaussians import learn_gaussians, numbers_among, patterns_of
 from sensortree.logs.leaves import Drawn
 from sensortree.sensors.sensor import resolve_sensors
@@ -129,7 +129,7 @@ def logged(X, y, bought, fold=None):
     blocks = [X[:, :1], np.where(bought[:, None], X[:, 1:], np.nan)]
     held = np.column_stack([np.ones(len(X), bool), bought])
     fold = np.arange(len(X)) % 5 if fold is None else fold
-    return Logged(sensor_set(X.shape[1]), blocks, held, y, fold, False)
+    return LogRows(sensor_set(X.shape[1]), blocks, held, y, fold, False)
 
 
 def test_a_row_keeps_its_own_readings_and_takes_no_more_than_it_lacks():

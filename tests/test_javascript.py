@@ -272,7 +272,7 @@ def test_sessions_go_the_same_detours_around_what_cannot_be_had(terms, tmp_path)
 
 
 def test_the_example_of_the_documentation_runs(tmp_path):
-    page = Path(__file__).parents[1] / "docs" / "page.md"
+    page = Path(__file__).parents[1] / "docs" / "deploying.md"
     (example,) = re.findall(r"^```js\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
     model, X, _ = models.fitted("three classes")
     (tmp_path / "model.json").write_bytes(render(write_model(model, None)))

@@ -263,11 +263,11 @@ def test_schemathesis_finds_nothing(folder):
 
 
 def clients_of_the_page():
-    page = Path(__file__).parents[1] / "docs" / "service.md"
+    page = Path(__file__).parents[1] / "docs" / "deploying.md"
     found = {}
     for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S):
         assert len([line for line in block.splitlines() if line.strip()]) <= 34
-        exec(compile(block, "service.md", "exec"), found)
+        exec(compile(block, "deploying.md", "exec"), found)
     return found
 
 

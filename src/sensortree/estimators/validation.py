@@ -23,7 +23,7 @@ from sensortree.leaves.folds import Arranged, Dealing, arrange
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
-from sensortree.logs.continuing import Logged, blocks_seen, continue_rows
+from sensortree.logs.continuing import LogRows, blocks_seen, continue_rows
 from sensortree.logs.purchases import Log, check_labels_there
 from sensortree.sensors.market import Market, check_price_array, read_prices
 from sensortree.sensors.reader import column_kinds, fit_reader, float_table
@@ -109,7 +109,7 @@ def read_rows(
         level = settings.task.levels(codes, weight[order])
         held = bought[rows][order]
         known = log.label_influenced_buying
-        logged = Logged(sensors, blocks, held, level, fold, known)
+        logged = LogRows(sensors, blocks, held, level, fold, known)
         own_paid = None if paid is None else paid[order]
         continued = continue_rows(logged, Market(sensors, own_paid).free())
     unit, seen = np.arange(len(rows)) if group is None else group, blocks

@@ -48,7 +48,7 @@ Subset = frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Logged:
+class LogRows:
     """Rows of a log, as far as they were read."""
 
     sensors: SensorSet
@@ -69,7 +69,7 @@ class Logged:
         return max(LEAST_SHARE * n_rows, min(LEAST_ROWS, n_rows))
 
 
-def continue_rows(log: Logged, free: Subset) -> Continued:
+def continue_rows(log: LogRows, free: Subset) -> Continued:
     """Find out how far a log reaches, and who stands in for whom.
 
     `free` are the sensors that are known of all rows.
@@ -100,7 +100,7 @@ def continue_rows(log: Logged, free: Subset) -> Continued:
     )
 
 
-def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
+def filled_blocks(log: LogRows, subset: Subset, found: StandIns) -> list[Array]:
     """Readings of the sensors of a set, filled where nothing was bought.
 
     Of other sensors no columns.
@@ -120,7 +120,7 @@ def filled_blocks(log: Logged, subset: Subset, found: StandIns) -> list[Array]:
     ]
 
 
-def _most_beside(needed: Subset, log: Logged) -> tuple[Subset, StandIns] | None:
+def _most_beside(needed: Subset, log: LogRows) -> tuple[Subset, StandIns] | None:
     """The largest set with some sensors that enough rows have, and who stands in for whom.
 
     The sensor that most rows lack goes first; None if even those needed are too rare.
@@ -158,7 +158,7 @@ class StandIns:
     patterns: list[tuple[Mask, Rows]]
 
 
-def stand_ins(log: Logged, subset: Subset) -> StandIns:
+def stand_ins(log: LogRows, subset: Subset) -> StandIns:
     """Find who stands in for whom."""
     complete = log.has(subset)
     n_rows = len(complete)
@@ -179,7 +179,7 @@ def stand_ins(log: Logged, subset: Subset) -> StandIns:
 
 
 def likeness(
-    log: Logged, known: Subset, there: Mask, complete: Mask
+    log: LogRows, known: Subset, there: Mask, complete: Mask
 ) -> tuple[Array, Array]:
     """What rows are similar by that know some sensors, and what is told of each.
 
@@ -226,7 +226,7 @@ def _as_one(columns: Array) -> Array:
 
 
 def _match(
-    similar: Array, rows: Rows, complete: Rows, log: Logged, found: Rows
+    similar: Array, rows: Rows, complete: Rows, log: LogRows, found: Rows
 ) -> None:
     """Set who stands in for some rows: of the same label, and the same fold if there is."""
     for level in np.unique(log.level[rows]):

@@ -32,7 +32,6 @@ class Estimate:
 
 
 FEW = 5  # rows of a kind that is too rare for the normal interval of its share
-UNTOLD = Estimate(float("nan"), float("nan"), float("nan"))
 
 LEAST_SHARE = 0.01  # effective size as a share of the rows, below which nothing is said
 LEAST_ROWS = 10  # and as a number of rows
@@ -136,7 +135,7 @@ def ratio_estimate(part: Array, whole: Array) -> Estimate:
     """Ratio of two means, with its interval by the delta method; NaN of nothing."""
     total = float(whole.mean())
     if total <= 0:
-        return UNTOLD
+        return Estimate(float("nan"), float("nan"), float("nan"))
     ratio = float(part.mean()) / total
     about = mean_estimate((part - ratio * whole) / total)
     return Estimate(ratio, ratio + about.low, ratio + about.high)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
-    UNTOLD,
     Estimate,
     Support,
     as_share,
@@ -191,8 +190,7 @@ def compare_from_log(
         _judge(log, stopping, outlook, options) for log in logs
     )
     refused = one.refused or two.refused
-    difference = _measured(None if refused else values - others)
-    return LogComparison(one, two, difference, refused)
+    return LogComparison(one, two, _measured(values - others), refused)
 
 
 # the steps --------------------------------------------------------------------------------
@@ -294,12 +292,13 @@ def _judge(
     support = support_of(followed, chances, weight)
     refused = reason_to_refuse(support)
     every = contributions(weight, foretold)
+    if refused:
+        every[:] = np.nan  # no estimate is given
     likely = likely_variance(followed, chances, weight, foretold)
     outlooks = _with_total(foretold[..., :3], policy.cost_weight)
     variances = likely_variance(followed, chances, weight, outlooks)
     values = _with_total(every[:, :3], policy.cost_weight)
     logger = _with_total(log.logger, policy.cost_weight)
-    told = None if refused else values
     bands = []
     for odds in () if refused else options.hidden_odds:
         tilted = [
@@ -310,9 +309,9 @@ def _judge(
             for by in (odds, 1 / odds)
         ]
         bands.append(_band(odds, np.stack([values, *tilted]), variances))
-    measured = _measured(told, variances)
+    measured = _measured(values, variances)
     beside = likely_variance(followed, chances, weight, outlooks - logger)
-    if told is not None:
+    if not refused:
         wrong = followed.outcomes[followed.complete, 0]
         n_rare = int(min(wrong.sum(), (1 - wrong).sum()))
         error = as_share(measured.error, n_rare, support.effective_size)
@@ -323,9 +322,9 @@ def _judge(
         refused=refused,
         support=support,
         logger=_measured(logger),
-        difference=_measured(None if told is None else told - logger, beside),
-        sensors=_sensors(policy, followed, None if refused else every, likely),
-        leaves=_leaves(policy, followed, None if refused else every, likely),
+        difference=_measured(values - logger, beside),
+        sensors=_sensors(policy, followed, every, likely),
+        leaves=_leaves(policy, followed, every, likely),
         bands=tuple(bands),
         notes=_notes(support, refused),
         has_loss=not policy.loss.plain,
@@ -341,10 +340,8 @@ def _with_total(values: Array, cost_weight: float) -> Array:
     return np.concatenate([values, total[..., None]], axis=-1)
 
 
-def _measured(values: Array | None, variances: Array | None = None) -> Measured:
-    """Means of all measures, of at least some variances; untold without values."""
-    if values is None:
-        return Measured(UNTOLD, UNTOLD, UNTOLD, UNTOLD)
+def _measured(values: Array, variances: Array | None = None) -> Measured:
+    """Means of all measures, of at least some variances."""
     least = np.zeros(4) if variances is None else variances
     return Measured(*map(mean_estimate, values.T, least))
 
@@ -365,13 +362,11 @@ def _band(odds: float, values: Array, variances: Array) -> Band:
 
 
 def _sensors(
-    policy: Policy, followed: Followed, every: Array | None, likely: Array
+    policy: Policy, followed: Followed, every: Array, likely: Array
 ) -> tuple[SensorFromLog, ...]:
     """Use of every sensor, in the declared order."""
 
     def mean(what: str, name: str) -> Estimate:
-        if every is None:
-            return UNTOLD
         column = followed.column(what, name)
         return mean_estimate(every[:, column], likely[column])
 
@@ -382,30 +377,23 @@ def _sensors(
 
 
 def _leaves(
-    policy: Policy, followed: Followed, every: Array | None, likely: Array
+    policy: Policy, followed: Followed, every: Array, likely: Array
 ) -> tuple[PlaceFromLog, ...]:
     """Use of every place where rows stop."""
     found = []
-    for what, place in followed.names:
+    for column, (what, place) in enumerate(followed.names):
         if what != "stops":
             continue
         assert isinstance(place, int)
-        share = error = UNTOLD
-        if every is not None:
-            column = followed.column("stops", place)
-            stops = every[:, column]
-            errs = every[:, followed.column("errs", place)]
-            share = mean_estimate(stops, likely[column])
-            error = ratio_estimate(errs, stops)
-        stopped = followed.outcomes[:, followed.column("stops", place)]
+        stops, errs = every[:, column], every[:, followed.column("errs", place)]
         found.append(
             PlaceFromLog(
                 policy.place_name(place),
                 place,
                 policy.places[place].names,
-                int(np.nansum(stopped)),
-                share,
-                error,
+                int(np.nansum(followed.outcomes[:, column])),
+                mean_estimate(stops, likely[column]),
+                ratio_estimate(errs, stops),
             )
         )
     return tuple(found)

@@ -29,7 +29,7 @@ UNKNOWN = -1  # round after which the whole way is known, of rows whose log ends
 SELDOM, ENOUGH, SOME = 0.05, 20, 5
 
 
-class Stand(NamedTuple):
+class RowsUnderWay(NamedTuple):
     """Where rows stand whose way is not known to its end after some rounds."""
 
     rows: Rows  # whose log does not end before, (n_standing,)
@@ -47,7 +47,7 @@ class Followed:
     # Number of rounds after which a row's whole way is known (τ); `UNKNOWN` where the log
     # ends before, (n_rows,).
     n_needed: Rows
-    stands: tuple[Stand, ...]  # after 0, 1, ... rounds
+    stands: tuple[RowsUnderWay, ...]  # after 0, 1, ... rounds
     # What is measured: error, loss and cost; whether a sensor is acquired, and what is
     # spent on it; whether a row stops at a place, and is wrong there.
     names: tuple[tuple[str, str | int], ...]
@@ -79,7 +79,7 @@ def follow(policy: Policy, table: Table, purchases: Purchases, truth: Rows) -> F
         n_needed[under_way[~stands_still]] = after
         rows = under_way[stands_still]
         likely = walk.posterior()[stands_still]
-        stands.append(Stand(rows, walk.ahead[stands_still], likely))
+        stands.append(RowsUnderWay(rows, walk.ahead[stands_still], likely))
         under_way, after = rows[purchases.n_rounds[rows] > after], after + 1
     prices = policy.reader.prices(table)
     places = np.unique(end.place[n_needed != UNKNOWN])
@@ -141,7 +141,7 @@ def without_dead_ends(followed: Followed) -> Followed:
     reached = followed.stands[: int(end.max(initial=0)) + 1]
     for after, (rows, ahead, belief) in enumerate(reached):
         left = end[rows] >= after
-        stands.append(Stand(rows[left], ahead[left], belief[left]))
+        stands.append(RowsUnderWay(rows[left], ahead[left], belief[left]))
     return replace(
         followed,
         purchases=Purchases(purchases.sensors, rounds),

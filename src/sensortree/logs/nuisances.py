@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from sensortree.logs.following import Followed, Stand
+from sensortree.logs.following import Followed, RowsUnderWay
 from sensortree.logs.purchases import NEVER, Purchases
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import SensorReader
@@ -107,7 +107,7 @@ def could_go_on(purchases: Purchases, n_rounds: int, rows: Rows) -> Mask:
 
 def views(
     histories: Histories,
-    stands: Sequence[Stand],
+    stands: Sequence[RowsUnderWay],
     policy: Policy,
     truth: Rows,
 ) -> list[Array]:

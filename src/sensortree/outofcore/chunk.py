@@ -274,7 +274,7 @@ def caught_up(chunk: Any, pending: Sequence[Told], asked: Told | None) -> Any:
     return answer
 
 
-class Logged:
+class LoggedChunks:
     """Chunks that do what a log says; `_call` gives what each of them answers.
 
     `log` has the tasks that change chunks, in the order in which they were told. A chunk

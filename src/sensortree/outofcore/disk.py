@@ -9,7 +9,6 @@ on, the next one is on its way from the disk.
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sensortree.outofcore.chunk import Logged, Source, Told, caught_up
+from sensortree.outofcore.chunk import LoggedChunks, Source, Told, caught_up
 
 # Bytes from which an array is in a file, and where one may begin there.
 LARGE, ALIGNED = 1 << 12, 64
@@ -31,7 +30,7 @@ WORKING, BESIDES = 2.0, 1 << 28
 PLAIN = frozenset({int, float, bool, str, bytes, slice, type(None)})
 
 
-class Place(NamedTuple):
+class StoredArray(NamedTuple):
     """Where an array is."""
 
     file: str
@@ -46,38 +45,31 @@ class Place(NamedTuple):
         return prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
-class Written(NamedTuple):
+class StoredChunk(NamedTuple):
     """A chunk that is in files: all of it but its large arrays, and where these are."""
 
     version: int
     state: bytes
-    places: tuple[Place, ...]
+    places: tuple[StoredArray, ...]
 
 
 # Arrays by their identity, which holds as long as they do, and where they are.
-Known = dict[int, tuple[Place, Any]]
+StoredArrays = dict[int, tuple[StoredArray, Any]]
 
 
-class Kept(NamedTuple):
+class HeldChunk(NamedTuple):
     """A chunk in memory, its version, and which of its arrays are in files."""
 
     chunk: Any
     version: int
-    known: Known
+    known: StoredArrays
 
 
-class OnDisk(Logged):
-    """Chunks in files of a folder.
+class OnDisk(LoggedChunks):
+    """Chunks in files of a folder, which is empty and left as it is in the end.
 
-    Parameters
-    ----------
-    folder : path
-        Must be empty; it is left as it is when the work is done.
-    sources : list of Source
-        What makes each chunk, one at a time.
-    max_memory : int
-        Bytes. Chunks stay in memory as long as all together need less; one chunk at a
-        time is needed at least.
+    Chunks stay in memory as long as all together need less than `max_memory`, in bytes;
+    one chunk at a time is needed at least.
     """
 
     def __init__(self, folder: Path, sources: Sequence[Source], max_memory: float):
@@ -85,9 +77,9 @@ class OnDisk(Logged):
         self.folder, self.sources = Path(folder), list(sources)
         self.folder.mkdir(exist_ok=True)
         self.max_memory = max_memory
-        self.held: dict[int, Kept] = {}
+        self.held: dict[int, HeldChunk] = {}
         self.sizes: dict[int, int] = {}
-        self.written: dict[int, Written] = {}
+        self.written: dict[int, StoredChunk] = {}
         self._n_files = 0
 
     def _call(self, asked: Told | None) -> Iterator[Any]:
@@ -99,22 +91,22 @@ class OnDisk(Logged):
         self._send_for((number + 1) % len(self.sources))
         answer = caught_up(chunk, self.log[version:], asked)
         self.sizes[number] = size_of(chunk)
-        self.held[number] = Kept(chunk, len(self.log), known)
+        self.held[number] = HeldChunk(chunk, len(self.log), known)
         del chunk
         while self.held and not self._has_room():
             last = max(self.held)
             self._put_away(last, self.held.pop(last))
         return answer
 
-    def _take(self, number: int) -> Kept:
+    def _take(self, number: int) -> HeldChunk:
         """A chunk: from memory, from its files, or made anew."""
         if number in self.held:
             return self.held.pop(number)
         if number not in self.written:
-            return Kept(self.sources[number].make(), 0, {})
+            return HeldChunk(self.sources[number].make(), 0, {})
         version, state, _ = self.written[number]
         reader = _Reader(state)
-        return Kept(reader.load(), version, reader.known)
+        return HeldChunk(reader.load(), version, reader.known)
 
     def _send_for(self, number: int) -> None:
         """Have a chunk that is in files read ahead, where the system can do that."""
@@ -136,7 +128,7 @@ class OnDisk(Logged):
         working = WORKING * max(self.sizes.values())
         return BESIDES + held + working <= self.max_memory
 
-    def _put_away(self, number: int, kept: Kept) -> None:
+    def _put_away(self, number: int, kept: HeldChunk) -> None:
         """Write what has changed of a chunk, unless it is in the middle of a step."""
         before = self.written.get(number)
         changed = before is None or before.version != kept.version
@@ -148,33 +140,27 @@ class OnDisk(Logged):
         with _Writer(buffer, name, kept.known) as writer:
             writer.dump(kept.chunk)
         places = tuple(writer.used.values())
-        self.written[number] = Written(kept.version, buffer.getvalue(), places)
+        self.written[number] = StoredChunk(kept.version, buffer.getvalue(), places)
         if before is not None:
             for old in _by_file(before.places).keys() - _by_file(places).keys():
                 os.unlink(old)
 
 
-def _by_file(places: Sequence[Place]) -> dict[str, list[Place]]:
+def _by_file(places: Sequence[StoredArray]) -> dict[str, list[StoredArray]]:
     """Places by the file that they are in."""
-    found: dict[str, list[Place]] = {}
+    found: dict[str, list[StoredArray]] = {}
     for place in places:
         found.setdefault(place.file, []).append(place)
     return found
 
 
 class _Writer(pickle.Pickler):
-    """Writes large arrays to a file, but for those that are in one.
+    """Writes large arrays to a file, but for those that are in one."""
 
-    Attributes
-    ----------
-    used : dict of int to Place
-        All arrays, by their identity.
-    """
-
-    def __init__(self, buffer: BytesIO, name: Path, known: Known):
+    def __init__(self, buffer: BytesIO, name: Path, known: StoredArrays):
         super().__init__(buffer, protocol=5)
         self.name, self.known = name, dict(known)
-        self.used: dict[int, Place] = {}
+        self.used: dict[int, StoredArray] = {}  # all arrays, by their identity
         self._file: Any = None
 
     def __enter__(self) -> _Writer:
@@ -184,7 +170,7 @@ class _Writer(pickle.Pickler):
         if self._file is not None:
             self._file.close()
 
-    def persistent_id(self, value: Any) -> Place | None:
+    def persistent_id(self, value: Any) -> StoredArray | None:
         """Where a large array is; None for all else."""
         if not isinstance(value, np.ndarray) or value.nbytes < LARGE:
             return None
@@ -195,14 +181,14 @@ class _Writer(pickle.Pickler):
         self.used[id(value)] = self.known[id(value)][0]
         return self.used[id(value)]
 
-    def _append(self, value: Any) -> Place:
+    def _append(self, value: Any) -> StoredArray:
         if self._file is None:
             self._file = open(self.name, "wb")  # noqa: SIM115 - closed on exit
         by_columns = value.flags.f_contiguous and not value.flags.c_contiguous
         start = -(-self._file.tell() // ALIGNED) * ALIGNED
         self._file.seek(start)
         self._file.write(np.ascontiguousarray(value.T if by_columns else value).data)
-        return Place(
+        return StoredArray(
             str(self.name), start, value.dtype.str, value.shape, bool(by_columns)
         )
 
@@ -212,29 +198,18 @@ class _Reader(pickle.Unpickler):
 
     def __init__(self, state: bytes):
         super().__init__(BytesIO(state))
-        self.known: Known = {}
-        self._arrays: dict[Place, Any] = {}
-        self._files: dict[str, mmap.mmap] = {}
+        self.known: StoredArrays = {}
+        self._arrays: dict[StoredArray, Any] = {}
 
-    def persistent_load(self, place: Place) -> Any:
+    def persistent_load(self, place: StoredArray) -> Any:
         """The array at a place, one for all who hold it."""
         if place not in self._arrays:
-            if place.file not in self._files:
-                with open(place.file, "rb") as file:
-                    self._files[place.file] = mmap.mmap(
-                        file.fileno(), 0, access=mmap.ACCESS_READ
-                    )
-            array = self._read(place)
+            file, start, dtype, shape, by_columns = place
+            order: Any = "F" if by_columns else "C"
+            array = np.asarray(np.memmap(file, dtype, "r", start, shape, order))
             self._arrays[place] = array
             self.known[id(array)] = place, array
         return self._arrays[place]
-
-    def _read(self, place: Place) -> Any:
-        file, dtype = self._files[place.file], np.dtype(place.dtype)
-        shape = place.shape[::-1] if place.by_columns else place.shape
-        flat = np.frombuffer(file, dtype, prod(shape), place.start)
-        array = flat.reshape(shape)
-        return array.T if place.by_columns else array
 
 
 def size_of(value: Any) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import DataError
-from sensortree.outofcore.chunk import Logged, Source, Told, caught_up
+from sensortree.outofcore.chunk import LoggedChunks, Source, Told, caught_up
 from sensortree.threads import one_thread
 
 # Seconds after which the client looks whether workers are still there, and that it waits
@@ -75,15 +75,8 @@ class Share:
     version: int | None = None  # None for chunks that are to be made
 
 
-class OnWorkers(Logged):
-    """Chunks on the workers of a Dask client.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    sources : list of Source
-        What makes each chunk; arguments may be futures.
-    """
+class OnWorkers(LoggedChunks):
+    """Chunks on the workers of a Dask client; arguments of sources may be futures."""
 
     def __init__(self, client: Any, sources: Sequence[Source]):
         super().__init__()
