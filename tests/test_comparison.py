@@ -461,7 +461,7 @@ def test_unrefined_decisions_are_those_of_the_certificate():
     model = SensorTreeClassifier(STAGES, cost_weight=0.02, refine=False, fallback=False)
     said = model.fit(X, y).certificate_.speaks_of
     assert model.decision_report_.kept == "linear program"
-    assert "the model makes these" in said
+    assert "the model makes exactly these" in said
     assert "refined" not in said
 
 

@@ -279,8 +279,9 @@ class Race:
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
-                f"leads {usual} leaves by {lead:.1f} standard errors of the log-loss "
-                f"on held-out rows; more than {least:g} is asked"
+                f"by held-out log-loss {abs(lead):.1f} standard errors "
+                f"{'better' if lead > 0 else 'worse'} than {usual} leaves; tried if "
+                f"{'more than 1 better' if least > 0 else 'less than 1 worse'}"
             )
         return lead > least
 
@@ -304,7 +305,7 @@ class Race:
         first = structures[0]
         lead = {name: seen.lead(name, first)[0] for name in seen.of}
         out = [name for name in seen.of if name != first and lead[name] <= 0]
-        self.dropped |= dict.fromkeys(out, f"is no better than {first} by a screen")
+        self.dropped |= dict.fromkeys(out, f"a quick screen sees no gain over {first}")
         return [name for name in seen.of if name not in out]
 
     def _plan_promises(self) -> bool:
@@ -313,7 +314,9 @@ class Race:
         least = self.outcomes.of[self.outcomes.best()].risk.mean()
         promises = bool(steps) and steps[-1]["loss"] <= least
         if not promises:
-            self.dropped["planned"] = "promises no lower risk than others have"
+            self.dropped["planned"] = (
+                "by its own estimate no better than the best of the others"
+            )
         return promises
 
     def _judge(self, recipe: Recipe) -> None:
