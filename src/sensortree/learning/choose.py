@@ -315,7 +315,7 @@ class Race:
         promises = bool(steps) and steps[-1]["loss"] <= least
         if not promises:
             self.dropped["planned"] = (
-                "by its own estimate no better than the best of the others"
+                "by its own estimate no better than the others"
             )
         return promises
 

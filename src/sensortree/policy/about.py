@@ -229,8 +229,8 @@ class Comparison(PlainForm):
         ]
         if self.optimism:
             lines.append(
-                f"the lowest of {len(ranked)} is optimistic by {self.optimism:.4f}, because "
-                f"it was chosen; the held-out score is corrected for that"
+                f"the lowest of {len(ranked)} is optimistic by {self.optimism:.4f}, "
+                f"because it was chosen; the held-out score is corrected for that"
             )
         if self.removed:
             names = ", ".join(self.removed)
