@@ -289,7 +289,7 @@ def test_what_is_not_compared_says_why():
     X, y = stage_data(90)
     compared = SensorTreeClassifier(STAGES, cost_weight=0.02).fit(X, y).comparison_
     assert "100 rows or more, there are 90" in compared.not_compared["boosted"]
-    assert "not compared: boosted, wants 100 rows" in str(compared)
+    assert "not compared: boosted (wants 100 rows" in str(compared)
     assert all(why for why in compared.not_compared.values())
     assert not any(name.endswith("boosted") for name in compared.risk)
 
