@@ -53,10 +53,9 @@ from sensortree import (
     CascadeClassifier,
     CSTCClassifier,
     Leaf,
-    MaskedPolicy,
-    ModelFileError,
     MyopicClassifier,
     Node,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
@@ -68,6 +67,8 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
+from sensortree.exceptions import ModelFileError
+from sensortree.results import MaskedPolicy
 
 Array = NDArray[np.float64]
 Digests = dict[str, dict[str, str]]
@@ -465,19 +466,32 @@ FITS: dict[str, Callable[[], Asked]] = {
     ),
     "one leaf": lambda: six(
         SensorTreeClassifier.as_published(
-            THREE, costs=THREE_COSTS, structure="exhaustive", fallback=True
+            THREE,
+            costs=THREE_COSTS,
+            structure="exhaustive",
+            program=Program.as_published(fallback=True),
         )
     ),
-    "not certified": lambda: three(structure=GIVEN, tol=1e-14),
+    "not certified": lambda: three(structure=GIVEN, program=Program(tol=1e-14)),
     "few rows": few_rows,
     "many rows": many_rows,
-    "decisions, raw": lambda: three(decision_features="raw", refine=False),
-    "decisions, quadratic": lambda: three(decision_features="quadratic", l1=0.5),
-    "decisions, transformer": lambda: three(
-        decision_features=StandardScaler(), errors="observed", fallback=False
+    "decisions, raw": lambda: three(
+        program=Program(decision_features="raw", refine=False)
     ),
-    "solver, scipy": lambda: three(solver="scipy", structure=GIVEN, l2=0.0),
-    "solver, scipy-path": lambda: three(solver="scipy-path", structure=GIVEN, l2=0.0),
+    "decisions, quadratic": lambda: three(
+        program=Program(decision_features="quadratic", l1=0.5)
+    ),
+    "decisions, transformer": lambda: three(
+        program=Program(
+            decision_features=StandardScaler(), errors="observed", fallback=False
+        ),
+    ),
+    "solver, scipy": lambda: three(
+        program=Program(solver="scipy", l2=0.0), structure=GIVEN
+    ),
+    "solver, scipy-path": lambda: three(
+        program=Program(solver="scipy-path", l2=0.0), structure=GIVEN
+    ),
     "fit_path": fit_path,
     "curves": curves,
     "budget": lambda: budget(budget=5.0),
@@ -508,7 +522,9 @@ FITS: dict[str, Callable[[], Asked]] = {
             THREE,
             costs=THREE_COSTS,
             order=["hint", "middle", "sides"],
-            decision_features="posterior",
+            program=Program.as_published(
+                savings="tight", decision_features="posterior"
+            ),
             cv=5,
         ),
         n_classes=3,

@@ -31,15 +31,14 @@ import numpy as np
 
 from benchmarks.problems import forest
 from benchmarks.solver import Report, exponent, machine, peak_memory
-from sensortree import CertificateWarning
+from sensortree.exceptions import CertificateWarning
 from sensortree.outofcore.chunk import Source
 from sensortree.outofcore.disk import OnDisk
 from sensortree.outofcore.workers import OnWorkers
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import Chunks, InMemory, cut
 from sensortree.program.in_chunks import ProblemRows, solve_rows
-from sensortree.program.solvers.structured.blocks import parts_of
-from sensortree.program.solvers.structured.chunk import rows_at_once
+from sensortree.program.solvers.structured.chunk import parts_of, rows_at_once
 
 TOL, RIDGE = 1e-4, 1.0
 NOISE = 0.05  # standard deviations of each column

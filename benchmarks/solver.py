@@ -41,7 +41,7 @@ import numpy as np
 from benchmarks.problems import forest, synthetic, with_own_features
 from benchmarks.rivals import RIVALS, n_rows
 from experiments.results import append
-from sensortree import CertificateWarning
+from sensortree.exceptions import CertificateWarning
 from sensortree.program import SOLVERS, Progress, Solver, SurrogateProblem, solve
 
 ROOT = Path(__file__).resolve().parent.parent

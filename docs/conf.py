@@ -7,8 +7,10 @@ import functools
 import importlib
 import inspect
 import re
+import warnings
 
 import sensortree
+import sensortree.results
 from sensortree.program import SOLVERS, Solver
 
 project = "sensortree"
@@ -63,6 +65,9 @@ autodoc_typehints = "none"  # types are in the Parameters sections
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False  # the templates list members
 
+# The gallery looks for names of examples in `sensortree` too, whatever these import.
+warnings.filterwarnings("ignore", "sensortree", FutureWarning, "sphinx_gallery")
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
@@ -104,8 +109,8 @@ myst_substitutions = {"solvers": solver_table()}
 def for_the_page(app, what, name, obj, options, lines):
     """Say in reStructuredText what a docstring says in a terminal.
 
-    Bars are bars, ``(n_features_in_,)`` is no link, and an indented block above the first
-    section is a formula, to be shown as it stands.
+    Bars are bars, ``(n_features_in_,)`` is no link, public names are links, and an indented
+    block above the first section is a formula, to be shown as it stands.
     """
     written, above_sections, in_formula = [], True, False
     for line in lines:
@@ -121,8 +126,18 @@ def for_the_page(app, what, name, obj, options, lines):
         in_formula = in_formula and (indented or not line.strip())
         if not in_formula and "``" not in line and ">>>" not in line:
             line = re.sub(r"\((\w+)_([,)])", r"(\1\\_\2", line.replace("|", r"\|"))
+            line = re.sub(r"(?<![`:])`(\w+)((?:\.\w+)?)`", linked, line)
         written.append(line)
     lines[:] = written
+
+
+def linked(found):
+    """A public name, or an attribute of one, with the module that has it as its target."""
+    for module in (sensortree, sensortree.results):
+        if found[1] in module.__all__:
+            name = found[1] + found[2]
+            return f"`{name} <{module.__name__}.{name}>`"
+    return found[0]
 
 
 def setup(app):

@@ -22,14 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sensortree import (
-    Sensor,
-    SensorTreeClassifier,
-    StaticSubsetClassifier,
-    TreeDisplay,
-    UnseenWarning,
-)
+from sensortree import Sensor, SensorTreeClassifier, StaticSubsetClassifier, TreeDisplay
 from sensortree.demo import load_patients
+from sensortree.exceptions import UnseenWarning
 
 X, ill = load_patients()
 X_train, X_test, ill_train, ill_test = train_test_split(

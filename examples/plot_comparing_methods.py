@@ -26,9 +26,9 @@ from sensortree import (
     MyopicClassifier,
     SensorTreeClassifier,
     StaticSubsetClassifier,
-    TradeoffCurve,
     TradeoffDisplay,
 )
+from sensortree.results import TradeoffCurve
 
 X, digit = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(

@@ -10,7 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from experiments.tables import Point
-from sensortree import TradeoffCurve
+from sensortree.results import TradeoffCurve
 
 # Text stays text, so that it can be searched and the file is small.
 SVG = {"svg.hashsalt": "sensortree", "svg.fonttype": "none"}

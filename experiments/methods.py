@@ -27,6 +27,7 @@ from sensortree import (
     CascadeClassifier,
     CSTCClassifier,
     MyopicClassifier,
+    Program,
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
@@ -110,7 +111,7 @@ METHODS: dict[str, Method] = {
     "static subset": Method(StaticSubsetClassifier),
     "AM on a cascade": Method(AlternatingTreeClassifier, cascade_tree),
     "LP on a cascade": Method(
-        CascadeClassifier, stages, settings={"savings": "published"}
+        CascadeClassifier, stages, settings={"program": Program.as_published()}
     ),
     "LP on a cascade, tight": Method(CascadeClassifier, stages),
     "boosted trees on all sensors": Method(BoostedOnEverything, values=(0.0,)),

@@ -37,7 +37,7 @@ from experiments.data import MissingFileError
 from experiments.provenance import note_run
 from experiments.results import FOLDER, Line, append, read
 from experiments.study import Cell, Study
-from sensortree import FewRowsWarning
+from sensortree.exceptions import FewRowsWarning
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from experiments.results import Line
-from sensortree import TradeoffCurve
+from sensortree.results import TradeoffCurve
 
 Point = tuple[float, float]  # mean cost, error
 

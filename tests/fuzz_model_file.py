@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 from models import fitted
 
-from sensortree import ModelFileError, SensorTreeError, load, save
+from sensortree import SensorTreeError, load, save
+from sensortree.exceptions import ModelFileError
 from sensortree.persistence.files import NO_DIGEST, digest_of
 
 MAX_SECONDS = 1.0

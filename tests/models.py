@@ -25,6 +25,7 @@ from sensortree import (
     AlternatingTreeClassifier,
     Leaf,
     Node,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
@@ -280,13 +281,22 @@ KINDS = {
         classes=np.array(["x", "é", "z"], dtype=object)
     ),
     "as published": lambda: _binary(
-        decision_features="raw", cv=None, refine=False, l2=0.0, savings="published"
+        program=Program(
+            decision_features="raw", refine=False, l2=0.0, savings="published"
+        ),
+        cv=None,
     ),
-    "quadratic decisions": lambda: _binary(decision_features="quadratic"),
-    "scaled decisions": lambda: _binary(decision_features=StandardScaler()),
+    "quadratic decisions": lambda: _binary(
+        program=Program(decision_features="quadratic")
+    ),
+    "scaled decisions": lambda: _binary(
+        program=Program(decision_features=StandardScaler())
+    ),
     "pandas": _frame,
     "text and gaps": _plain_frame,
-    "low prices": lambda: _frame(cost_weight=0.0002, classifier="linear", refine=False),
+    "low prices": lambda: _frame(
+        cost_weight=0.0002, classifier="linear", program=Program(refine=False)
+    ),
     "polars": lambda: _frame(pl),
     "money": _money,
     "price column": _price_column,

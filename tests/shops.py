@@ -13,7 +13,7 @@ import pandas as pd
 from referee import Calculator, Examined, Facts, Offer, finish, money
 from sklearn.linear_model import LogisticRegression
 
-from sensortree import Sensor, SensorTree, SensorTreeClassifier
+from sensortree import Program, Sensor, SensorTree, SensorTreeClassifier
 from sensortree.policy.classifiers import ConstantScorer
 from sensortree.policy.decisions import PARTS, DecisionFeatures, DecisionFunction
 from sensortree.policy.flow import Detour, Detours, Flow
@@ -148,8 +148,7 @@ def open_shop(seed: int) -> Shop:
         structure=random_tree(rng, offers),
         classifier=LogisticRegression(),
         cv=None,
-        refine=False,
-        errors="observed",
+        program=Program(refine=False, errors="observed"),
         loss=loss,
     ).fit(training, y, prices=fit_prices)
     shop = Shop(model, offers, Facts(model.policy_, offers, loss), X, prices)

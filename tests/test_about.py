@@ -10,8 +10,6 @@ import pandas as pd
 import pytest
 
 from sensortree import (
-    About,
-    ModelFileError,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     TreeDisplay,
@@ -19,8 +17,10 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
+from sensortree.exceptions import ModelFileError
 from sensortree.persistence.files import parse, render
 from sensortree.policy.about import now
+from sensortree.results import About
 
 ROOT = Path(__file__).parent
 

@@ -13,16 +13,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sensortree import (
-    DataError,
-    Leaf,
-    Node,
-    Sensor,
-    SensorError,
-    SensorTree,
-    SensorTreeClassifier,
-    SessionError,
-)
+from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
+from sensortree.exceptions import DataError, SensorError, SessionError
 
 FILES = {
     "letter": ("letter", 0.1, 3000),

@@ -14,19 +14,22 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from sensortree import (
-    DataError,
     Leaf,
     Node,
-    ParameterError,
-    ProblemError,
+    Program,
     Sensor,
-    SensorError,
     SensorSet,
     SensorTree,
     SensorTreeClassifier,
     SensorTreeError,
-    TreeError,
     exhaustive_tree,
+)
+from sensortree.exceptions import (
+    DataError,
+    ParameterError,
+    ProblemError,
+    SensorError,
+    TreeError,
 )
 from sensortree.learning import joint
 from sensortree.program import SurrogateProblem, solve
@@ -290,19 +293,19 @@ CASES = {
         "The 'structure' parameter of SensorTreeClassifier must be",
     ),
     "unknown solver": (
-        fit(TWO, solver="gurobi"),
+        fit(TWO, program=Program(solver="gurobi")),
         ParameterError,
-        "The 'solver' parameter of SensorTreeClassifier must be a str among",
+        "The 'solver' parameter of Program must be a str among",
     ),
     "unknown savings": (
-        fit(TWO, savings="large"),
+        fit(TWO, program=Program(savings="large")),
         ParameterError,
-        "The 'savings' parameter of SensorTreeClassifier must be a str among",
+        "The 'savings' parameter of Program must be a str among",
     ),
     "tolerance of zero": (
-        fit(TWO, tol=0),
+        fit(TWO, program=Program(tol=0)),
         ParameterError,
-        "The 'tol' parameter of SensorTreeClassifier must be a float in the range",
+        "The 'tol' parameter of Program must be a float in the range",
     ),
     "unknown classifier": (
         fit(TWO, classifier="forest"),

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sensortree import ModelFileError, Sensor, SensorTreeClassifier, load, save
+from sensortree import Sensor, SensorTreeClassifier, load, save
+from sensortree.exceptions import ModelFileError
 from sensortree.learning.fit import best_fixed_set
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sensortree import SensorTreeClassifier
+from sensortree import Program, SensorTreeClassifier
 from sensortree.constants import BOOSTED_UNJUDGED
 from sensortree.leaves import boosting
 from sensortree.leaves.boosting import BoostedEngine
@@ -165,7 +165,7 @@ def test_with_boosted_leaves_a_search_trains_no_classifier():
     grid = np.random.default_rng(3).normal(size=(500, 6))
     y = (grid[:, 0] + grid[:, 1] * grid[:, 2] > 0).astype(int)
     model = SensorTreeClassifier(
-        classifier="boosted", structure="chain", fallback=False
+        classifier="boosted", structure="chain", program=Program(fallback=False)
     ).fit(grid, y)
     report = model.structure_report_
     assert report.n_classifiers == 0
@@ -175,6 +175,6 @@ def test_with_boosted_leaves_a_search_trains_no_classifier():
         structure="chain",
         n_exact="all",
         n_leaves=2,
-        fallback=False,
+        program=Program(fallback=False),
     ).fit(grid, y)
     assert trained.structure_report_.n_classifiers > 6

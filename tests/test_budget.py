@@ -8,15 +8,9 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sensortree import (
-    BudgetWarning,
-    ParameterError,
-    SensorTreeClassifier,
-    SensorTreeClassifierCV,
-    TradeoffCurve,
-    load,
-    save,
-)
+from sensortree import Program, SensorTreeClassifier, SensorTreeClassifierCV, load, save
+from sensortree.exceptions import BudgetWarning, ParameterError
+from sensortree.results import TradeoffCurve
 
 WEIGHTS = [1.0, 0.05, 0.02, 0.01, 0.0005]
 
@@ -34,7 +28,7 @@ def declared(two_sensors):
             cv=4,
             structure="cascade",
             classifier=GaussianNB(),
-            refine=False,
+            program=Program(refine=False),
         )
     ]
 )

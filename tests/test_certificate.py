@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from strategies import random_problem
 
-from sensortree import CertificateWarning
+from sensortree.exceptions import CertificateWarning
 from sensortree.program import DualPoint, Penalty, certify, solve
 from sensortree.program import bounds as bounds_module
 from sensortree.program import solution as solution_module

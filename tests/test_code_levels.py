@@ -16,6 +16,7 @@ from sensortree import (
     AlternatingTreeClassifier,
     CascadeClassifier,
     MyopicClassifier,
+    Program,
     Sensor,
     SensorTreeClassifier,
     SensorTreeRegressor,
@@ -203,7 +204,9 @@ def parts_of(model):
 def test_only_the_default_sees_levels():
     assert parts_of(by_code()) == [Posterior, Raw, Transformed]
     for name in set(PARTS) - {"posterior+raw"}:
-        found = parts_of(by_code(decision_features=name, fallback=False))
+        found = parts_of(
+            by_code(program=Program(decision_features=name, fallback=False))
+        )
         assert found == [type(part) for part in PARTS[name]]
 
 
@@ -220,10 +223,10 @@ OTHERS = {
         CODED, structure="chain", cost_weight=0.05
     ),
     "quadratic": lambda **given: SensorTreeClassifier(
-        **given, decision_features="quadratic"
+        **given, program=Program(decision_features="quadratic")
     ),
     "posterior": lambda **given: SensorTreeClassifier(
-        **given, decision_features="posterior"
+        **given, program=Program(decision_features="posterior")
     ),
     "cascade": lambda **_: CascadeClassifier(
         CODED, order=list(CODED), cost_weight=0.05

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from sensortree import (
     Leaf,
-    ModelFileError,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
@@ -24,6 +24,7 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
+from sensortree.exceptions import ModelFileError
 from sensortree.learning.held_out import Outcome, Outcomes, comparison_of
 from sensortree.learning.joint import spread_rows
 from sensortree.leaves import boosting
@@ -239,7 +240,9 @@ def test_a_tree_of_ones_own_keeps_its_leaves_and_is_not_compared_with_nothing():
     )
 
 
-@pytest.mark.parametrize("given", [{"cv": None}, {"cv": None, "fallback": False}])
+@pytest.mark.parametrize(
+    "given", [{"cv": None}, {"cv": None, "program": Program(fallback=False)}]
+)
 def test_nothing_is_compared_where_nothing_is_held_out(given):
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = SensorTreeClassifier(**given).fit(X, X[:, 0] > 0)
@@ -458,7 +461,9 @@ def test_the_certificate_says_of_which_tree_it_speaks(fitted):
 
 def test_unrefined_decisions_are_those_of_the_certificate():
     X, y = stage_data()
-    model = SensorTreeClassifier(STAGES, cost_weight=0.02, refine=False, fallback=False)
+    model = SensorTreeClassifier(
+        STAGES, cost_weight=0.02, program=Program(refine=False, fallback=False)
+    )
     said = model.fit(X, y).certificate_.speaks_of
     assert model.decision_report_.kept == "linear program"
     assert "the model makes exactly these" in said
@@ -467,7 +472,9 @@ def test_unrefined_decisions_are_those_of_the_certificate():
 
 def test_one_leaf_for_all_is_said_beside_the_certificate():
     X, y = load_wine(return_X_y=True)
-    model = SensorTreeClassifier.as_published(structure="exhaustive", fallback=True)
+    model = SensorTreeClassifier.as_published(
+        structure="exhaustive", program=Program.as_published(fallback=True)
+    )
     model.fit(X[:, :4], y)
     assert model.decision_report_.kept == "one leaf"
     assert "sends every example to one leaf instead" in model.certificate_.speaks_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sensortree import SensorTreeClassifier, SensorTreeRegressor
+from sensortree import Program, SensorTreeClassifier, SensorTreeRegressor
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.continued import Continued, expectation
 from sensortree.leaves.engine import LogisticEngine
@@ -310,7 +310,7 @@ def from_log_and_from_all(estimator, X, target, bought):
     """A model of all sensors, from a log and from a table without gaps."""
     acquired = np.column_stack([np.ones(len(X), int), 2 * bought])
     seen = np.where(acquired > 0, X, np.nan)
-    given = {"structure": SensorTree(Leaf(ALL)), "fallback": False}
+    given = {"structure": SensorTree(Leaf(ALL)), "program": Program(fallback=False)}
     sensors = {"first": [0], "second": [1]}
     return (
         estimator(sensors, **given).fit(seen, target, acquired=acquired),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import data_folder
 
-from sensortree import Sensor, SensorTreeClassifier
+from sensortree import Program, Sensor, SensorTreeClassifier
 from sensortree.tree.paths import leaf_costs, path_bill, path_cost
 
 TABLES = {"pima": 8, "bupa": 5, "heart_cleveland": 13}
@@ -128,7 +128,7 @@ def test_the_leaves_of_a_fitted_tree_cost_what_turney_says_to_the_cent(
         name,
         loss=[[0, 800], [800, 0]],
         structure="cascade",
-        fallback=False,
+        program=Program(fallback=False),
     )
     assert model.tree_.n_leaves > 1
     prices = leaf_costs(model.tree_, model.sensors_)

@@ -13,21 +13,14 @@ import pytest
 from models import CODED, codes, route_by_code
 from strategies import random_problem
 
-from sensortree import (
-    CertificateWarning,
-    DataError,
-    ParameterError,
-    Sensor,
-    SensorTreeClassifier,
-    load,
-    save,
-)
+from sensortree import Program, Sensor, SensorTreeClassifier, load, save
+from sensortree.exceptions import CertificateWarning, DataError, ParameterError
 from sensortree.outofcore.chunk import Source
 from sensortree.outofcore.disk import OnDisk, size_of
 from sensortree.program import solve
 from sensortree.program.chunks import InMemory
 from sensortree.program.in_chunks import ProblemRows, solve_rows
-from sensortree.program.solvers.structured.blocks import parts_of
+from sensortree.program.solvers.structured.chunk import parts_of
 
 distributed = pytest.importorskip("distributed", reason="the extra 'dask' is absent")
 da = pytest.importorskip("dask.array", reason="the extra 'dask' is absent")
@@ -119,7 +112,7 @@ PARAMETERS = {
     "sensors": SENSORS,
     "costs": {"first": 0.0, "second": 2.0, "third": 1.0},
     "structure": "exhaustive",
-    "fallback": False,
+    "program": Program(fallback=False),
     "outages": False,
 }
 
@@ -264,12 +257,14 @@ def test_columns_of_a_frame_are_weights_and_prices(tmp_path):
     frame["fee"] = np.round(np.random.default_rng(0).uniform(1, 3, len(X)), 1)
     sensors = {"first": ["a"], "second": Sensor(["b", "c"], cost="fee"), "third": ["d"]}
     parameters = {"structure": "exhaustive", "classifier": "linear", "outages": False}
-    alone = SensorTreeClassifier(sensors, **parameters, fallback=False)
+    alone = SensorTreeClassifier(sensors, **parameters, program=Program(fallback=False))
     alone.fit(frame, y, weights_of(y))
     written = frame.assign(kind=y, often=weights_of(y))
     for k, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
         written.iloc[part].to_parquet(tmp_path / f"part-{k}.parquet")
-    model = DaskSensorTreeClassifier(sensors, **parameters, fallback=False)
+    model = DaskSensorTreeClassifier(
+        sensors, **parameters, program=Program(fallback=False)
+    )
     model.fit(str(tmp_path), "kind", "often")
     assert list(model.feature_names_in_) == list(frame)
     assert model.certificate_.upper == pytest.approx(alone.certificate_.upper, rel=1e-9)
@@ -344,7 +339,7 @@ def test_leaves_that_are_no_sums_are_fitted_to_the_sample():
 
 def test_a_learned_tree_is_that_of_the_sample():
     X, y = made_up(500)
-    parameters = {"structure": "chain", "classifier": "linear", "fallback": True}
+    parameters = {"structure": "chain", "classifier": "linear", "program": None}
     alone = SensorTreeClassifier(**{**PARAMETERS, **parameters}).fit(X, y)
     assert fitted(X, y, **parameters).tree_ == alone.tree_
 
@@ -390,7 +385,7 @@ def test_predictions_of_collections_are_collections_and_models_are_plain(tmp_pat
     ("change", "error", "said"),
     [
         ({"max_memory": "2 apples"}, ParameterError, "2 apples"),
-        ({"solver": "highs"}, ParameterError, "must be 'structured'"),
+        ({"program": Program(solver="highs")}, ParameterError, "must be 'structured'"),
         ({"refer_cost": 0.1}, ParameterError, "refer_cost"),
         ({"sample_rows": 1}, ParameterError, "sample_rows"),
     ],

@@ -19,16 +19,16 @@ from sklearn.svm import LinearSVC
 
 from sensortree import (
     AlternatingTreeClassifier,
-    DataError,
-    FewRowsWarning,
     Leaf,
     Node,
+    Program,
     QuadraticLogisticRegression,
     SensorTree,
     SensorTreeClassifier,
     exhaustive_tree,
 )
 from sensortree.estimators.validation import folds_of_splits
+from sensortree.exceptions import DataError, FewRowsWarning
 from sensortree.learning.pose import fit_decision_features
 from sensortree.leaves.task import CLASSES
 from sensortree.policy.decisions import PARTS, Posterior
@@ -202,7 +202,7 @@ def test_the_users_splitter_is_honoured_in_the_users_row_order():
     y = (X[:, 0] > 0).astype(int)
     half = rng.integers(0, 2, 100)
     flipped = np.where(half == 1, 1 - y, y)
-    same = {"errors": "observed", "structure": "cascade"}
+    same = {"program": Program(errors="observed"), "structure": "cascade"}
     # All rows together say nothing, so that their evidence is for the largest penalty.
     same["classifier"] = QuadraticLogisticRegression(C=1.0)
     crossed = SensorTreeClassifier(cv=PredefinedSplit(half), **same)
@@ -251,7 +251,9 @@ def test_smoothed_errors_need_probabilities_from_rows_held_out():
     X, y = load_iris(return_X_y=True)
     for parameters in ({"cv": None}, {"classifier": LinearSVC()}):
         smoothed = SensorTreeClassifier(**parameters).fit(X, y)
-        observed = SensorTreeClassifier(errors="observed", **parameters).fit(X, y)
+        observed = SensorTreeClassifier(
+            program=Program(errors="observed"), **parameters
+        ).fit(X, y)
         assert smoothed.decision_report_ == observed.decision_report_
 
 
@@ -293,7 +295,10 @@ def test_where_nothing_is_known_a_decision_sees_nothing(two_sensors):
 def test_all_decision_features_fit_and_predict(features, two_sensors):
     X, y, sensors, costs = two_sensors
     model = SensorTreeClassifier(
-        sensors, costs=costs, cost_weight=0.02, decision_features=features
+        sensors,
+        costs=costs,
+        cost_weight=0.02,
+        program=Program(decision_features=features),
     ).fit(X, y)
     assert model.score(X, y) > 0.85
     # the transformer given is left unfitted
@@ -312,22 +317,25 @@ def test_unbought_columns_are_not_looked_at_by_posteriors(two_sensors):
 
 
 def test_as_published_turns_every_switch_off():
-    model = SensorTreeClassifier.as_published({"a": [0]}, cost_weight=0.5, l2=3)
-    assert model.sensors == {"a": [0]}
-    assert (model.cost_weight, model.l2) == (0.5, 3)
-    assert (model.cv, model.savings, model.errors) == (None, "published", "observed")
-    assert (model.decision_features, model.refine, model.fallback) == (
-        "raw",
-        False,
-        False,
+    program = Program.as_published(l2=3)
+    model = SensorTreeClassifier.as_published(
+        {"a": [0]}, cost_weight=0.5, program=program
     )
+    assert model.sensors == {"a": [0]}
+    assert (model.cost_weight, model.cv, model.program.l2) == (0.5, None, 3)
+    assert (program.savings, program.errors) == ("published", "observed")
+    assert program.decision_features == "raw"
+    assert (program.refine, program.fallback) == (False, False)
 
 
 def test_the_refined_risk_is_at_most_the_linear_programs(two_sensors):
     X, y, sensors, costs = two_sensors
     for cost_weight in (0.003, 0.02, 0.06):
         report = SensorTreeClassifier(
-            sensors, costs=costs, cost_weight=cost_weight, errors="observed"
+            sensors,
+            costs=costs,
+            cost_weight=cost_weight,
+            program=Program(errors="observed"),
         ).fit(X, y)
         risk = report.decision_report_.risk
         assert risk["refined"] <= risk["linear program"] + 1e-12
@@ -434,7 +442,7 @@ def test_decisions_leave_very_many_readings_to_the_posterior():
         cost_weight=0.001,
         structure="cascade",
         classifier="linear",
-        fallback=False,
+        program=Program(fallback=False),
     ).fit(X, y)
     widths = {
         len(node.sensors & {"wide"}): decision.coef.size
@@ -452,7 +460,10 @@ def test_an_or_of_five_is_asked_to_its_end_though_guesses_are_often_right_by_luc
     X = (np.random.default_rng(0).random((1000, 5)) < 0.25).astype(float)
     y = X.any(axis=1)
     model = SensorTreeClassifier(
-        structure="cascade", classifier="linear", cost_weight=0.04, fallback=False
+        structure="cascade",
+        classifier="linear",
+        cost_weight=0.04,
+        program=Program(fallback=False),
     ).fit(X, y)
     risk = np.mean(model.predict(X) != y) + 0.04 * model.acquisition_cost(X).mean()
     everything = 5 * 0.04

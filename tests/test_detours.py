@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 
 import sensortree
-from sensortree import (
-    Leaf,
-    ModelFileError,
-    Node,
-    Sensor,
-    SensorTree,
-    SensorTreeClassifier,
-)
+from sensortree import Leaf, Node, Sensor, SensorTree, SensorTreeClassifier
+from sensortree.exceptions import ModelFileError
 from sensortree.learning.detours import reduced
 from sensortree.policy.flow import NOWHERE, START, turning_node
 

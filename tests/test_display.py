@@ -11,22 +11,19 @@ import numpy as np
 import pytest
 
 from sensortree import (
-    About,
-    DataError,
     Leaf,
-    MissingDependencyError,
     Node,
     SensorSet,
     SensorTree,
     SensorTreeClassifier,
-    Terms,
-    TradeoffCurve,
     cascade_tree,
     exhaustive_tree,
 )
 from sensortree.display import SensorUseDisplay, TradeoffDisplay, TreeDisplay
+from sensortree.exceptions import DataError, MissingDependencyError
 from sensortree.reports.layout import LINE
 from sensortree.reports.words import percent, shortened, wrapped
+from sensortree.results import About, Terms, TradeoffCurve
 
 NAMES = (
     "history_and_examination",

@@ -7,7 +7,9 @@ import doctest
 import io
 import re
 import shlex
+import tomllib
 from contextlib import redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 from runpy import run_path
@@ -354,6 +356,35 @@ def test_the_table_of_methods_has_those_that_are_exported():
     named = set(re.findall(r"^\| `(\w+Classifier)` \|", page, re.M))
     classifiers = {name for name in sensortree.__all__ if name.endswith("Classifier")}
     assert named == classifiers - {"SensorTreeClassifier"}
+
+
+# the house --------------------------------------------------------------------------------
+
+
+def test_the_floor_plan_has_the_layers_of_the_contract_in_their_order():
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    level = {
+        room: -number
+        for number, layer in enumerate(layers)
+        for room in layer.replace("|", " ").split()
+    }
+    plan = read(ROOT / "CONTRIBUTING.md").partition("## The floor plan")[2]
+    lines = re.findall(r"^\| (`.*?) \|", plan.partition("\n### ")[0], re.M)
+    rows = [re.findall(r"`(\w+)/?`", line) for line in lines]
+    assert {room for row in rows for room in row} == set(level) - {"__main__"}
+    for below, above in pairwise(rows):
+        assert max(level[room] for room in below) <= min(level[room] for room in above)
+
+
+def test_every_room_lists_its_files():
+    house = ROOT / "src" / "sensortree"
+    for start in sorted(house.glob("*/**/__init__.py")):
+        told = ast.get_docstring(ast.parse(read(start))) or ""
+        files = {path.stem for path in start.parent.glob("*.py")} - {"__init__"}
+        rooms = {path.parent.name for path in start.parent.glob("*/__init__.py")}
+        for name in files | rooms:
+            assert re.search(rf"(?<![\w.]){name}(?!\w)", told), (start, name)
 
 
 # what must not be there -------------------------------------------------------------------

@@ -31,6 +31,7 @@ from sensortree import (
     CSTCClassifier,
     Leaf,
     MyopicClassifier,
+    Program,
     QuadraticLogisticRegression,
     Sensor,
     SensorTree,
@@ -41,24 +42,24 @@ from sensortree import (
 SETTINGS = [
     SensorTreeClassifier(),
     SensorTreeClassifier(
-        structure="cascade", savings="published", cost_weight=0, solver="highs"
+        structure="cascade",
+        program=Program(savings="published", solver="highs"),
+        cost_weight=0,
     ),
     AlternatingTreeClassifier(n_starts=2),
     SensorTreeClassifier(
         classifier=LogisticRegression(tol=1e-10, max_iter=5000),
-        l2=0.1,
+        program=Program(l2=0.1, solver="clarabel"),
         structure="cascade",
-        solver="clarabel",
         cost_weight=0.001,
     ),
     SensorTreeClassifier(
         classifier=QuadraticLogisticRegression(C=10),
         structure="cascade",
-        tol=1e-4,
-        solver="scipy-path",
-        decision_features="raw",
+        program=Program(
+            tol=1e-4, solver="scipy-path", decision_features="raw", fallback=False
+        ),
         cv=None,
-        fallback=False,
         cost_weight=0.0,
     ),
     MyopicClassifier(),
@@ -135,9 +136,9 @@ def test_a_cost_weight_beyond_all_errors_buys_only_the_root(two_sensors):
 @pytest.mark.parametrize("cost_weight", [0.0, 0.003, 0.03, 0.3])
 def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_weight):
     X, y = load_iris(return_X_y=True)
-    model = SensorTreeClassifier(savings=savings, cost_weight=cost_weight, cv=None).fit(
-        X, y
-    )
+    model = SensorTreeClassifier(
+        program=Program(savings=savings), cost_weight=cost_weight, cv=None
+    ).fit(X, y)
     risk = np.mean((model.predict(X) != y) + cost_weight * model.acquisition_cost(X))
     for leaf in model.tree_.leaves:
         columns = [
@@ -146,7 +147,9 @@ def test_training_risk_is_never_worse_than_the_best_single_leaf(savings, cost_we
         answers = model.policy_.classifiers[leaf.sensors].predict(X[:, columns])
         constant = np.mean(answers != y) + cost_weight * len(columns)
         assert risk <= constant + 1e-12
-    model = SensorTreeClassifier(savings=savings, cost_weight=cost_weight).fit(X, y)
+    model = SensorTreeClassifier(
+        program=Program(savings=savings), cost_weight=cost_weight
+    ).fit(X, y)
     report = model.decision_report_  # the same out of fold, by its own account
     assert report.risk[report.kept] <= report.risk["one leaf"]
 
@@ -155,7 +158,9 @@ def test_the_fallback_says_which_leaf_it_used():
     X, y = load_wine(return_X_y=True)
     X, given = X[:, :4], {"structure": "exhaustive"}
     literal = SensorTreeClassifier.as_published(**given).fit(X, y)
-    guarded = SensorTreeClassifier.as_published(fallback=True, **given).fit(X, y)
+    guarded = SensorTreeClassifier.as_published(
+        program=Program.as_published(fallback=True), **given
+    ).fit(X, y)
     assert literal.fallback_leaf_ is None
     assert guarded.fallback_leaf_ is not None
     assert set(guarded.apply(X)) == {guarded.fallback_leaf_}
@@ -192,7 +197,7 @@ def test_columns_that_were_not_acquired_change_nothing(value, structure, classif
         structure=structure,
         classifier=classifier,
         cost_weight=0.005,
-        fallback=False,
+        program=Program(fallback=False),
     ).fit(X, y)
     assert 0 < model.acquired(X).mean(axis=0)[2] < 1  # it matters
     wrecked = wreck_what_was_not_acquired(model, X, value)
@@ -233,7 +238,7 @@ def test_zero_weight_is_the_same_as_leaving_the_row_out(two_sensors, savings):
     X, y, sensors, costs = two_sensors
     weight = np.random.default_rng(0).integers(0, 2, len(y)).astype(float)
     model = SensorTreeClassifier(
-        sensors, costs=costs, savings=savings, cost_weight=0.02
+        sensors, costs=costs, program=Program(savings=savings), cost_weight=0.02
     )
     removed = clone(model).fit(X[weight > 0], y[weight > 0])
     same_model(clone(model).fit(X, y, sample_weight=weight), removed, X)
@@ -246,7 +251,7 @@ def test_integer_weight_is_the_same_as_repeating_the_row(two_sensors, savings):
     model = SensorTreeClassifier(
         sensors,
         costs=costs,
-        savings=savings,
+        program=Program(savings=savings),
         cost_weight=0.02,
         classifier="logistic2",  # bins of boosted leaves count rows
     )
@@ -374,7 +379,9 @@ def test_a_classifier_without_probabilities_still_predicts(two_sensors):
 
 def test_leaves_with_equal_sensors_share_one_classifier():
     X, y = load_iris(return_X_y=True)
-    model = SensorTreeClassifier(structure="exhaustive", fallback=False).fit(X, y)
+    model = SensorTreeClassifier(
+        structure="exhaustive", program=Program(fallback=False)
+    ).fit(X, y)
     assert model.tree_.n_leaves == 16
     assert len(model.policy_.classifiers) == 9  # with the root's sensor, and nothing
 
@@ -443,7 +450,7 @@ def test_it_works_inside_scikit_learns_model_selection(two_sensors):
     X, y, sensors, costs = two_sensors
     model = SensorTreeClassifier(sensors, costs=costs)
     assert cross_val_score(model, X, y, cv=3).mean() > 0.7
-    grid = {"cost_weight": [0.001, 0.1], "savings": ["tight", "published"]}
+    grid = {"cost_weight": [0.001, 0.1], "program__savings": ["tight", "published"]}
     search = GridSearchCV(model, grid, cv=2).fit(X, y)
     assert search.best_params_["cost_weight"] == 0.001
 

@@ -22,12 +22,13 @@ from toys import BLOOD, forked_policy, per_row_prices, toy_policy
 from sensortree import (
     ASTCClassifier,
     CascadeClassifier,
-    DataError,
     MyopicClassifier,
     PathDisplay,
+    Program,
     Sensor,
     SensorTreeClassifier,
 )
+from sensortree.exceptions import DataError
 from sensortree.reports.explanation import Purchase, explain
 from sensortree.sensors.table import Table
 from sensortree.text import chance_words
@@ -134,7 +135,7 @@ def test_contributions_add_up_to_the_score_on_iris(features):
     model = SensorTreeClassifier(
         {"sepal": [0, 1], "petal": [2], "width": [3]},
         cost_weight=0.02,
-        decision_features=features,
+        program=Program(decision_features=features),
     ).fit(X, y)
     leaves, costs = model.apply(X), model.acquisition_cost(X)
     answers, acquired = model.predict(X), model.acquired(X)
@@ -158,10 +159,9 @@ def test_features_of_three_classes_have_their_names():
     model = SensorTreeClassifier(
         {"sepal": list(X.columns[:2]), "petal": list(X.columns[2:])},
         cost_weight=0.01,
-        decision_features="quadratic",
+        program=Program(decision_features="quadratic", fallback=False),
         root_sensors=["sepal"],
         structure="cascade",
-        fallback=False,
     ).fit(X, names)
     told = model.explain(X.iloc[60])
     found = {c.name for c in told.nodes[0].contributions}
@@ -224,7 +224,10 @@ def test_what_a_transformer_makes_of_the_readings_has_its_names(
 ):
     X, y, sensors, costs = two_sensors
     model = SensorTreeClassifier(
-        sensors, costs=costs, cost_weight=0.01, decision_features=transformer
+        sensors,
+        costs=costs,
+        cost_weight=0.01,
+        program=Program(decision_features=transformer),
     ).fit(X, y)
     told = model.explain(X[0])
     assert name in {c.name for c in told.nodes[0].contributions}
@@ -423,7 +426,7 @@ def smokers():
         },
         cost_weight=0.01,
         root_sensors=["intake"],
-        fallback=False,
+        program=Program(fallback=False),
     )
     return frame, model.fit(frame, np.where(score > 0, "ill", "well"))
 

@@ -15,20 +15,19 @@ from sensortree import (
     ASTCClassifier,
     CascadeClassifier,
     CSTCClassifier,
-    DataError,
     MyopicClassifier,
-    ParameterError,
+    Program,
     QuadraticLogisticRegression,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     SensorTreeRegressor,
     StaticSubsetClassifier,
-    TreeError,
     evaluate_from_log,
     load,
     tradeoff_curve,
 )
 from sensortree.cli.app import app
+from sensortree.exceptions import DataError, ParameterError, TreeError
 from sensortree.leaves.engine import Fewer
 from sensortree.leaves.logistic import LinearLogisticRegression
 from sensortree.leaves.rows import Observations
@@ -131,10 +130,10 @@ def test_leaves_learn_from_every_row_that_bought_their_sensors():
     )
     given_penalty = LinearLogisticRegression(C=1.0)
     parameters = {"classifier": given_penalty, "calibrate_leaves": False}
-    model = tree(structure=given, fallback=False, **parameters)
+    model = tree(structure=given, program=Program(fallback=False), **parameters)
     model.fit(hidden(X, acquired), y, acquired=acquired)
     both = acquired[:, 1] > 0
-    alone = tree(structure=given, fallback=False, **parameters)
+    alone = tree(structure=given, program=Program(fallback=False), **parameters)
     alone.fit(X[both], y[both])
     subset = frozenset({"pulse", "blood"})
     new = rows_of_three(20, seed=5)[0][:, :2]
@@ -245,7 +244,11 @@ def test_a_label_that_was_known_is_put_right_if_it_is_said():
     seen = hidden(X, acquired)
     whole = frozenset(SENSORS)
     said, unsaid = (
-        tree(structure=SensorTree(Leaf(whole)), fallback=False, calibrate_leaves=False)
+        tree(
+            structure=SensorTree(Leaf(whole)),
+            program=Program(fallback=False),
+            calibrate_leaves=False,
+        )
         .fit(seen, y, acquired=acquired, label_influenced_buying=influenced)
         .predict_proba(X)[:, 1]
         .mean()
@@ -424,7 +427,7 @@ def leaf_of_all(kind, X, y, acquired):
         {"pulse": list(range(6)), "blood": [6]},
         classifier=kind,
         structure=SensorTree(Leaf(whole)),
-        fallback=False,
+        program=Program(fallback=False),
         calibrate_leaves=False,
     )
     return model.fit(shown, y, acquired=acquired).policy_.classifiers[whole]

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from sensortree import CSTCClassifier, Leaf, Node, SensorTree, SensorTreeClassifier
+from sensortree import (
+    CSTCClassifier,
+    Leaf,
+    Node,
+    Program,
+    SensorTree,
+    SensorTreeClassifier,
+)
 from sensortree.policy.flow import measure_flow, stop_leaves
 
 FORK = SensorTree(
@@ -57,7 +64,9 @@ def test_counted_answers_are_those_of_the_examples(method):
 def test_a_stop_changes_no_answer_where_nodes_and_leaves_share_classifiers():
     X, y = load_iris(return_X_y=True)
     model = SensorTreeClassifier({"sepal": [0, 1], "petal": [2, 3]}, cost_weight=0.002)
-    model.set_params(root_sensors=["sepal"], structure="cascade", fallback=False)
+    model.set_params(
+        root_sensors=["sepal"], structure="cascade", program=Program(fallback=False)
+    )
     policy = model.fit(X, y).policy_
     stops = [
         (node, side)

@@ -14,16 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_svg import boxes_of, parsed, tips_of, tree_display, words_of
 
-from sensortree import (
-    Leaf,
-    Node,
-    ParameterError,
-    SensorSet,
-    SensorTree,
-    cascade_tree,
-    exhaustive_tree,
-)
+from sensortree import Leaf, Node, SensorSet, SensorTree, cascade_tree, exhaustive_tree
 from sensortree.display import PathDisplay, TreeDisplay
+from sensortree.exceptions import ParameterError
 from sensortree.reports.words import range_words
 from sensortree.tree.forks import fork_at
 

@@ -27,10 +27,10 @@ from sensortree import (
     load,
     tradeoff_curve,
 )
+from sensortree.baselines.cstc import split_rows
 from sensortree.baselines.linear_tree import linear_data
 from sensortree.cli.app import app
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.cstc import split_rows
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning
 from sensortree.leaves.folds import Dealt, assign_folds, by_content

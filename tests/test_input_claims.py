@@ -18,22 +18,21 @@ from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
 
 from sensortree import (
-    DataError,
-    ParameterError,
+    Program,
     QuadraticLogisticRegression,
     Sensor,
-    SensorError,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     StaticSubsetClassifier,
-    TradeoffCurve,
 )
 from sensortree.cli.app import app
 from sensortree.cli.preparing import first_sensors_file, grouped
 from sensortree.cli.sensors_file import read_sensors_file
 from sensortree.cli.tables import DataFile
 from sensortree.estimators.validation import read_rows
+from sensortree.exceptions import DataError, ParameterError, SensorError
 from sensortree.leaves.folds import first_of_runs, order_of_rows
+from sensortree.results import TradeoffCurve
 
 NAN = float("nan")
 TWO = {"a": [0], "b": [1]}
@@ -122,7 +121,7 @@ def test_readings_too_small_to_reckon_with_are_refused_by_their_column():
 
 @pytest.mark.filterwarnings("ignore::sensortree.exceptions.UnseenWarning")
 def test_readings_that_are_allowed_are_answered_alike_in_batch_and_session():
-    model = fitted(A_THEN_B, decision_features="raw")
+    model = fitted(A_THEN_B, program=Program(decision_features="raw"))
     far = np.array([[1e70, -1e70], [1e70, 1e70], [-1e70, 0.0], [0.0, 1e70]])
     for row, proba in zip(far, model.predict_proba(far), strict=True):
         values = {"a": row[:1], "b": row[1:]}

@@ -11,11 +11,10 @@ import pytest
 from degenerate import Degenerate, degenerate, disproof, exact_value, rival_coefficients
 from strategies import random_problem
 
-from sensortree import CertificateWarning
+from sensortree.exceptions import CertificateWarning
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import InMemory
-from sensortree.program.column_rows import ColumnRows, find_turns
-from sensortree.program.directions import exact_parts, exact_total
+from sensortree.program.scaling import ColumnRows, exact_parts, exact_total, find_turns
 
 
 def quietly(case, **options):

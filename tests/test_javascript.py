@@ -22,13 +22,14 @@ from sensortree import (
     CascadeClassifier,
     CSTCClassifier,
     MyopicClassifier,
-    Reason,
+    Program,
     Sensor,
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
 from sensortree.persistence.files import render
 from sensortree.persistence.model import write_model
+from sensortree.results import Reason
 
 pytestmark = needs_node
 
@@ -72,7 +73,7 @@ def test_a_level_that_training_never_saw_goes_where_python_sends_it(tmp_path):
 
 REAL = {
     "heart": lambda: SensorTreeClassifier(
-        cost_weight=0.0003, structure="cascade", fallback=False
+        cost_weight=0.0003, structure="cascade", program=Program(fallback=False)
     ),
     "pima": lambda: SensorTreeClassifier(
         cost_weight=0.002, classifier="boosted", structure="exhaustive"

@@ -12,12 +12,13 @@ from scipy.optimize import minimize
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.svm import LinearSVC
 
-from sensortree import MaskedPolicy, ModelFileError, SensorTreeClassifier, load, save
+from sensortree import SensorTreeClassifier, load, save
 from sensortree.constants import (
     CALIBRATION_FLATTEST,
     CALIBRATION_ON_BIAS,
     CALIBRATION_ON_SLOPE,
 )
+from sensortree.exceptions import ModelFileError
 from sensortree.learning.calibrating import (
     AS_SAID,
     ONE,
@@ -27,6 +28,7 @@ from sensortree.learning.calibrating import (
     fit_leaf,
 )
 from sensortree.policy.calibration import LeafCalibration, log_likely
+from sensortree.results import MaskedPolicy
 
 AS_IT_IS = LeafCalibration(1.0, np.zeros(2))
 

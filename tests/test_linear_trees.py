@@ -10,7 +10,10 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LinearRegression
 
-from sensortree import ASTCClassifier, CSTCClassifier, Sensor, SensorError
+from sensortree import ASTCClassifier, CSTCClassifier, Sensor
+from sensortree.baselines import astc, cstc
+from sensortree.baselines.astc import IncrementalRegression, add_sensors
+from sensortree.baselines.cstc import HardTree, prune_nodes, split_rows, start
 from sensortree.baselines.linear_tree import LinearData, linear_data
 from sensortree.baselines.soft_tree import (
     SoftTree,
@@ -19,10 +22,8 @@ from sensortree.baselines.soft_tree import (
     fit_last_level,
     inner_node,
 )
-from sensortree.estimators import astc, cstc
-from sensortree.estimators.astc import IncrementalRegression, add_sensors
-from sensortree.estimators.cstc import HardTree, prune_nodes, split_rows, start
 from sensortree.estimators.validation import read_rows
+from sensortree.exceptions import SensorError
 
 # ASTC -------------------------------------------------------------------------------------
 

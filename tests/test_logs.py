@@ -17,11 +17,8 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from sensortree import (
-    DataError,
     LogDisplay,
-    ParameterError,
     SensorTreeClassifier,
-    Terms,
     acquired_from_events,
     compare_from_log,
     evaluate_from_log,
@@ -29,6 +26,7 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.logs.estimate import (
     Support,
     contributions,
@@ -41,6 +39,7 @@ from sensortree.logs.nuisances import PENALTY, OutlookRegression, scaled
 from sensortree.logs.purchases import NEVER, read_purchases
 from sensortree.reports.drawing import escaped
 from sensortree.reports.html import money
+from sensortree.results import Terms
 from sensortree.sensors.sensor import SensorSet
 
 THREE = SensorSet(("a", "b", "c"), ((0,), (1,), (2,)), (1.0, 2.0, 4.0))

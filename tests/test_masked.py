@@ -10,8 +10,10 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.preprocessing import PolynomialFeatures
 from toys import BLOOD, per_row_prices, toy_policy
 
-from sensortree import DataError, MaskedPolicy, Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTreeClassifier
+from sensortree.exceptions import DataError
 from sensortree.policy.classifiers import ConstantScorer
+from sensortree.results import MaskedPolicy
 from sensortree.sensors.table import Table
 from sensortree.tree.paths import path_cost
 

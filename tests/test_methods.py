@@ -16,10 +16,11 @@ from sensortree import (
     CascadeClassifier,
     CSTCClassifier,
     MyopicClassifier,
-    ParameterError,
+    Program,
     SensorTreeClassifier,
     StaticSubsetClassifier,
 )
+from sensortree.exceptions import ParameterError
 
 # one problem whose best policy is known ---------------------------------------------------
 #
@@ -102,7 +103,12 @@ def test_a_static_subset_is_the_best_of_those_that_are_the_same_for_all(
 
 METHODS = [
     MyopicClassifier(reject=0.6),
-    CascadeClassifier(cost_weight=0.02, decision_features="posterior", l2="auto"),
+    CascadeClassifier(
+        cost_weight=0.02,
+        program=Program.as_published(
+            savings="tight", decision_features="posterior", l2="auto"
+        ),
+    ),
     StaticSubsetClassifier(cost_weight=0.03, n_exact=1, cv=3),
     ASTCClassifier(budget=3),
     ASTCClassifier(budget=3, soft=True, depth=4),
@@ -266,14 +272,17 @@ def test_a_cascade_follows_the_order_that_is_given():
 
 def test_a_cascade_is_a_sensor_tree_on_the_same_chain():
     X, y = load_iris(return_X_y=True)
-    settings = {"decision_features": "posterior", "cost_weight": 0.03, "cv": 5}
-    one = CascadeClassifier(**settings, errors="smoothed").fit(X, y)
+    settings = {
+        "program": Program(
+            decision_features="posterior", refine=False, fallback=False, l2=0.0
+        ),
+        "cost_weight": 0.03,
+        "cv": 5,
+    }
+    one = CascadeClassifier(**settings).fit(X, y)
     other = SensorTreeClassifier(
         **settings,
         structure="cascade",
-        refine=False,
-        fallback=False,
-        l2=0.0,
         calibrate_leaves=False,
         classifier="logistic2",
     ).fit(X, y)

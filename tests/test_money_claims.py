@@ -19,18 +19,17 @@ from sensortree import (
     ASTCClassifier,
     CascadeClassifier,
     CSTCClassifier,
-    DataError,
-    MaskedPolicy,
     MyopicClassifier,
-    ParameterError,
+    Program,
     Sensor,
-    SensorError,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     SensorTreeError,
     StaticSubsetClassifier,
     tradeoff_curve,
 )
+from sensortree.exceptions import DataError, ParameterError, SensorError
+from sensortree.results import MaskedPolicy
 
 BOTH = {"sensors": ["a", "b"]}
 A_FIRST = {"sensors": ["a"], "negative": {"sensors": ["a"]}, "positive": BOTH}
@@ -56,7 +55,7 @@ def always_buys_b(**parameters):
     model = SensorTreeClassifier(
         {"a": [0], "b": [1]},
         structure=A_FIRST,
-        decision_features="raw",
+        program=Program(decision_features="raw"),
         cv=None,
         **parameters,
     ).fit(X, y)
@@ -267,7 +266,11 @@ def rerouted():
     """
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = SensorTreeClassifier(
-        GROUPED, structure=DETOUR, cv=None, cost_weight=0.0, decision_features="raw"
+        GROUPED,
+        structure=DETOUR,
+        cv=None,
+        cost_weight=0.0,
+        program=Program(decision_features="raw"),
     ).fit(X, X.sum(axis=1) > 0)
     policy = model.policy_
     upward = replace(policy.decisions[0], coef=np.ones_like(policy.decisions[0].coef))
@@ -302,7 +305,7 @@ def test_an_unavailable_sensor_that_made_no_difference_is_not_blamed():
     model = SensorTreeClassifier(
         {"a": [0], "b": [1], "c": [2]},
         structure={"sensors": ["a"], "negative": without_b, "positive": BOTH},
-        decision_features="raw",
+        program=Program(decision_features="raw"),
         cv=None,
     ).fit(X, X.sum(axis=1) > 0)
     upward = replace(model.policy_.decisions[0], coef=np.array([1.0, 0.0]))
@@ -371,8 +374,8 @@ def test_a_budget_is_kept_on_the_training_rows_at_their_own_prices(seed):
         cost_weights=[1, 0.07, 0.05, 0.03],
         structure=A_FIRST,
         classifier=LogisticRegression(),
-        decision_features="raw",  # so that training rows go the way they were judged
-        refine=False,
+        # "raw", so that training rows go the way they were judged
+        program=Program(decision_features="raw", refine=False),
     ).fit(X, y, prices=prices)
     assert model.chosen_.met
     assert model.acquisition_cost(X, prices).mean() <= 1.2
@@ -382,7 +385,9 @@ def test_a_curve_does_not_depend_on_the_order_of_its_cost_weights():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5))
     y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] + 0.5 * X[:, 2] > 0
-    model = SensorTreeClassifier(classifier=GaussianNB(), refine=False, n_leaves=6)
+    model = SensorTreeClassifier(
+        classifier=GaussianNB(), program=Program(refine=False), n_leaves=6
+    )
     weights = [0.3, 0.001, 0.1, 0.03, 0.01]
     ends_first, in_order = (
         tradeoff_curve(model, X, y, w, cv=2) for w in (weights, sorted(weights))
@@ -397,7 +402,11 @@ QUICK = {"classifier": GaussianNB(), "cv": 3}
 METHODS = {
     **{
         f"structure {name}": SensorTreeClassifier(
-            structure=name, refine=False, n_leaves=5, cost_weight=0.01, **QUICK
+            structure=name,
+            program=Program(refine=False),
+            n_leaves=5,
+            cost_weight=0.01,
+            **QUICK,
         )
         for name in ("auto", "chain", "branched", "greedy", "cascade", "exhaustive")
     },
@@ -473,7 +482,10 @@ def test_a_splitter_deals_no_rows_of_weight_0(cv):
     X, y, weight, _, new = weighted_rows()
     weight = np.minimum(weight, 1)
     model = SensorTreeClassifier(
-        structure="cascade", classifier=GaussianNB(), cv=cv, refine=False
+        structure="cascade",
+        classifier=GaussianNB(),
+        cv=cv,
+        program=Program(refine=False),
     )
     weighted = clone(model).fit(X, y, sample_weight=weight)
     left_out = clone(model).fit(X[weight > 0], y[weight > 0])

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import TradeoffCurve, TradeoffDisplay
+from sensortree import TradeoffDisplay
 from sensortree.reports.chart import ticks
 from sensortree.reports.report import cost_report
+from sensortree.results import TradeoffCurve
 from sensortree.sensors.table import Table
 
 matplotlib.use("Agg")

@@ -16,7 +16,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sensortree import BudgetWarning, CertificateWarning, SensorTreeClassifierCV
+from sensortree import SensorTreeClassifierCV
+from sensortree.exceptions import BudgetWarning, CertificateWarning
 from sensortree.program import SurrogateProblem, solve
 from sensortree.threads import one_thread, spare_threads, threads_asked
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from toys import forked_policy, toy_policy
 
-from sensortree import SessionError
+from sensortree.exceptions import SessionError
 
 READINGS = {"a": [1.0], "b": [2.0]}
 

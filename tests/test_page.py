@@ -17,8 +17,9 @@ from sklearn.preprocessing import QuantileTransformer
 from typer.testing import CliRunner
 
 import sensortree
-from sensortree import ModelFileError, ParameterError, Sensor, SensorTreeClassifier
+from sensortree import Sensor, SensorTreeClassifier
 from sensortree.cli.app import app
+from sensortree.exceptions import ModelFileError, ParameterError
 from sensortree.page.build import SCRIPTS, own_texts, with_others, without_comments
 from sensortree.page.questions import check_runnable, questions
 from sensortree.persistence import scorers

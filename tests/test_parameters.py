@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sensortree import (
-    ParameterError,
+    AlternatingTreeClassifier,
+    ASTCClassifier,
+    CascadeClassifier,
+    CSTCClassifier,
+    MyopicClassifier,
+    Program,
     Sensor,
-    SensorError,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
+    SensorTreeRegressor,
+    SensorTreeRegressorCV,
     StaticSubsetClassifier,
     cost_adjusted_scorer,
 )
+from sensortree.exceptions import ParameterError, SensorError
 
 ESTIMATORS = [SensorTreeClassifier, SensorTreeClassifierCV, StaticSubsetClassifier]
 
@@ -162,3 +172,133 @@ def test_a_grid_searches_over_parameters_of_sensors():
     assert search.best_params_["sensors__blood__cost"] == 0.0
     assert search.best_estimator_.sensors["blood"].cost == 0.0
     assert model.sensors["blood"].cost == 2.0
+
+
+# the program, and old names ---------------------------------------------------------------
+
+TREES = [SensorTreeClassifier, SensorTreeRegressor, SensorTreeClassifierCV]
+TREES += [SensorTreeRegressorCV, CascadeClassifier]
+
+
+def test_the_trees_have_few_parameters():
+    signatures = [inspect.signature(tree).parameters for tree in TREES]
+    assert [len(names) for names in signatures] == [23, 19, 25, 21, 16]
+    for names in signatures:
+        kinds = [one.kind for one in names.values()]
+        assert next(iter(names)) == "sensors"
+        assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_a_parameter_of_the_program_is_set_by_its_nested_name(tree):
+    model = tree()
+    changed = clone(model).set_params(program__l2=3.0, program__refine=False)
+    assert changed.program.l2 == 3.0
+    assert changed.program.savings == model._program.savings  # its own default
+    assert changed.get_params()["program__refine"] is False
+    assert clone(changed).program == changed.program
+    assert model.program is None
+
+
+def test_a_grid_searches_over_parameters_of_the_program():
+    X, y = load_iris(return_X_y=True)
+    model = SensorTreeClassifier(structure="cascade", classifier="linear", cv=None)
+    search = GridSearchCV(model, {"program__errors": ["observed", "smoothed"]}, cv=2)
+    assert search.fit(X, y).best_estimator_.program.errors == "observed"
+
+
+def test_a_program_shows_what_was_changed():
+    assert repr(Program()) == "Program()"
+    assert repr(Program(l2=0.1, solver="highs")) == "Program(l2=0.1, solver='highs')"
+    assert Program.as_published(l2=0.1).changed({"l2": 0.0}) == Program.as_published()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"program": "highs"}, ParameterError, "'program' parameter of SensorTree"),
+        ({"program": Program(l2=-1)}, ParameterError, "'l2' parameter of Program"),
+        ({"program": Program(decision_features="prediction")}, ParameterError, "'raw'"),
+    ],
+)
+def test_a_program_that_cannot_be_is_refused(given, error, words):
+    with pytest.raises(error, match=words):
+        SensorTreeClassifier(**given).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_program_has_no_other_parameters():
+    with pytest.raises(ParameterError, match="Program has no parameter 'l3'; its"):
+        SensorTreeClassifier().set_params(program__l3=1)
+    with pytest.raises(
+        TypeError, match=r"SensorTreeClassifier\(\) got an unexpected .*l3"
+    ):
+        SensorTreeClassifier(l3=1)
+
+
+OLD = {
+    "savings": "published",
+    "errors": "observed",
+    "decision_features": "raw",
+    "l2": 0.5,
+    "l1": 0.1,
+    "solver": "scipy",
+    "tol": 1e-4,
+    "refine": False,
+    "fallback": False,
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+@pytest.mark.parametrize("tree", TREES)
+def test_an_old_keyword_works_with_a_warning_that_shows_the_new_line(tree, name):
+    with pytest.warns(FutureWarning) as told:
+        model = tree(**{name: OLD[name]})
+    assert told[0].filename == __file__
+    line = str(told[0].message).partition("write ")[2].partition(", after")[0]
+    again = eval(line, {tree.__name__: tree, "Program": Program})
+    assert again.program == model.program == tree()._program.changed({name: OLD[name]})
+    with pytest.warns(FutureWarning, match=rf"write set_params\(program__{name}="):
+        changed = tree().set_params(**{name: OLD[name]})
+    assert changed.program == model.program
+    assert name not in model.get_params()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        SensorTreeClassifier,
+        SensorTreeClassifierCV,
+        AlternatingTreeClassifier,
+        ASTCClassifier,
+        CascadeClassifier,
+        CSTCClassifier,
+        MyopicClassifier,
+        StaticSubsetClassifier,
+    ],
+)
+def test_a_mistake_cost_is_a_loss_that_is_a_number(method):
+    with pytest.warns(FutureWarning, match=rf"write {method.__name__}\(loss=500\)\."):
+        model = method(mistake_cost=500)
+    assert model.loss == 500
+    with pytest.warns(FutureWarning, match="mistake_cost"):
+        assert method(mistake_cost=None).loss is None
+    with pytest.raises(ParameterError, match="leave out mistake_cost"):
+        method(loss={0: 1, 1: 2}, mistake_cost=500)
+
+
+def test_old_and_new_keywords_together_change_the_program_that_is_given():
+    with pytest.warns(FutureWarning, match="'l2', 'refine' are deprecated"):
+        model = SensorTreeClassifier(program=Program(l1=0.1), l2=3.0, refine=False)
+    assert model.program == Program(l1=0.1, l2=3.0, refine=False)
+    with pytest.warns(FutureWarning, match="'fallback' is deprecated"):
+        published = SensorTreeClassifier.as_published(fallback=True)
+    assert published.program == Program.as_published(fallback=True)
+
+
+def test_methods_that_have_no_program_keep_parameters_of_these_names():
+    model = AlternatingTreeClassifier(l2=0.5, errors="smoothed")
+    assert (model.l2, model.errors) == (0.5, "smoothed")
+    assert CSTCClassifier(l1=0.1, tol=1e-3).get_params()["l1"] == 0.1
+    with pytest.raises(TypeError, match="'savings'"):
+        AlternatingTreeClassifier(savings="tight")

@@ -28,11 +28,9 @@ from sklearn.preprocessing import PolynomialFeatures, RobustScaler, StandardScal
 
 import sensortree
 from sensortree import (
-    DataError,
     Leaf,
-    MissingDependencyError,
-    ModelFileError,
     Node,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
@@ -40,7 +38,9 @@ from sensortree import (
     load,
     save,
 )
-from sensortree.persistence import files, scorers
+from sensortree.exceptions import DataError, MissingDependencyError, ModelFileError
+from sensortree.persistence import codecs, files, scorers
+from sensortree.persistence.fields import Fields
 from sensortree.persistence.files import MAX_BYTES, parse, render
 from sensortree.persistence.model import read_model, write_model
 from sensortree.policy.policy import fingerprint
@@ -117,7 +117,6 @@ def test_a_deep_tree_can_be_stored():
     sensors = sensortree.SensorSet(
         tuple(names), tuple((i,) for i in range(255)), np.ones(255)
     )
-    from sensortree.persistence.fields import Fields
     from sensortree.persistence.trees import read_tree, write_tree
 
     tree = SensorTree(vertex)
@@ -276,7 +275,11 @@ def with_foreign_part(name: str):
         "pipeline": {
             "classifier": make_pipeline(StandardScaler(), LogisticRegression())
         },
-        "decisions": {"decision_features": PolynomialFeatures(2, include_bias=False)},
+        "decisions": {
+            "program": Program(
+                decision_features=PolynomialFeatures(2, include_bias=False)
+            )
+        },
     }[name]
     structure = {
         "sensors": ["a"],
@@ -332,6 +335,49 @@ def test_without_skops_the_error_names_the_extra(path, monkeypatch):
 def test_another_way_to_write_foreign_parts_is_refused():
     with pytest.raises(ModelFileError, match="foreign must be None or 'skops'"):
         scorers.write_foreign(KNeighborsClassifier(), "a leaf", "pickle")
+
+
+# codecs -----------------------------------------------------------------------------------
+
+# What was read is a size for what comes after it: two rows of as many numbers as `low` has.
+TOY = codecs.record(
+    dict,
+    low=codecs.Codec(list, lambda f, key, _: f.integers(key, 0, 9)),
+    rows=codecs.array(2, "low"),
+    name=codecs.later(codecs.TEXT),
+)
+
+
+def test_a_record_is_read_as_it_was_written():
+    given = {"low": [3, 4], "rows": np.array([[1.0, 2.0], [3.0, 4.0]]), "name": "a"}
+    form = TOY.write(given)
+    assert form == {"low": [3, 4], "rows": [1.0, 2.0, 3.0, 4.0], "name": "a"}
+    read = TOY.whole(Fields(form, ""), {})
+    np.testing.assert_array_equal(read.pop("rows"), given.pop("rows"))
+    assert read == given
+
+
+def test_none_of_a_later_key_is_not_written_and_read_from_older_files():
+    form = TOY.write({"low": [1], "rows": np.ones((2, 1)), "name": None})
+    assert list(form) == ["low", "rows"]
+    assert TOY.whole(Fields(form, ""), {})["name"] is None
+
+
+def test_a_shape_that_does_not_fit_what_was_read_is_refused():
+    with pytest.raises(ModelFileError, match=r"toy\.rows has 3 entries, expected 4"):
+        TOY.whole(Fields({"low": [1, 2], "rows": [1, 2, 3]}, "toy"), {})
+
+
+def test_a_dict_is_a_list_of_named_objects_each_named_once():
+    codec = codecs.keyed(codecs.record(dict, why=codecs.TEXT), "name", codecs.TEXT)
+    listed = codec.write({"a": {"why": "x"}, "b": {"why": "y"}})
+    assert listed == [{"name": "a", "why": "x"}, {"name": "b", "why": "y"}]
+    assert codec.read(Fields({"k": listed}, ""), "k", {}) == {
+        "a": {"why": "x"},
+        "b": {"why": "y"},
+    }
+    with pytest.raises(ModelFileError, match=r"k\[2\] is the second of name 'a'"):
+        codec.read(Fields({"k": [*listed, listed[0]]}, ""), "k", {})
 
 
 # pickle -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from inspect import isclass
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from toys import toy_policy
 
 import sensortree
@@ -16,10 +17,11 @@ from sensortree import SensorTreeClassifier
 from sensortree.text import plain
 
 OBJECTS = {
-    name: getattr(sensortree, name)
-    for name in sensortree.__all__
-    if isclass(getattr(sensortree, name))
-    and not issubclass(getattr(sensortree, name), BaseException)
+    name: getattr(module, name)
+    for module in (sensortree, sensortree.results)
+    for name in module.__all__
+    if isclass(getattr(module, name))
+    and not issubclass(getattr(module, name), BaseException)
 }
 
 
@@ -47,7 +49,7 @@ def samples(tmp_path_factory):
         policy.step({"cheap": [0.1]}).why,
         policy.acquire(lambda sensor, columns: [3.0]),
         policy,
-        sensortree.MaskedPolicy(policy),
+        sensortree.results.MaskedPolicy(policy),
         model.tree_,
         model.tree_.root,
         model.tree_.leaves[0],
@@ -66,17 +68,18 @@ def samples(tmp_path_factory):
         curve.choose(budget=3.0),
         sensortree.load(path),
         sensortree.load(path).about_,
-        sensortree.HeldOut(0.2, 0.01, 0.1, 0.01, 0.1, 0.01, 2.5, 0.1, 120),
+        sensortree.results.HeldOut(0.2, 0.01, 0.1, 0.01, 0.1, 0.01, 2.5, 0.1, 120),
         sensortree.TreeDisplay.from_estimator(model),
         sensortree.PathDisplay.from_explanation(model.explain(X[0])),
         sensortree.SensorUseDisplay.from_estimator(model, X, y),
         sensortree.TradeoffDisplay.from_curve(curve),
         sensortree.LogDisplay(["old"], [[0.2, 0.1, 0.3]], [[3.0, 2.0, 4.0]]),
         model,
+        sensortree.Program(l2=0.1),
         *(
             estimator()
             for estimator in OBJECTS.values()
-            if issubclass(estimator, sensortree.estimators.base.BaseEstimator)
+            if issubclass(estimator, BaseEstimator)
         ),
     ]
     return found

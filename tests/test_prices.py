@@ -10,18 +10,16 @@ import pytest
 from sklearn.base import clone
 
 from sensortree import (
-    DataError,
     Leaf,
     Node,
-    ParameterError,
+    Program,
     Sensor,
-    SensorError,
     SensorSet,
     SensorTree,
     SensorTreeClassifier,
-    Terms,
-    TreeError,
 )
+from sensortree.exceptions import DataError, ParameterError, SensorError, TreeError
+from sensortree.results import Terms
 from sensortree.sensors.market import Market
 
 RNG = np.random.default_rng(0)
@@ -289,8 +287,14 @@ def test_step_by_step_is_batch_with_prices_of_each_example():
 
 
 BAD_PRICES = {
-    "negative": (-1.0, "row 3, column 'price', is -1.0; a price is finite"),
-    "NaN": (np.nan, "row 3, column 'price', is nan; a price is finite"),
+    "negative": (
+        -1.0,
+        r"column 'price', the price of sensor .* holds -1.0 in row 3; it must",
+    ),
+    "NaN": (
+        np.nan,
+        r"column 'price', the price of sensor .* holds nan in row 3; it must",
+    ),
 }
 
 
@@ -329,7 +333,10 @@ def test_a_cap_is_never_exceeded(structure):
     prices, own = rng.uniform(0, 3, (400, 6)), rng.uniform(0, 3, (10_000, 6))
     for fitted, given in ((None, None), (prices, own)):
         model = SensorTreeClassifier(
-            structure=structure, cost_weight=0.001, max_cost=3.0, fallback=False
+            structure=structure,
+            cost_weight=0.001,
+            max_cost=3.0,
+            program=Program(fallback=False),
         ).fit(X, y, prices=fitted)
         cost = model.acquisition_cost(test, given)
         assert cost.max() <= 3.0

@@ -12,8 +12,9 @@ import pytest
 import sensortree
 import sensortree.dask
 import sensortree.program
+import sensortree.results
 
-MODULES = [sensortree, sensortree.dask, sensortree.program]
+MODULES = [sensortree, sensortree.dask, sensortree.program, sensortree.results]
 ROOT = Path(__file__).parents[1]
 
 
@@ -40,10 +41,34 @@ def test_every_public_name_has_a_docstring(module):
             assert len(getattr(module, name).__doc__) > 20, name
 
 
-def test_exceptions_are_found_at_home():
+def test_what_users_type_is_few_names():
+    assert len(sensortree.__all__) <= 40
+
+
+@pytest.mark.parametrize("name", sensortree._MOVED)
+def test_a_name_that_moved_is_still_found_with_a_warning_that_says_where(name):
+    with pytest.warns(FutureWarning, match=f"import {name}`") as told:
+        found = getattr(sensortree, name)
+    line = str(told[0].message).partition("`")[2].partition("`")[0]
+    home = import_module(line.split()[1])
+    assert found is getattr(home, name)
+    assert told[0].filename == __file__
+
+
+def test_every_class_that_moved_is_in_a_documented_module():
     exceptions = import_module("sensortree.exceptions")
-    public = [n for n in vars(exceptions) if n.endswith(("Error", "Warning"))]
-    assert set(public) <= set(sensortree.__all__)
+    public = {n for n in vars(exceptions) if n.endswith(("Error", "Warning"))}
+    moved = sensortree._MOVED
+    assert public == {"SensorTreeError", *(n for n in moved if n in public)}
+    results = [n for n, home in moved.items() if home == "results"]
+    assert results == sensortree.results.__all__
+
+
+def test_modules_of_names_are_found_without_importing_them():
+    code = (
+        "import sensortree; sensortree.exceptions.DataError; sensortree.results.Choice"
+    )
+    assert in_a_new_process(code) == ""
 
 
 def test_every_display_is_found_at_the_top():
@@ -83,7 +108,7 @@ def test_a_missing_solver_names_the_extra_to_install(monkeypatch):
 
     monkeypatch.setattr(base, "find_spec", lambda name: None)
     with pytest.raises(
-        sensortree.MissingDependencyError, match=r"sensortree\[solvers\]"
+        sensortree.exceptions.MissingDependencyError, match=r"sensortree\[solvers\]"
     ):
         sensortree.program.SOLVERS["clarabel"].require()
     assert sensortree.program.SOLVERS["scipy"].installed

@@ -16,7 +16,8 @@ import pytest
 from referee import Calculator, Examined, money
 from shops import ROWS, Shop, judged, open_shop, random_cap
 
-from sensortree import MaskedPolicy, SensorTreeError
+from sensortree import SensorTreeError
+from sensortree.results import MaskedPolicy
 
 SHOPS, MORE_SHOPS = 30, 500
 EVENTS = {

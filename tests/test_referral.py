@@ -16,6 +16,7 @@ from sensortree import (
     CascadeClassifier,
     Leaf,
     Node,
+    Program,
     SensorTree,
     SensorTreeClassifier,
     cascade_tree,
@@ -127,7 +128,7 @@ def test_risk_on_new_rows_is_below_that_of_doing_without_a_person():
 
 def test_the_risk_that_is_certified_is_that_of_the_exits_too():
     X, y = doubtful()
-    parameters = {"cv": None, "errors": "observed", "fallback": False}
+    parameters = {"cv": None, "program": Program(errors="observed", fallback=False)}
     model = tree_of(0.2, structure="cascade", **parameters)
     assert model.certificate_.converged
     assert model.referred(X).any()
@@ -137,10 +138,23 @@ def test_the_risk_that_is_certified_is_that_of_the_exits_too():
     assert kept == pytest.approx(lost.mean())
 
 
-@pytest.mark.parametrize("method", [AlternatingTreeClassifier, CascadeClassifier])
-def test_other_methods_that_learn_decisions_hand_over_too(method):
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        (AlternatingTreeClassifier, {"decision_features": "posterior"}),
+        (
+            CascadeClassifier,
+            {
+                "program": Program.as_published(
+                    savings="tight", decision_features="posterior"
+                )
+            },
+        ),
+    ],
+)
+def test_other_methods_that_learn_decisions_hand_over_too(method, given):
     X, y = doubtful(2000, seed=1)
-    model = tree_of(0.15, method, decision_features="posterior")
+    model = tree_of(0.15, method, **given)
     referred, wrong = model.referred(X), model.predict(X) != y
     assert 0 < referred.mean() < 1
     assert wrong[referred].mean() > wrong[~referred].mean()
@@ -158,7 +172,7 @@ def test_probabilities_that_lose_more_than_a_person_are_handed_over(risk):
 def test_prices_of_mistakes_and_persons_are_in_one_unit():
     X, _ = doubtful(2000, seed=1)
     errors = tree_of(0.2, cost_weight=0.02)
-    money = tree_of(100.0, cost_weight=10.0, mistake_cost=500.0)
+    money = tree_of(100.0, cost_weight=10.0, loss=500.0)
     assert (errors.referred(X) == money.referred(X)).all()
     assert 0 < errors.referred(X).mean() < 1
 

@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sensortree import Sensor, SensorTreeRegressor, StaticSubsetRegressor
+from sensortree import Program, Sensor, SensorTreeRegressor, StaticSubsetRegressor
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers, ForeignNumbers
@@ -212,7 +212,10 @@ def test_a_function_may_say_what_is_lost():
         ({"risk": lambda y, p: -np.ones(len(p))}, "at least 0"),
         ({"risk": lambda y, p: np.zeros(3)}, "one number for each"),
         ({"risk": lambda y, p: np.zeros(len(p))}, "nothing is worth buying"),
-        ({"decision_features": "posterior"}, "'decision_features'"),
+        (
+            {"program": Program(decision_features="posterior")},
+            "'decision_features' parameter of Program",
+        ),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_named(parameters, message):

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sensortree
 from sensortree import (
+    Program,
     Sensor,
     SensorTreeRegressor,
     SensorTreeRegressorCV,
@@ -33,7 +34,7 @@ MODELS = {
         regressor="quadratic",
         risk="pinball",
         quantile=0.8,
-        decision_features="quadratic",
+        program=Program(decision_features="quadratic"),
         structure="chain",
     ),
     "boosted": SensorTreeRegressor(regressor="boosted", structure="branched"),
@@ -52,7 +53,10 @@ KINDS = {
     "quadratic": {"regressor": "quadratic"},
     "boosted": {"regressor": "boosted"},
     "quantile": {"regressor": "linear", "risk": "pinball", "quantile": 0.8},
-    "squares": {"regressor": "linear", "decision_features": "quadratic"},
+    "squares": {
+        "regressor": "linear",
+        "program": Program(decision_features="quadratic"),
+    },
     "of another library": {"regressor": DecisionTreeRegressor(max_depth=4)},
 }
 

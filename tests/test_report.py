@@ -11,16 +11,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from toys import BLOOD, per_row_prices, toy_policy
 
-from sensortree import (
-    DataError,
-    MissingDependencyError,
-    ParameterError,
-    Sensor,
-    SensorTreeClassifier,
-)
+from sensortree import Sensor, SensorTreeClassifier
+from sensortree.exceptions import DataError, MissingDependencyError, ParameterError
 from sensortree.policy.about import About, Baseline
-from sensortree.reports.measures import MANY, auroc, mean_intervals, wilson
 from sensortree.reports.report import cost_report
+from sensortree.reports.report_sums import MANY, auroc, mean_intervals, wilson
 from sensortree.sensors.table import Table
 
 # Two rows stop with a and are answered "no", two buy b and are answered "yes"; what the

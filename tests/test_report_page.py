@@ -11,21 +11,15 @@ import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import (
-    SensorTreeClassifier,
-    SensorTreeClassifierCV,
-    TradeoffCurve,
-    UnseenWarning,
-    load,
-    save,
-)
+from sensortree import SensorTreeClassifier, SensorTreeClassifierCV, load, save
+from sensortree.exceptions import UnseenWarning
 from sensortree.policy.about import About, Baseline, HeldOut, Outage, OutageReport
-from sensortree.reports.baselines import LIMITS, limited, some_limits
 from sensortree.reports.chart import Chart, Series
 from sensortree.reports.html import between, figure, html, money, share
-from sensortree.reports.report import cost_report
+from sensortree.reports.report import LIMITS, cost_report, limited, some_limits
 from sensortree.reports.report_page import ReportPage
 from sensortree.reports.rules import plain_rules
+from sensortree.results import TradeoffCurve
 from sensortree.sensors.table import Table
 
 SCRIPT = "<script>alert(1)</script>"

@@ -186,7 +186,7 @@ def test_balanced_classes_count_the_same_as_a_whole(rare):
     ("wrong", "said"),
     [
         ({"risk": "brie"}, "'brier'"),
-        ({"risk": "brier", "mistake_cost": 5}, "mistake_cost says what wrong answers"),
+        ({"risk": "brier", "loss": 5}, "loss says what wrong answers"),
         ({"risk": "brier", "loss": {0: 1, 1: 2}}, "loss says what wrong answers cost"),
         ({"class_weight": {0: 1}, "loss": {0: 1, 1: 2}}, "loss and class_weight"),
         ({"class_weight": {7: 1}}, "class_weight names class 7"),

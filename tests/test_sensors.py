@@ -10,7 +10,8 @@ import polars.selectors as cs
 import pytest
 from sklearn.compose import make_column_selector
 
-from sensortree import Sensor, SensorError, SensorSet
+from sensortree import Sensor, SensorSet
+from sensortree.exceptions import SensorError
 from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 

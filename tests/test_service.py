@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sqlite3
 import tempfile
 from dataclasses import replace
@@ -858,6 +859,18 @@ def test_the_watch_shows_what_was_seen(client):
     text = client.get("/watch").text
     assert "1 sessions decided, 1 compared with training; 1 EUR spent" in text
     assert "No alarm." in text
+
+
+def test_an_alarm_is_on_the_page_of_the_watch_from_when_it_came(path):
+    policy = replace(toy_policy(), about=About(rows=1_000))
+    with client_of(path, Model("toy", SavedModel(policy, None, {}))) as client:
+        for _ in range(60):  # everybody buys both sensors, which training did not
+            session = begin(client)
+            act(client, session, "tell", sensor="a", values=[1.0])
+            act(client, session, "tell", sensor="b", values=[1.0])
+        text = client.get("/watch").text
+    assert '<div role="alert"><p><b>2 of 2 quantities are not as in training.' in text
+    assert re.search(r"<b>above, from session \d\d</b>", text)
 
 
 # models -----------------------------------------------------------------------------------

@@ -14,14 +14,8 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from sensortree import (
-    DataError,
-    Sensor,
-    SensorError,
-    SensorTreeClassifier,
-    SensorTreeError,
-    SessionError,
-)
+from sensortree import Program, Sensor, SensorTreeClassifier, SensorTreeError
+from sensortree.exceptions import DataError, SensorError, SessionError
 
 BOTH = {"sensors": ["a", "b"]}
 A_FIRST = {"sensors": ["a"], "negative": {"sensors": ["a"]}, "positive": BOTH}
@@ -61,7 +55,7 @@ def policy():
     }
     y = frame["a0"] + (frame["b0"] == "red") > 0
     model = SensorTreeClassifier(
-        sensors, structure=A_FIRST, decision_features="raw", cv=None
+        sensors, structure=A_FIRST, program=Program(decision_features="raw"), cv=None
     )
     fitted = model.fit(frame, y).policy_
     coef = np.zeros_like(fitted.decisions[0].coef)

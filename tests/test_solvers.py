@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from strategies import random_problem
 
-from sensortree import ParameterError, SensorTreeClassifier
+from sensortree import Program, SensorTreeClassifier
+from sensortree.exceptions import ParameterError
 from sensortree.program import SOLVERS, Penalty, SurrogateProblem, approximate, solve
 
 LINEAR = list(SOLVERS)
@@ -230,9 +231,7 @@ def test_solvers_agree_on_real_problems(real_data, data, n_rows, savings):
             sensors,
             costs=costs,
             cost_weight=0.003,
-            savings=savings,
-            solver=solver,
-            l2=0.0,
+            program=Program(savings=savings, solver=solver, l2=0.0),
         ).fit(X, arrays["y"][:n_rows])
         assert model.certificate_.converged, solver
         optima[solver] = model.certificate_.upper

@@ -13,16 +13,17 @@ from sensortree import (
     AlternatingTreeClassifier,
     Leaf,
     Node,
+    Program,
     Sensor,
     SensorTree,
     SensorTreeClassifier,
-    TreeError,
     cascade_tree,
-    cluster_subsets,
 )
+from sensortree.exceptions import TreeError
 from sensortree.structure import (
     LeastSquaresScreen,
     Search,
+    cluster_subsets,
     forward_chain,
     greedy_subsets,
     prune,
@@ -319,7 +320,7 @@ def test_no_time_ends_with_a_tree_that_works():
         structure="chain",
         max_time=1e-9,
         classifier=LogisticRegression(),
-        fallback=False,
+        program=Program(fallback=False),
     ).fit(X, y)
     assert model.structure_report_.stopped == "max_time was over"
     assert model.predict(X).shape == y.shape
@@ -464,7 +465,7 @@ def test_a_backward_chain_finds_sensors_that_tell_something_only_together():
     X = rng.normal(size=(1_500, 8))
     y = ((X[:, 5] > 0) ^ (X[:, 7] > 0)).astype(int)
     model = SensorTreeClassifier(
-        structure="backward", cost_weight=0.01, fallback=False
+        structure="backward", cost_weight=0.01, program=Program(fallback=False)
     ).fit(X, y)
     added = [step["added"] for step in model.structure_report_.steps]
     assert set(added[:2]) == {"x5", "x7"}
@@ -481,7 +482,10 @@ def test_a_backward_chain_buys_first_what_costs_less_after_what_must_come_before
         "first": Sensor(2, 0.5),
     }
     model = SensorTreeClassifier(
-        sensors, structure="backward", cost_weight=0.001, fallback=False
+        sensors,
+        structure="backward",
+        cost_weight=0.001,
+        program=Program(fallback=False),
     )
     steps = model.fit(X, y).structure_report_.steps
     assert [step["added"] for step in steps] == ["cheap", "dear"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from strategies import random_problem
 
-from sensortree import CertificateWarning, ProblemError
+from sensortree.exceptions import CertificateWarning, ProblemError
 from sensortree.program import SurrogateProblem, chunks, solve
 from sensortree.program.solvers.base import Options
-from sensortree.program.solvers.structured import blocks, chunk, interior_point, rows
+from sensortree.program.solvers.structured import chunk, interior_point, rows
 from sensortree.program.solvers.structured.shape import TreeShape
 
 
@@ -278,7 +278,7 @@ def test_matrices_that_are_large_are_summed_in_fewer_parts(monkeypatch):
     in_blocks(monkeypatch, 10)  # 12 blocks of 120 rows; 25 coefficients
     apart = solve(BASE)
     monkeypatch.setattr(chunks, "ROOM_FOR_MATRICES", 2 * 25**2)
-    together = blocks.Blocks.of_problem(BASE, 1).rows.chunks
+    together = chunk.Blocks.of_problem(BASE, 1).rows.chunks
     assert [len(some.blocks) for some in together] == [6, 6]
     assert solve(BASE).certificate.upper == pytest.approx(
         apart.certificate.upper, rel=1e-9
@@ -324,7 +324,7 @@ def test_a_corrector_that_shortens_the_step_is_not_followed(monkeypatch):
 
 def first_point(problem):
     options = Options(*[np.zeros(sum(problem.n_features))] * 2, tol=1e-6)
-    path = interior_point.InteriorPoint(blocks.Blocks.of_problem(problem, 1), options)
+    path = interior_point.InteriorPoint(chunk.Blocks.of_problem(problem, 1), options)
     path.start(1.0)
     return path
 
@@ -384,13 +384,13 @@ def test_asked_closely_all_products_are_double(monkeypatch, l2):
 
 def test_a_matrix_that_single_precision_cannot_tell_is_made_again(monkeypatch):
     seen = []
-    newton = blocks.Blocks.newton
+    newton = chunk.Blocks.newton
 
     def watched(self, roughly):
         seen.append(roughly)
         return newton(self, roughly)
 
-    monkeypatch.setattr(blocks.Blocks, "newton", watched)
+    monkeypatch.setattr(chunk.Blocks, "newton", watched)
     monkeypatch.setattr(interior_point, "ROUGH_CONDITION", 0.0)  # none is good enough
     assert solve(BASE, l2=0.1).certificate.converged
     assert seen[:3] == [True, False, False]

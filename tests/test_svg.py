@@ -17,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from test_public_api import in_a_new_process
 
 from sensortree import (
-    About,
     Leaf,
     Node,
     PathDisplay,
@@ -34,6 +33,7 @@ from sensortree.reports.drawing import CLASSES, DARK, LIGHT, ZOOM
 from sensortree.reports.layout import LINE, SIZE
 from sensortree.reports.tree_display import tree_in_notebook
 from sensortree.reports.words import estimated_width
+from sensortree.results import About
 
 NAMES = (
     "history and physical examination",

@@ -14,7 +14,8 @@ import pytest
 from models import KINDS, fitted
 from toys import toy_policy
 
-from sensortree import SessionError, load, save
+from sensortree import load, save
+from sensortree.exceptions import SessionError
 
 N_THREADS = 8
 

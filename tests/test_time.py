@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sensortree import (
     AlternatingTreeClassifier,
     CascadeClassifier,
+    Program,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     StaticSubsetClassifier,
@@ -65,7 +66,7 @@ def seconds_of_one_tree(model):
 
 @pytest.mark.parametrize("max_time", [1.0, 20.0, 40.0])
 def test_max_time_is_kept_but_for_one_step_and_one_tree(clock, rows, max_time):
-    model = slow(max_time=max_time, fallback=False).fit(*rows)
+    model = slow(max_time=max_time, program=Program(fallback=False)).fit(*rows)
     one_step = 3 * FOLDS  # extensions that are compared by their own classifier
     # Leaves that nobody reaches were part of the tree, too.
     pruned = 2 * model.structure_report_.pruned * (FOLDS + 1)
@@ -73,7 +74,7 @@ def test_max_time_is_kept_but_for_one_step_and_one_tree(clock, rows, max_time):
     assert spent <= max_time + one_step + seconds_of_one_tree(model) + pruned
     assert model.structure_report_.stopped == "max_time was over"
     clock.now = 0.0
-    slow(fallback=False).fit(*rows)
+    slow(program=Program(fallback=False)).fit(*rows)
     assert clock.now > spent
 
 
@@ -208,7 +209,7 @@ def test_every_second_of_a_fit_is_in_its_report(clock, rows, kind):
 
 def test_decisions_that_are_only_compared_are_counted(rows):
     given = {"structure": "cascade", "classifier": "linear", "outages": False}
-    alone = SensorTreeClassifier(fallback=False, cv=FOLDS, **given)
+    alone = SensorTreeClassifier(program=Program(fallback=False), cv=FOLDS, **given)
     assert alone.fit(*rows).fit_report_.n_learned == 1
     compared = SensorTreeClassifier(cv=FOLDS, **given)
     assert compared.fit(*rows).fit_report_.n_learned == 1 + FOLDS

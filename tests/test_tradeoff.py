@@ -22,14 +22,12 @@ from sensortree import (
     ASTCClassifier,
     CascadeClassifier,
     CSTCClassifier,
-    DataError,
     MyopicClassifier,
-    ParameterError,
+    Program,
     Sensor,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
     StaticSubsetClassifier,
-    TradeoffCurve,
     acquisition_cost_scorer,
     cost_adjusted_scorer,
     tradeoff_curve,
@@ -38,8 +36,10 @@ from sensortree.curves.curve import from_the_ends, widest_step
 from sensortree.curves.held_out import HeldOutFolds
 from sensortree.curves.shared_leaves import PairedEngine
 from sensortree.display import TradeoffDisplay
+from sensortree.exceptions import DataError, ParameterError
 from sensortree.learning.prepare import Winners
 from sensortree.progress import TextProgress
+from sensortree.results import TradeoffCurve
 
 POINTS = [(1.0, 0.4), (2.0, 0.3), (3.0, 0.1), (4.0, 0.2), (2.5, 0.35)]
 WEIGHTS = [1.0, 0.02, 0.0005]
@@ -153,7 +153,7 @@ def test_metrics_are_of_the_held_out_rows_of_all_folds_together(problem):
     curve = tradeoff_curve(model, X, y, [0.02], cv=folds)
     likely = np.empty((len(y), 2))
     for train, test in folds:
-        alone = clone(model).set_params(cost_weight=0.02, tol=1e-2)
+        alone = clone(model).set_params(cost_weight=0.02, program=Program(tol=1e-2))
         likely[test] = alone.fit(X[train], y[train]).predict_proba(X[test])
     answers = np.array(["no", "yes"])[likely.argmax(axis=1)]
     yes = y == "yes"

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sensortree import DataError, ModelFileError
+from sensortree.exceptions import DataError, ModelFileError
 from sensortree.leaves.compiling import compile_transformer
 from sensortree.persistence.fields import Fields
 from sensortree.persistence.scorers import read_transformer, write_transformer

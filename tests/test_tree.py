@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from strategies import leaf_counts, random_tree, seeds
 
-from sensortree import Leaf, Node, SensorTree, TreeError, cascade_tree, exhaustive_tree
+from sensortree import Leaf, Node, SensorTree, cascade_tree, exhaustive_tree
+from sensortree.exceptions import TreeError
 from sensortree.structure import exhaustive_leaves
 from sensortree.tree.tree import MAX_DEPTH
 

@@ -14,17 +14,10 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder
 
 import sensortree
-from sensortree import (
-    DataError,
-    Leaf,
-    MaskedPolicy,
-    ModelFileError,
-    Sensor,
-    SensorTree,
-    SensorTreeClassifier,
-    UnseenWarning,
-)
+from sensortree import Leaf, Sensor, SensorTree, SensorTreeClassifier
+from sensortree.exceptions import DataError, ModelFileError, UnseenWarning
 from sensortree.persistence.model import read_model, write_model
+from sensortree.results import MaskedPolicy
 from sensortree.sensors.seen import MARGIN
 
 N = 120

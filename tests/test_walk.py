@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import MaskedPolicy
 from sensortree.policy.walk import within
 from sensortree.reports.explanation import explain
+from sensortree.results import MaskedPolicy
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.table import Table
 

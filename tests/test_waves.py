@@ -19,17 +19,7 @@ import pytest
 from bureau import Bureau, charges
 
 from benchmarks.postgres import LACKING, find_postgres, postgres
-from sensortree import (
-    DataError,
-    OracleError,
-    ParameterError,
-    Sensor,
-    SensorError,
-    SensorTreeClassifier,
-    StorageError,
-    UnseenWarning,
-    save,
-)
+from sensortree import Sensor, SensorTreeClassifier, save
 from sensortree.dask import (
     Lookup,
     PostgresLedger,
@@ -37,6 +27,14 @@ from sensortree.dask import (
     acquire,
     answers,
     bill_of,
+)
+from sensortree.exceptions import (
+    DataError,
+    OracleError,
+    ParameterError,
+    SensorError,
+    StorageError,
+    UnseenWarning,
 )
 from sensortree.waves.ledger import Outcome, exact, total
 

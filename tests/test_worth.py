@@ -13,8 +13,6 @@ from hypothesis.extra.numpy import arrays
 
 import sensortree
 from sensortree import (
-    ParameterError,
-    PriceWarning,
     Sensor,
     SensorTreeClassifier,
     SensorTreeClassifierCV,
@@ -23,6 +21,7 @@ from sensortree import (
     save,
     tradeoff_curve,
 )
+from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.worth import most_worth, never_pay
 from sensortree.sensors.loss import Loss, resolve_loss
 from sensortree.sensors.market import Market
@@ -59,7 +58,7 @@ def nothing_told():
 def test_a_mistake_of_500_learns_what_a_cost_weight_of_a_500th_learns(structure, seed):
     X, y = patients(seed=seed)
     ways = {"structure": structure, "classifier": "linear"}
-    money = SensorTreeClassifier(IN_EUROS, mistake_cost=500, **ways).fit(X, y)
+    money = SensorTreeClassifier(IN_EUROS, loss=500, **ways).fit(X, y)
     errors = SensorTreeClassifier(IN_EUROS, cost_weight=1 / 500, **ways).fit(X, y)
     assert money.policy_.cost_weight == 1
     assert money.tree_.sensors
@@ -79,7 +78,7 @@ def test_a_mistake_of_500_learns_what_a_cost_weight_of_a_500th_learns(structure,
 def test_every_method_counts_a_mistake_as_it_counts_a_loss_of_as_much(name):
     X, y = patients()
     method = getattr(sensortree, name)
-    model = method(IN_EUROS, mistake_cost=500).fit(X, y)
+    model = method(IN_EUROS, loss=500).fit(X, y)
     assert model.policy_.loss.matrix.tolist() == [[0, 500], [500, 0]]
     assert model.policy_.loss.per_mistake == 500
     if name != "CSTCClassifier":  # whose squared loss knows no prices of mistakes
@@ -89,7 +88,7 @@ def test_every_method_counts_a_mistake_as_it_counts_a_loss_of_as_much(name):
 
 def test_cstc_counts_its_squared_loss_in_mistakes():
     X, y = patients()
-    money = sensortree.CSTCClassifier(IN_EUROS, mistake_cost=500).fit(X, y)
+    money = sensortree.CSTCClassifier(IN_EUROS, loss=500).fit(X, y)
     errors = sensortree.CSTCClassifier(IN_EUROS, cost_weight=1 / 500).fit(X, y)
     assert str(money.tree_) == str(errors.tree_)
     assert (money.predict_proba(X) == errors.predict_proba(X)).all()
@@ -97,7 +96,7 @@ def test_cstc_counts_its_squared_loss_in_mistakes():
 
 @pytest.mark.parametrize(
     ("given", "weight"),
-    [({}, 0.01), ({"mistake_cost": 7}, 1), ({"loss": {0: 1, 1: 2}}, 1)],
+    [({}, 0.01), ({"loss": 7}, 1), ({"loss": {0: 1, 1: 2}}, 1)],
 )
 def test_the_default_cost_weight_is_1_where_mistakes_are_priced(given, weight):
     X, y = patients(80)
@@ -109,24 +108,17 @@ def test_the_default_cost_weight_is_1_where_mistakes_are_priced(given, weight):
     assert model.cost_weight == "auto"
 
 
-def test_a_loss_and_a_mistake_cost_together_are_refused():
-    X, y = patients(40)
-    model = SensorTreeClassifier(loss={0: 1, 1: 2}, mistake_cost=500)
-    with pytest.raises(ParameterError, match="leave out mistake_cost if that differs"):
-        model.fit(X, y)
-
-
 @pytest.mark.parametrize("cost", [0, -5, "much", float("inf"), float("nan")])
 def test_a_mistake_that_costs_nothing_or_no_number_is_refused(cost):
     X, y = patients(40)
-    with pytest.raises(ParameterError, match="mistake_cost"):
-        SensorTreeClassifier(mistake_cost=cost).fit(X, y)
+    with pytest.raises(ParameterError, match="loss must be"):
+        SensorTreeClassifier(loss=cost).fit(X, y)
 
 
 def test_a_curve_of_priced_mistakes_counts_money():
     X, y = patients(120)
     model = SensorTreeClassifier(
-        IN_EUROS, mistake_cost=500, structure="cascade", classifier="linear"
+        IN_EUROS, loss=500, structure="cascade", classifier="linear"
     )
     curve = tradeoff_curve(model, X, y, [10.0, 1.0])
     assert curve.measure == "loss"
@@ -136,7 +128,7 @@ def test_a_curve_of_priced_mistakes_counts_money():
 
 def test_a_file_keeps_what_a_mistake_costs(tmp_path):
     X, y = patients(80)
-    model = SensorTreeClassifier(mistake_cost=500, structure="cascade").fit(X, y)
+    model = SensorTreeClassifier(loss=500, structure="cascade").fit(X, y)
     save(model, tmp_path / "model.json")
     loaded = load(tmp_path / "model.json")
     assert loaded.policy_.loss.per_mistake == 500
@@ -228,7 +220,7 @@ def test_euros_at_the_default_weight_are_not_passed_over_in_silence():
     assert said.startswith("the model buys nothing: ")
     assert "'echo' can never pay: at cost_weight=0.01 a price of 180 counts 1.8" in said
     assert "no reading saves more than 0.5" in said
-    assert "mistake_cost=..." in said
+    assert "loss=..." in said
     assert told[0].filename == __file__
     assert model.structure_report_.never_pay == ["echo"]
     assert "too dear to ever pay: echo" in str(model.structure_report_)
@@ -237,7 +229,7 @@ def test_euros_at_the_default_weight_are_not_passed_over_in_silence():
 def test_with_what_a_mistake_costs_nobody_is_warned():
     X, y = patients()
     with nothing_told():
-        model = SensorTreeClassifier(IN_EUROS, mistake_cost=500).fit(X, y)
+        model = SensorTreeClassifier(IN_EUROS, loss=500).fit(X, y)
     assert model.structure_report_.never_pay == []
     assert model.acquisition_cost(X).mean() > 0
 
@@ -251,7 +243,7 @@ def test_a_model_that_buys_nothing_of_what_says_nothing_says_so():
 
 def test_a_cap_below_every_price_says_so():
     X, y = patients()
-    model = SensorTreeClassifier(IN_EUROS, mistake_cost=500, max_cost=10)
+    model = SensorTreeClassifier(IN_EUROS, loss=500, max_cost=10)
     with pytest.warns(PriceWarning, match="all cost more than max_cost=10. Raise it"):
         model.fit(X, y)
 

@@ -38,6 +38,7 @@ from experiments.tables import (
 )
 from sensortree import (
     AlternatingTreeClassifier,
+    Program,
     QuadraticLogisticRegression,
     SensorTreeClassifier,
 )
@@ -48,23 +49,33 @@ SHARES = (
     *(0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.015, 0.005),
 )
 PUBLISHED = SensorTreeClassifier.as_published
+published = Program.as_published
 ALTERNATING = "AM x 5, inputs of all"
 TREES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "as published": (PUBLISHED, {}),
     "all": (SensorTreeClassifier, {}),
-    "+ tight savings": (PUBLISHED, {"savings": "tight"}),
+    "+ tight savings": (PUBLISHED, {"program": published(savings="tight")}),
     "+ out-of-fold": (PUBLISHED, {"cv": 5}),
-    "+ out-of-fold, smoothed errors": (PUBLISHED, {"cv": 5, "errors": "smoothed"}),
-    "+ posterior": (PUBLISHED, {"decision_features": "posterior+raw"}),
+    "+ out-of-fold, smoothed errors": (
+        PUBLISHED,
+        {"cv": 5, "program": published(errors="smoothed")},
+    ),
+    "+ posterior": (
+        PUBLISHED,
+        {"program": published(decision_features="posterior+raw")},
+    ),
     "+ out-of-fold, posterior": (
         PUBLISHED,
-        {"cv": 5, "decision_features": "posterior+raw"},
+        {"cv": 5, "program": published(decision_features="posterior+raw")},
     ),
-    "+ refinement": (PUBLISHED, {"refine": True}),
-    "+ ridge": (PUBLISHED, {"l2": "auto"}),
-    "+ fallback": (PUBLISHED, {"fallback": True}),
-    "all but refinement": (SensorTreeClassifier, {"refine": False}),
-    "all but smoothed errors": (SensorTreeClassifier, {"errors": "observed"}),
+    "+ refinement": (PUBLISHED, {"program": published(refine=True)}),
+    "+ ridge": (PUBLISHED, {"program": published(l2="auto")}),
+    "+ fallback": (PUBLISHED, {"program": published(fallback=True)}),
+    "all but refinement": (SensorTreeClassifier, {"program": Program(refine=False)}),
+    "all but smoothed errors": (
+        SensorTreeClassifier,
+        {"program": Program(errors="observed")},
+    ),
     "AM x 5, as published": (AlternatingTreeClassifier, {}),
     ALTERNATING: (
         AlternatingTreeClassifier,

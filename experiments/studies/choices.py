@@ -20,18 +20,30 @@ from experiments.results import Line
 from experiments.studies.ablation import ALTERNATING, SHARES, TREES, told
 from experiments.study import Cell, Study
 from experiments.tables import markdown, of
-from sensortree import QuadraticLogisticRegression, SensorTreeClassifier
+from sensortree import Program, QuadraticLogisticRegression, SensorTreeClassifier
 
 WEIGHED = SHARES[2::2]
 VARIANTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "default": (SensorTreeClassifier, {}),
-    "errors observed": (SensorTreeClassifier, {"errors": "observed"}),
-    "not refined": (SensorTreeClassifier, {"refine": False}),
-    "savings published": (SensorTreeClassifier, {"savings": "published"}),
-    "decisions posterior": (SensorTreeClassifier, {"decision_features": "posterior"}),
-    "decisions raw": (SensorTreeClassifier, {"decision_features": "raw"}),
-    "decisions quadratic": (SensorTreeClassifier, {"decision_features": "quadratic"}),
-    "l2 = 0": (SensorTreeClassifier, {"l2": 0.0}),
+    "errors observed": (SensorTreeClassifier, {"program": Program(errors="observed")}),
+    "not refined": (SensorTreeClassifier, {"program": Program(refine=False)}),
+    "savings published": (
+        SensorTreeClassifier,
+        {"program": Program(savings="published")},
+    ),
+    "decisions posterior": (
+        SensorTreeClassifier,
+        {"program": Program(decision_features="posterior")},
+    ),
+    "decisions raw": (
+        SensorTreeClassifier,
+        {"program": Program(decision_features="raw")},
+    ),
+    "decisions quadratic": (
+        SensorTreeClassifier,
+        {"program": Program(decision_features="quadratic")},
+    ),
+    "l2 = 0": (SensorTreeClassifier, {"program": Program(l2=0.0)}),
     "in-sample": (SensorTreeClassifier, {"cv": None}),
     "leaves C = 1": (
         SensorTreeClassifier,

@@ -24,7 +24,8 @@ from experiments.data import Dataset, load
 from experiments.results import Line
 from experiments.study import Cell, Study
 from experiments.tables import markdown, of
-from sensortree import DataError, SensorTreeClassifier, guarantee_error
+from sensortree import SensorTreeClassifier, guarantee_error
+from sensortree.exceptions import DataError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

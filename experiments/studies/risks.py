@@ -17,7 +17,8 @@ from experiments.methods import few_values, fitted_path, judged, over_splits, ow
 from experiments.results import Line
 from experiments.study import Cell, Study
 from experiments.tables import markdown, of
-from sensortree import SensorTreeClassifier, TradeoffCurve
+from sensortree import SensorTreeClassifier
+from sensortree.results import TradeoffCurve
 
 SETS = ("landsat", "letter", "segment", "pima", "heart")
 # Sets whose test rows are so few that there are more splits.

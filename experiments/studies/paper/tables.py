@@ -14,7 +14,7 @@ from experiments.results import Line
 from experiments.studies import forest
 from experiments.studies.paper.grid import FETCHED, SECONDS, TREES
 from experiments.tables import Point, markdown, mean, of, or_dash, rule
-from sensortree import TradeoffCurve
+from sensortree.results import TradeoffCurve
 
 PAPER = Path(home).with_name("paper.toml")
 LEAVES = {

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
+from sensortree.estimators.base import (
+    AT_LEAST_0,
+    BaseSensorTreeClassifier,
+    BaseSensorTreeRegressor,
+)
+from sensortree.estimators.parameters import LeavesOfClasses, parameters
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned, Learner
@@ -19,6 +26,108 @@ from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.search import StructureReport
 from sensortree.tree.tree import Leaf, SensorTree
+
+
+@parameters
+class StaticSubsetClassifier(LeavesOfClasses, BaseSensorTreeClassifier):
+    """Buy the same sensors for every example: the best subset that greed finds.
+
+    What decisions must beat. Sensors are added one after another, each time the one that
+    saves most error per unit of cost, by cross-validation, until three in a row save none
+    or nothing is within the budget; of the subsets on the way, the one of the least error
+    plus weighted cost is kept.
+
+    Parameters
+    ----------
+    sensors, costs, risk, loss, class_weight, max_cost, classifier, \
+            calibration, cv, n_jobs, unit
+        As in `SensorTreeClassifier`.
+    cost_weight : "auto" or float, default="auto"
+        Error that one unit of cost is worth, 0.01 by default, or, where mistakes are
+        priced, money, 1 by default. With 0, the error alone counts, within the
+        budget.
+    budget : float, default=None
+        The most that the subset may cost, on average where prices differ.
+    n_exact : int or "all", default=3
+        Extensions compared at each step by training their classifier; a screen picks
+        them, by least squares for logistic classifiers, else by the classifier itself on
+        2,000 rows.
+
+    Attributes
+    ----------
+    structure_report_ : StructureReport
+        Its steps are the subsets on the way, with their errors.
+    tree_, sensors_, classes_, policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`; the tree is one leaf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import StaticSubsetClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] + 0.5 * X[:, 2] > 0
+    >>> print(StaticSubsetClassifier(budget=2).fit(X, y).tree_)
+    leaf 0 stops with x0, x2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSensorTreeClassifier._parameter_constraints,
+        "budget": [None, AT_LEAST_0],
+    }
+
+    cost_weight: float | str = "auto"
+    budget: float | None = None
+    n_exact: int | str = 3
+    cv: Any = 5
+
+    def _learn(self, prepared: Prepared) -> Fitted:
+        return fit_static_subset(prepared, self._settings_for(prepared), self.budget)
+
+
+@parameters
+class StaticSubsetRegressor(BaseSensorTreeRegressor):
+    """Buy the same sensors for every example: the best subset that greed finds.
+
+    What decisions must beat, of numbers; as `StaticSubsetClassifier`.
+
+    Parameters
+    ----------
+    sensors, costs, cost_weight, risk, quantile, max_cost, regressor, cv, n_jobs, unit
+        As in `SensorTreeRegressor`.
+    budget : float, default=None
+        The most that the subset may cost, on average where prices differ.
+    n_exact : int or "all", default=3
+        Extensions compared at each step by training their regressor; a screen picks them.
+
+    Attributes
+    ----------
+    structure_report_ : StructureReport
+        Its steps are the subsets on the way, with their losses.
+    tree_, sensors_, policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeRegressor`; the tree is one leaf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import StaticSubsetRegressor
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] + 0.5 * X[:, 2]
+    >>> print(StaticSubsetRegressor(budget=2).fit(X, y).tree_)
+    leaf 0 stops with x0, x2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseSensorTreeRegressor._parameter_constraints,
+        "budget": [None, AT_LEAST_0],
+    }
+
+    cost_weight: float | str = "auto"
+    budget: float | None = None
+    n_exact: int | str = 3
+    regressor: Any = "quadratic"
+
+    def _learn(self, prepared: Prepared) -> Fitted:
+        return fit_static_subset(prepared, self._settings_for(prepared), self.budget)
 
 
 def fit_static_subset(

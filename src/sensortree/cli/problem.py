@@ -93,13 +93,12 @@ class Problem:
         if self.numbers:
             risk = _risk_of_numbers(file)
             return {**common, "risk": risk, "cost_weight": weight}
-        priced = file.loss is not None or file.mistake_cost is not None
+        loss = _losses(self) if file.loss else file.mistake_cost
         return {
             **common,
             "risk": file.risk,
-            "cost_weight": cost_weight_of(weight, in_money=priced),
-            "mistake_cost": file.mistake_cost,
-            "loss": _losses(self) if file.loss else None,
+            "cost_weight": cost_weight_of(weight, in_money=loss is not None),
+            "loss": loss,
             "refer_cost": file.refer_cost,
         }
 
@@ -279,9 +278,9 @@ def summarise(problem: Problem) -> dict[str, Any]:
         )
     stake = (
         Market(resolved, read_prices(table, resolved), settings["max_cost"]),
-        Settings(
-            **{name: settings[name] for name in ("risk", "loss", "mistake_cost")}
-        ).losses(classes, np.zeros(0, np.intp), np.zeros(0)),
+        Settings(risk=settings["risk"], loss=settings["loss"]).losses(
+            classes, np.zeros(0, np.intp), np.zeros(0)
+        ),
         len(classes),
         settings["cost_weight"],
     )
@@ -289,7 +288,7 @@ def summarise(problem: Problem) -> dict[str, Any]:
         **head,
         "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
         **about,
-        "mistake_cost": settings["mistake_cost"],
+        "mistake_cost": file.mistake_cost,
         "refer_cost": settings["refer_cost"],
         **limits,
         "never_pay": list(never_pay(*stake)),

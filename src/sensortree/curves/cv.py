@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 
 from sensortree.curves.curve import (
     FIRST_POINTS,
@@ -22,17 +22,16 @@ from sensortree.curves.curve import (
     measured_curve,
 )
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.callbacks import (
-    CallbackSupportMixin,
-    Progress,
-    all_or_nothing,
-    with_callbacks,
+from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
+from sensortree.estimators.parameters import Buying, LeavesOfNumbers, parameters
+from sensortree.estimators.prediction import SensorEstimator
+from sensortree.estimators.sensor_tree import (
+    JointTree,
+    JointTreeOfClasses,
+    LearnsJointly,
+    SensorTreeClassifier,
+    SensorTreeRegressor,
 )
-from sensortree.estimators.jointly import LearnsJointly
-from sensortree.estimators.parameters import SensorParameters
-from sensortree.estimators.prediction import PolicyPredictor
-from sensortree.estimators.sensor_tree import SensorTreeClassifier
-from sensortree.estimators.sensor_tree_regressor import SensorTreeRegressor
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
 from sensortree.logs.purchases import Order, Unbought, log_of
@@ -58,9 +57,7 @@ OTHERS = 4
 OWN = ("budget", "max_error", "cost_weights", "cv")
 
 
-class PicksCostWeight(
-    CallbackSupportMixin, PolicyPredictor, SensorParameters, BaseEstimator
-):
+class PicksCostWeight(SensorEstimator):
     """Estimators whose cost weight is picked on held-out folds."""
 
     # The estimator whose cost weight it is.
@@ -230,7 +227,7 @@ class PicksCostWeight(
         return measured_curve(folds, weights)
 
     def _aims(self) -> bool:
-        """Whether points are wanted around a target, rather than wherever much changes."""
+        """Whether there is a target to put points around."""
         return self.budget is not None or self.max_error is not None
 
     def _next_weight(self, curve: TradeoffCurve) -> float | None:
@@ -313,15 +310,6 @@ class PicksCostWeight(
         message += ". See curve_ for the points that can be reached."
         warnings.warn(message, BudgetWarning, stacklevel=6)
 
-    def _leaf_classifier(self) -> Any:
-        return self._plain()._leaf_classifier()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._plain()._accepts_nan()
-        tags.input_tags.string = True
-        return tags
-
 
 def weight_before(
     curve: TradeoffCurve, index: int, values: Any, target: float
@@ -387,26 +375,29 @@ def training_cost(model: Any, folds: HeldOutFolds) -> float:
     return max(float(own), float(model.training_cost_))
 
 
-class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
-    """The sensor tree that a budget asks for: its cost weight is picked on held-out folds.
+@parameters
+class SensorTreeClassifierCV(
+    Buying, JointTreeOfClasses, ClassifierMixin, PicksCostWeight
+):
+    """A sensor tree for a budget: its cost weight is picked on held-out folds.
 
-    A `tradeoff_curve` is measured, with more points around the target; the point that
+    A `tradeoff_curve` is measured, with more points around the target. The point that
     meets it best gives the cost weight, and a `SensorTreeClassifier` is fitted with it on
-    all rows. If what that spends on its training rows, as judged out of fold or as the
-    fitted model sends them, is above the budget, the next best point of a higher cost
-    weight is taken, which is one in between if none is near.
+    all rows. If that model spends more than the budget on its training rows, judged out
+    of fold or as it routes them, the next best point of a higher cost weight is taken; if
+    none is near, one in between is measured.
 
     Parameters
     ----------
     sensors : dict of str to `Sensor` or columns, default=None
         As in `SensorTreeClassifier`.
     budget : float, default=None
-        What an example may cost in the mean. The point of the least held-out error whose
-        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        Highest mean cost of an example. Taken is the point of the least held-out error
+        whose held-out mean cost is at most this; if there is none, the cheapest, with a
         `BudgetWarning`. For a cap that no example may exceed, see `max_cost`.
     max_error : float, default=None
-        Error (with a `mistake_cost` or `loss`, mean loss) that is good enough: the
-        cheapest point with at most this held-out error is taken; if there is none, the
+        Error (with a `loss`, mean loss) that is good enough: the cheapest point with at
+        most this held-out error is taken; if there is none, the
         one of the least error, with a `BudgetWarning`. With neither `budget` nor
         `max_error`, the cheapest point whose error is within one standard error of the
         least is taken.
@@ -416,13 +407,12 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, risk, mistake_cost, loss, class_weight, refer_cost, max_cost, structure, \
-            n_leaves, n_exact, max_time, root_sensors, classifier, calibration, \
-            random_state, savings, errors, decision_features, refine, solver, tol, l2, l1, \
-            fallback, calibrate_leaves, outages, n_jobs, verbose, unit
+    costs, risk, loss, class_weight, refer_cost, max_cost, structure, n_leaves, n_exact, \
+            max_time, root_sensors, classifier, calibration, random_state, program, \
+            calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
-        measured: one is picked among the points measured so far, both ends first, and
-        the fit on all rows is finished.
+        measured: one of the points measured so far, both ends of the curve first, is
+        picked, and the fit on all rows is finished.
 
     Attributes
     ----------
@@ -455,84 +445,19 @@ class SensorTreeClassifierCV(ClassifierMixin, PicksCostWeight):
     ('budget', True)
     """
 
-    _picked_for = SensorTreeClassifier
+    _picked_for: ClassVar[Any] = SensorTreeClassifier
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        budget: float | None = None,
-        max_error: float | None = None,
-        cost_weights: Iterable[float] | None = None,
-        cv: Any = 5,
-        costs: Any = None,
-        risk: Any = "error",
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        class_weight: Any = None,
-        refer_cost: Any = None,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        classifier: Any = "auto",
-        calibration: str | None = None,
-        random_state: Any = 0,
-        savings: str = "tight",
-        errors: str = "smoothed",
-        decision_features: Any = "posterior+raw",
-        refine: bool = True,
-        solver: str = "structured",
-        tol: float = 1e-6,
-        l2: float | str = "auto",
-        l1: float = 0.0,
-        fallback: bool = True,
-        calibrate_leaves: bool = True,
-        outages: bool | str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.budget = budget
-        self.max_error = max_error
-        self.cost_weights = cost_weights
-        self.cv = cv
-        self.costs = costs
-        self.risk = risk
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.class_weight = class_weight
-        self.refer_cost = refer_cost
-        self.max_cost = max_cost
-        self.structure = structure
-        self.n_leaves = n_leaves
-        self.n_exact = n_exact
-        self.max_time = max_time
-        self.root_sensors = root_sensors
-        self.classifier = classifier
-        self.calibration = calibration
-        self.random_state = random_state
-        self.savings = savings
-        self.errors = errors
-        self.decision_features = decision_features
-        self.refine = refine
-        self.solver = solver
-        self.tol = tol
-        self.l2 = l2
-        self.l1 = l1
-        self.fallback = fallback
-        self.calibrate_leaves = calibrate_leaves
-        self.outages = outages
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.unit = unit
+    loss: Any = None
+    budget: float | None = None
+    max_error: float | None = None
+    cost_weights: Iterable[float] | None = None
 
 
-class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
-    """The tree for numbers that a budget asks for: its cost weight is picked on folds.
+@parameters
+class SensorTreeRegressorCV(
+    Buying, LeavesOfNumbers, JointTree, RegressorMixin, PicksCostWeight
+):
+    """A sensor tree for numbers at a budget: its cost weight is picked on held-out folds.
 
     As `SensorTreeClassifierCV`, with a `SensorTreeRegressor`.
 
@@ -541,8 +466,8 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     sensors : dict of str to `Sensor` or columns, default=None
         As in `SensorTreeClassifier`.
     budget : float, default=None
-        What an example may cost in the mean. The point of the least held-out risk whose
-        held-out mean cost is at most this is taken; if there is none the cheapest, with a
+        Highest mean cost of an example. Taken is the point of the least held-out risk
+        whose held-out mean cost is at most this; if there is none, the cheapest, with a
         `BudgetWarning`.
     max_error : float, default=None
         Mean loss, in the unit of the risk, that is good enough: the cheapest point with at
@@ -554,8 +479,7 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf regressors.
     costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
-            root_sensors, regressor, random_state, savings, errors, decision_features, \
-            refine, solver, tol, l2, l1, fallback, outages, n_jobs, verbose, unit
+            root_sensors, regressor, random_state, program, outages, n_jobs, verbose, unit
         As in `SensorTreeRegressor`.
 
     Attributes
@@ -579,67 +503,8 @@ class SensorTreeRegressorCV(RegressorMixin, PicksCostWeight):
     True
     """
 
-    _picked_for = SensorTreeRegressor
+    _picked_for: ClassVar[Any] = SensorTreeRegressor
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        budget: float | None = None,
-        max_error: float | None = None,
-        cost_weights: Iterable[float] | None = None,
-        cv: Any = 5,
-        costs: Any = None,
-        risk: Any = "squared",
-        quantile: float = 0.5,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        regressor: Any = "auto",
-        random_state: Any = 0,
-        savings: str = "tight",
-        errors: str = "smoothed",
-        decision_features: Any = "prediction+raw",
-        refine: bool = True,
-        solver: str = "structured",
-        tol: float = 1e-6,
-        l2: float | str = "auto",
-        l1: float = 0.0,
-        fallback: bool = True,
-        outages: bool | str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.budget = budget
-        self.max_error = max_error
-        self.cost_weights = cost_weights
-        self.cv = cv
-        self.costs = costs
-        self.risk = risk
-        self.quantile = quantile
-        self.max_cost = max_cost
-        self.structure = structure
-        self.n_leaves = n_leaves
-        self.n_exact = n_exact
-        self.max_time = max_time
-        self.root_sensors = root_sensors
-        self.regressor = regressor
-        self.random_state = random_state
-        self.savings = savings
-        self.errors = errors
-        self.decision_features = decision_features
-        self.refine = refine
-        self.solver = solver
-        self.tol = tol
-        self.l2 = l2
-        self.l1 = l1
-        self.fallback = fallback
-        self.outages = outages
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.unit = unit
+    budget: float | None = None
+    max_error: float | None = None
+    cost_weights: Iterable[float] | None = None

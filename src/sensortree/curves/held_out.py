@@ -40,7 +40,7 @@ from sensortree.policy.classifiers import posterior
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import Place
 from sensortree.progress import TextProgress
-from sensortree.reports.measures import metrics
+from sensortree.reports.report_sums import metrics
 from sensortree.sensors.loss import NumberLoss
 from sensortree.sensors.table import Table
 from sensortree.structure.search import report_of_built
@@ -106,7 +106,7 @@ class HeldOutFolds:
         As in its `fit`.
     cv : int, splitter or iterable of (train, test)
     progress : TextProgress
-        Is told of each cost weight that was measured, and may say stop.
+        Gets a line for each cost weight that was measured, and may stop the measuring.
     log : Log or None, default=None
         What was bought, if not everything. Sensors are then read once for all folds, and
         held-out rows are measured as fits look at them.
@@ -254,7 +254,7 @@ class HeldOutFolds:
         return share
 
     def settle(self) -> None:
-        """Teach later points nothing more: they may then be measured in any order."""
+        """Let later points learn nothing more, so that their order does not matter."""
         for _, prepared in self._folds:
             assert prepared.winners is not None
             prepared.winners.settled = True
@@ -263,8 +263,8 @@ class HeldOutFolds:
     def all_rows(self) -> Prepared:
         """All rows, prepared; classifiers that folds have fitted judge there.
 
-        They judge the folds of this object, so the estimator's own `cv` has no say. This
-        is what measuring was for: it is finished, whatever the time.
+        They judge the folds of this object, not those of the estimator's own `cv`. The
+        fit on all rows is finished, whatever the time.
         """
         quiet, shared = TextProgress(verbose=False), self._shared
         if shared is None or self.cv is None or self.settings.classifier == "auto":
@@ -301,7 +301,7 @@ class HeldOutFolds:
         return measured
 
     def _told(self, what: str, found: list[tuple[Array, Array]]) -> Measured:
-        """Put together what was measured on the folds, and say so."""
+        """Put together what was measured on the folds, and report it."""
         parts = [part for _, _, part in self.tests]
         means = [
             np.average(values, axis=1, weights=part.weight)
@@ -333,7 +333,7 @@ class HeldOutFolds:
         return metrics(posterior, answer, truth, weight / weight.sum())
 
     def measure_baseline(self, name: str) -> Measured | None:
-        """What it is worth to buy the same for everybody: everything, or nothing.
+        """What buying the same for every example gives: everything, or nothing.
 
         Leaf classifiers are those of the method, fitted without each fold in turn. None
         where not all sensors may be bought together, and of a method without leaf

@@ -1,27 +1,27 @@
-"""The scikit-learn face of the package."""
+"""The scikit-learn face of the package.
 
-from sensortree.estimators.alternating import AlternatingTreeClassifier
-from sensortree.estimators.astc import ASTCClassifier
-from sensortree.estimators.cascade import CascadeClassifier
-from sensortree.estimators.cstc import CSTCClassifier
-from sensortree.estimators.myopic import MyopicClassifier
-from sensortree.estimators.sensor_tree import SensorTreeClassifier
-from sensortree.estimators.sensor_tree_regressor import SensorTreeRegressor
-from sensortree.estimators.static import StaticSubsetClassifier
-from sensortree.estimators.static_regressor import StaticSubsetRegressor
-from sensortree.learning.joint import DecisionReport
-from sensortree.structure.search import StructureReport
+::
+
+    sensor_tree  decisions by one linear program: `SensorTreeClassifier` and others
+    base         what all methods share; a method fills `_learn`
+    parameters   parameters, declared once; `Program`; nested ones, and those renamed
+    prediction   what a fitted estimator answers about rows, after X was checked
+    validation   X, y and weights against the sensors: data to training rows
+    callbacks    how far a fit has come, told to scikit-learn's callbacks
+
+The methods that it is compared with are in `baselines`.
+"""
+
+from sensortree.estimators.parameters import Program
+from sensortree.estimators.sensor_tree import (
+    CascadeClassifier,
+    SensorTreeClassifier,
+    SensorTreeRegressor,
+)
 
 __all__ = [
-    "ASTCClassifier",
-    "AlternatingTreeClassifier",
-    "CSTCClassifier",
     "CascadeClassifier",
-    "DecisionReport",
-    "MyopicClassifier",
+    "Program",
     "SensorTreeClassifier",
     "SensorTreeRegressor",
-    "StaticSubsetClassifier",
-    "StaticSubsetRegressor",
-    "StructureReport",
 ]

@@ -11,17 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 
-from sensortree.estimators.callbacks import (
-    CallbackSupportMixin,
-    Progress,
-    all_or_nothing,
-    with_callbacks,
+from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
+from sensortree.estimators.parameters import (
+    Buying,
+    LeavesOfNumbers,
+    Program,
+    parameters,
 )
-from sensortree.estimators.parameters import SensorParameters
-from sensortree.estimators.prediction import PolicyPredictor
+from sensortree.estimators.prediction import SensorEstimator
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.choose import most_steps
@@ -44,6 +43,7 @@ from sensortree.leaves.sklearn_private import (
 from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import About, now
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS
+from sensortree.program import SOLVERS
 from sensortree.progress import TextProgress
 from sensortree.sensors.loss import RISKS, SCORES, quantile_of
 from sensortree.threads import one_thread
@@ -57,39 +57,54 @@ __all__ = [
     "StrOptions",
 ]
 
+AT_LEAST_0 = Interval(Real, 0, None, closed="left")
+ABOVE_0 = Interval(Real, 0, None, closed="neither")
+AT_LEAST_1 = Interval(Integral, 1, None, closed="left")
+FEATURES = HasMethods(["fit", "transform"])
+
+# What the parameters of a `Program` may be, beside the features of decisions.
+OF_A_PROGRAM: dict[str, list[Any]] = {
+    "savings": [StrOptions({"tight", "published"})],
+    "errors": [StrOptions({"smoothed", "observed"})],
+    "l2": [StrOptions({"auto"}), AT_LEAST_0],
+    "l1": [AT_LEAST_0],
+    "solver": [StrOptions(set(SOLVERS))],
+    "tol": [ABOVE_0],
+    "refine": ["boolean"],
+    "fallback": ["boolean"],
+}
+
 # Steps of every fit beside those of choosing a tree.
 READ_AND_LEARNED = 3
 # What an estimator knows about the columns of X once it has read it.
 SEEN = ("n_features_in_", "feature_names_in_")
 
 
-class BaseSensorTree(
-    CallbackSupportMixin,
-    PolicyPredictor,
-    SensorParameters,
-    BaseEstimator,
-    metaclass=ABCMeta,
-):
+@parameters
+class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
     """Estimators that buy sensors along a tree; a method fills `_learn`."""
 
     # The parameter that trades error against cost.
     _traced_by: ClassVar[str] = "cost_weight"
-    # Settings that are no parameters of the method, where they are not the usual ones.
-    _fixed: ClassVar[dict[str, Any]] = {}
     # What is asked of a fit: of classes, or of numbers.
     _asks: ClassVar[type[Settings]] = Settings
+    # What "auto" stands for, of the features of decisions.
+    _features: ClassVar[str]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "cost_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "cost_weight": [StrOptions({"auto"}), AT_LEAST_0],
         "structure": [
             StrOptions({"exhaustive", "cascade", *LEARNED}),
             SensorTree,
             Mapping,
+            list,
+            tuple,
         ],
-        "n_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "n_exact": [StrOptions({"all"}), Interval(Integral, 1, None, closed="left")],
-        "max_time": [None, Interval(Real, 0, None, closed="neither")],
+        "n_leaves": [StrOptions({"auto"}), AT_LEAST_1],
+        "n_exact": [StrOptions({"all"}), AT_LEAST_1],
+        "max_time": [None, ABOVE_0],
         "root_sensors": [StrOptions({"auto"}), list, tuple, set, frozenset],
+        "order": [None, list, tuple],
         "cv": [
             None,
             Interval(Integral, 2, None, closed="left"),
@@ -97,9 +112,10 @@ class BaseSensorTree(
             Iterable,
         ],
         "random_state": ["random_state"],
-        "errors": [StrOptions({"smoothed", "observed"})],
-        "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "max_cost": [None, Interval(Real, 0, None, closed="left")],
+        "program": [None, Program],
+        "calibrate_leaves": ["boolean"],
+        "outages": [StrOptions({"auto"}), "boolean"],
+        "max_cost": [None, AT_LEAST_0],
         "n_jobs": [None, Integral],
         "verbose": ["boolean"],
         "unit": [str],
@@ -160,10 +176,10 @@ class BaseSensorTree(
         -------
         self
         """
-        progress = self._progress(X)
+        self._check_parameters()
+        settings = self._settings()
+        progress = self._progress(X, settings)
         with all_or_nothing(self):
-            self._check_parameters()
-            settings = self._settings()
             log = log_of(acquired, order, label_influenced_buying, unbought)
             with progress.watch.stage("reading"):
                 rows = read_rows(
@@ -180,15 +196,13 @@ class BaseSensorTree(
             warnings.warn(said, PriceWarning, stacklevel=4)
         return self
 
-    def _progress(self, X: Any) -> Progress:
-        """Steps that a fit to X may take, and the time it may; wrong values know none."""
-        settings = self._settings()
-        declared = settings.sensors if isinstance(settings.sensors, Sized) else None
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
-        n_sensors = len(declared) if declared is not None else sum(shape[1:2])
-        limits = settings.n_leaves, settings.max_time
-        if not all(n is None or n == "auto" or isinstance(n, Real) for n in limits):
-            return Progress(self, bool(settings.verbose))  # refused in a moment
+    def _progress(self, X: Any, settings: Settings) -> Progress:
+        """Steps that a fit to X may take, and the time it may."""
+        if isinstance(settings.sensors, Sized):
+            n_sensors = len(settings.sensors)
+        else:
+            given = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+            n_sensors = sum(given.shape[1:2])
         most = READ_AND_LEARNED + most_steps(settings, n_sensors)
         return Progress(self, settings.verbose, most, settings.max_time)
 
@@ -273,19 +287,20 @@ class BaseSensorTree(
         )
         return replace(fitted, policy=replace(fitted.policy, about=about))
 
+    def _asked(self) -> dict[str, Any]:
+        """Parameters by name, as a fit asks for them."""
+        given: dict[str, Any] = self.get_params(deep=False)
+        return given
+
     def _settings(self) -> Settings:
         """What this estimator asks of a fit."""
-        parameters = self.get_params(deep=False)
-        names = (field.name for field in fields(self._asks))
-        given = {name: parameters[name] for name in names if name in parameters}
-        return self._asks(**{**self._fixed, **given})
+        asked = self._asked()
+        names = {field.name for field in fields(self._asks)}
+        return self._asks(**{name: asked[name] for name in asked.keys() & names})
 
     def _settings_for(self, prepared: Prepared) -> Settings:
         """The same, once rows are read."""
         return self._settings().priced_for(prepared.leaves.data.loss)
-
-    def _leaf_classifier(self) -> Any:
-        return self._settings().kept_leaf
 
     def _fit_prepared(self, prepared: Prepared, reader: Any) -> Any:
         """Fit on rows that another estimator has read for this one."""
@@ -310,112 +325,91 @@ class BaseSensorTree(
             setattr(self, f"{name}_", value)
 
     def _check_parameters(self) -> None:
-        parameters = self.get_params(deep=False)
+        """Refuse values that cannot be, and parameters that contradict each other."""
+        given = self.get_params(deep=False)
+        self._check(type(self).__name__, given, self._parameter_constraints)
+        if "program" in given:
+            features = self._parameter_constraints["decision_features"]
+            own = {"decision_features": [StrOptions({"auto"}), *features]}
+            self._check("Program", vars(self._program), {**OF_A_PROGRAM, **own})
+        self._check_together(given)
+
+    def _check(
+        self, owner: str, given: Mapping[str, Any], constraints: Mapping[str, Any]
+    ) -> None:
+        constrained = {name: given[name] for name in given if name in constraints}
         try:
-            validate_parameter_constraints(
-                self._parameter_constraints,
-                {
-                    k: v
-                    for k, v in parameters.items()
-                    if k in self._parameter_constraints
-                },
-                caller_name=type(self).__name__,
-            )
+            validate_parameter_constraints(constraints, constrained, caller_name=owner)
         except InvalidParameterError as error:
             raise ParameterError(str(error)) from error
-        self._check_together(parameters)
 
     def _check_together(self, parameters: Mapping[str, Any]) -> None:
         """Refuse parameters that contradict each other."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._accepts_nan()
-        tags.input_tags.string = True
-        return tags
 
-    def _accepts_nan(self) -> bool:
-        """Whether every transformer takes NaN; where there is none, gaps are filled."""
-        sensors = self._settings().sensors
-        declared = sensors.values() if isinstance(sensors, Mapping) else ()
-        transformers = [getattr(sensor, "transformer", None) for sensor in declared]
-        return all(
-            bool(get_tags(t).input_tags.allow_nan)
-            for t in transformers
-            if t is not None
-        )
-
-
+@parameters
 class BaseSensorTreeClassifier(ClassifierMixin, BaseSensorTree):
     """Classifiers that buy sensors along a tree; a method fills `_learn`."""
 
+    loss: Any = None
+
+    _features: ClassVar[str] = "posterior+raw"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTree._parameter_constraints,
         "risk": [StrOptions({"error", *SCORES}), callable],
-        "mistake_cost": [None, Interval(Real, 0, None, closed="neither")],
         "class_weight": [None, StrOptions({"balanced"}), Mapping],
-        "refer_cost": [None, str, Mapping, Interval(Real, 0, None, closed="left")],
+        "refer_cost": [None, str, Mapping, AT_LEAST_0],
         "classifier": [str, HasMethods(["fit", "predict"])],
         "calibration": [None, StrOptions(set(CALIBRATIONS))],
-        "decision_features": [StrOptions(set(PARTS)), HasMethods(["fit", "transform"])],
+        "decision_features": [StrOptions(set(PARTS)), FEATURES],
     }
 
-    def _settings(self) -> Settings:
-        settings = super()._settings()
-        if "cost_weight" not in self.get_params(deep=False):
-            return settings
-        priced = [settings.loss, settings.mistake_cost]
-        weight = cost_weight_of(
-            settings.cost_weight, in_money=any(p is not None for p in priced)
-        )
-        return replace(settings, cost_weight=weight)
+    def _asked(self) -> dict[str, Any]:
+        asked = super()._asked()
+        if "cost_weight" in asked:
+            weight = asked["cost_weight"]
+            asked["cost_weight"] = cost_weight_of(
+                weight, in_money=self.loss is not None
+            )
+        return asked
 
     def _show(self, fitted: Fitted) -> None:
         super()._show(fitted)
         self.classes_ = fitted.policy.classes
 
     def _check_together(self, parameters: Mapping[str, Any]) -> None:
-        if parameters["loss"] is not None and parameters["mistake_cost"] is not None:
-            raise ParameterError(
-                "loss and mistake_cost both say what wrong answers cost; leave out "
-                "mistake_cost if that differs between classes, else loss."
-            )
-        if (
-            parameters["loss"] is not None
-            and parameters.get("class_weight") is not None
-        ):
+        loss = parameters["loss"]
+        by_class = loss is not None and not isinstance(loss, Real)
+        if by_class and parameters.get("class_weight") is not None:
             raise ParameterError(
                 "loss and class_weight both say what mistaking a class costs; leave one "
                 "of them out."
             )
-        priced = [n for n in ("loss", "mistake_cost") if parameters[n] is not None]
-        if priced and parameters.get("risk", "error") != "error":
+        if loss is not None and parameters.get("risk", "error") != "error":
             raise ParameterError(
-                f"{priced[0]} says what wrong answers cost, but risk="
-                f"{parameters['risk']!r} judges probabilities; leave one of them out. "
-                f"What a unit of cost is worth there is said by cost_weight."
+                f"loss says what wrong answers cost, but risk={parameters['risk']!r} "
+                f"judges probabilities; leave one of them out. Use cost_weight to say "
+                f"what a unit of cost is worth there."
             )
 
 
-class BaseSensorTreeRegressor(RegressorMixin, BaseSensorTree):
+@parameters
+class BaseSensorTreeRegressor(LeavesOfNumbers, RegressorMixin, BaseSensorTree):
     """Regressors that buy sensors along a tree; a method fills `_learn`."""
 
     _asks = NumberSettings
+    _features: ClassVar[str] = "prediction+raw"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTree._parameter_constraints,
         "risk": [StrOptions(set(RISKS)), callable],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "regressor": [str, HasMethods(["fit", "predict"])],
-        "decision_features": [
-            StrOptions(set(NUMBER_PARTS)),
-            HasMethods(["fit", "transform"]),
-        ],
+        "decision_features": [StrOptions(set(NUMBER_PARTS)), FEATURES],
     }
 
-    def _settings(self) -> Settings:
-        parameters = self.get_params(deep=False)
-        return replace(super()._settings(), classifier=parameters["regressor"])
+    def _asked(self) -> dict[str, Any]:
+        return {**super()._asked(), "classifier": self.regressor}
 
     def _check_together(self, parameters: Mapping[str, Any]) -> None:
         quantile_of(parameters["risk"], parameters["quantile"])

@@ -1,17 +1,21 @@
-"""`PolicyPredictor`: what every fitted sensor tree answers about rows."""
+"""`SensorEstimator`: parameters, and what a fitted sensor tree answers about rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import estimator_html_repr
+from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sensortree.leaves.regressors import LeafRegressor
+from sensortree.estimators.callbacks import CallbackSupportMixin
+from sensortree.estimators.parameters import NestedParameters
+from sensortree.leaves.sklearn_private import ShallowTable
 from sensortree.policy.policy import Policy
 from sensortree.reports.interface import PolicyAnswers
 from sensortree.sensors.market import check_price_array
@@ -19,22 +23,30 @@ from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
 
-def _leaves_have_probabilities(model: PolicyPredictor) -> bool:
-    return hasattr(model._leaf_classifier(), "predict_proba")
-
-
-def _leaves_say_numbers(model: PolicyPredictor) -> bool:
-    return isinstance(model._leaf_classifier(), LeafRegressor)
-
-
-class PolicyPredictor(PolicyAnswers):
-    """Methods that ask the fitted policy, after X was checked."""
+class SensorEstimator(
+    CallbackSupportMixin, PolicyAnswers, NestedParameters, ShallowTable, BaseEstimator
+):
+    """Estimators with sensors; once fitted, they ask their policy after X was checked."""
 
     policy_: Policy
 
-    def _leaf_classifier(self) -> Any:
-        """The classifier that leaves are fitted with."""
-        raise NotImplementedError  # the estimator's
+    def _leaves_have_probabilities(self) -> bool:
+        """Whether leaves answer with classes, by a classifier that has `predict_proba`."""
+        if hasattr(self, "regressor"):
+            return False
+        classifier = getattr(self, "classifier", "logistic2")
+        calibrated = getattr(self, "calibration", None) is not None
+        named = isinstance(classifier, str)
+        return named or calibrated or hasattr(classifier, "predict_proba")
+
+    def _leaves_have_spread(self) -> bool:
+        """Whether leaves answer with numbers."""
+        return hasattr(self, "regressor")
+
+    predict_proba = available_if(_leaves_have_probabilities)(
+        PolicyAnswers.predict_proba
+    )
+    predict_spread = available_if(_leaves_have_spread)(PolicyAnswers.predict_spread)
 
     @property
     def _policy(self) -> Policy:
@@ -70,7 +82,13 @@ class PolicyPredictor(PolicyAnswers):
         html: str = estimator_html_repr(self)
         return self._with_tree(html) if hasattr(self, "policy_") else html
 
-    predict_proba = available_if(_leaves_have_probabilities)(
-        PolicyAnswers.predict_proba
-    )
-    predict_spread = available_if(_leaves_say_numbers)(PolicyAnswers.predict_spread)
+    def __sklearn_tags__(self) -> Any:
+        """Text is taken; NaN if every transformer takes it: other gaps are filled."""
+        tags = super().__sklearn_tags__()
+        declared = self.sensors.values() if isinstance(self.sensors, Mapping) else ()
+        transformers = [getattr(sensor, "transformer", None) for sensor in declared]
+        tags.input_tags.allow_nan = all(
+            get_tags(t).input_tags.allow_nan for t in transformers if t is not None
+        )
+        tags.input_tags.string = True
+        return tags

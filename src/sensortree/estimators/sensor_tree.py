@@ -1,15 +1,114 @@
-"""`SensorTreeClassifier`: the decisions of a tree, jointly, by one linear program."""
+"""`SensorTreeClassifier` and others whose decisions one linear program learns together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
-from sensortree.estimators.base import BaseSensorTreeClassifier
-from sensortree.estimators.jointly import JOINT, LearnsJointly
+from sensortree.estimators.base import (
+    BaseSensorTree,
+    BaseSensorTreeClassifier,
+    BaseSensorTreeRegressor,
+)
+from sensortree.estimators.parameters import (
+    LeavesOfClasses,
+    Program,
+    TreeSearch,
+    parameters,
+)
 from sensortree.learning.calibrating import CalibrationReport
+from sensortree.learning.choose import choose_recipe
+from sensortree.learning.fit import FitReport, Fitted, fit_policy
+from sensortree.learning.joint import (
+    DecisionReport,
+    Learner,
+    learn_jointly,
+    measure_jointly,
+    rehearse_jointly,
+)
+from sensortree.learning.prepare import Prepared
+from sensortree.policy.about import Comparison, OutageReport
+from sensortree.program import SOLVERS, Certificate
+from sensortree.threads import threads_asked
 
 
-class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
+class LearnsJointly(BaseSensorTree):
+    """Estimators whose decisions are learned together, refined, and certified."""
+
+    certificate_: Certificate
+    comparison_: Comparison | None
+    decision_report_: DecisionReport
+    calibration_report_: CalibrationReport | None
+    fit_report_: FitReport
+    outage_report_: OutageReport | None
+    fallback_leaf_: int | None
+    training_cost_: float
+
+    _features: ClassVar[str]
+    n_jobs: int | None
+
+    def _asked(self) -> dict[str, Any]:
+        features = self._program.decision_features
+        automatic = isinstance(features, str) and features == "auto"
+        return {
+            **super()._asked(),
+            "errors": self._program.errors,
+            "decision_features": self._features if automatic else features,
+        }
+
+    def _learn(self, prepared: Prepared) -> Fitted:
+        ways = self._ways()
+        program = self._program
+        learn: Learner = partial(
+            learn_jointly, solver=program.solver, l2=program.l2, **ways
+        )
+        if prepared.winners is not None:  # what is only measured is not certified
+            learn = partial(measure_jointly, l2=self._ridge(), **ways)
+        return fit_policy(
+            prepared,
+            self._settings_for(prepared),
+            learn,
+            partial(choose_recipe, simpler=program.fallback),
+            self._learn_less(),
+        )
+
+    def _ways(self) -> dict[str, Any]:
+        """Parameters of the program and of its refinement."""
+        names = ("savings", "tol", "l1", "refine", "fallback")
+        own = {name: getattr(self._program, name) for name in names}
+        return {**own, "n_jobs": threads_asked(self.n_jobs)}
+
+    def _ridge(self) -> float | str:
+        """The ridge penalty of what is only compared."""
+        l2, solver = self._program.l2, SOLVERS[self._program.solver]
+        return 0.0 if l2 == "auto" and not solver.ridge else l2
+
+    def _learn_less(self) -> Learner:
+        """Learns decisions that are only compared."""
+        return partial(rehearse_jointly, l2=self._ridge(), **self._ways())
+
+
+@parameters
+class JointTree(TreeSearch):
+    """What is asked of a tree whose decisions are learned together."""
+
+    program: Program | None = None
+    outages: bool | str = "auto"
+
+
+@parameters
+class JointTreeOfClasses(JointTree, LeavesOfClasses):
+    """The same of classes."""
+
+    refer_cost: Any = None
+    classifier: Any = "auto"
+    cv: Any = 5
+    calibrate_leaves: bool = True
+
+
+@parameters
+class SensorTreeClassifier(JointTreeOfClasses, LearnsJointly, BaseSensorTreeClassifier):
     """Classify with the sensors that are worth their price, example by example.
 
     The method of Wang, Trapeznikov and Saligrama, *Sensor Selection by Linear
@@ -27,48 +126,47 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         Prices of sensors that `sensors` declares by their columns alone.
     cost_weight : "auto" or float, default="auto"
         Error that one unit of cost is worth (α in the paper), or, where mistakes are
-        priced, money. Larger buys less. "auto" is 1 with a `mistake_cost` or a `loss`,
-        which are then in the unit of the prices, and 0.01 without.
+        priced, money. Larger buys less. "auto" is 1 with a `loss`, which is then in the
+        unit of the prices, and 0.01 without.
     risk : {"error", "brier", "log_loss"} or callable, default="error"
         What leaves lose, and so what is minimised beside the cost.
 
-        - "error": 1 for a wrong answer, or what `mistake_cost`, `loss` or `class_weight`
-          says. For who acts on answers.
+        - "error": 1 for a wrong answer, or what `loss` or `class_weight` says. Use this
+          when you act on answers.
         - "brier": half the squared distance of the probabilities from the truth: 0 if
           sure and right, 1 if sure and wrong.
         - "log_loss": minus the logarithm of the true class's probability, which counts as
-          0.0001 at least: 9.2 at most. For who is sold probabilities, or where a class
-          is so rare that hardly any reading changes an answer.
+          0.0001 at least: 9.2 at most. Use this when you deliver probabilities, or where a
+          class is so rare that hardly any reading changes an answer.
         - a function of (y, probabilities) that gives one finite number, at least 0, for
           each row. Model files keep its name only.
 
         `cost_weight` is then what a unit of cost is worth in the unit of the risk.
-    mistake_cost : float, default=None
-        What one wrong answer costs, in the unit of the prices: short for a `loss` of so
-        much for every wrong answer. Risk is then money: ``mistake_cost=500`` learns what
-        ``cost_weight=1/500`` learns, with all risks times 500. If it differs between
-        classes, give a `loss` instead.
-    loss : dict or array-like of shape (n_classes, n_classes), default=None
-        What wrong answers cost. None: 1 each. A dict of class to number: what it costs to
-        mistake an example of that class. A dict of class to dict of answer to number, or
-        a matrix with a row for each true class and a column for each answer, classes
-        sorted. Leaves then give the answer of the least expected loss.
+    loss : float, dict or array-like of shape (n_classes, n_classes), default=None
+        What wrong answers cost, in the unit of the prices. Leaves then give the answer of
+        the least expected loss.
+
+        - None: 1 each.
+        - a number: every wrong answer costs that. Risk is then money: ``loss=500`` learns
+          what ``cost_weight=1/500`` learns, with all risks times 500.
+        - a dict of class to number: what it costs to mistake an example of that class.
+        - a dict of class to dict of answer to number, or a matrix with a row for each true
+          class and a column for each answer, classes sorted.
     class_weight : "balanced" or dict of class to float, default=None
         What an example of each class counts in the risk, 1 for those not named: short for
         a `loss` of so much for mistaking it. "balanced" lets all classes count the same as
         a whole. Decisions and answers change; probabilities stay those of the data.
     refer_cost : float, dict of class to float, or str, default=None
         What it costs to hand an example over to a person, in the unit of the risk: wrong
-        answers, or money with a `mistake_cost` or a `loss`. It adds that exit wherever the
+        answers, or money with a `loss`. It adds that exit wherever the
         tree can stop; decisions learn when to take it, by the same program. A dict says
         it for each true class; a string names the column of X that holds what each
         example costs, which a sensor of cost 0 reads, so that decisions see it. `predict`
-        still gives the best guess; `referred` says who is handed over. None hands over
-        nobody.
+        still gives the best guess; `referred` says who is handed over. None: never refer.
     max_cost : float, default=None
         No example ever spends more than this.
     structure : {"auto", "chain", "backward", "planned", "branched", "greedy", \
-            "exhaustive", "cascade"}, SensorTree or dict, default="auto"
+            "exhaustive", "cascade"}, list of str, SensorTree or dict, default="auto"
         The tree, learned or given.
 
         - "auto": the one of the least risk on held-out rows among a planned and a
@@ -90,6 +188,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
           falls. For sensors that tell which others matter.
         - "greedy": the paper's Algorithm 1, then clustering by common sensors.
         - "exhaustive": every order of buying. "cascade": the cheapest first.
+        - a list of all sensors: a chain in that order, with an exit after each.
         - a tree of your own, also as nested dicts.
 
         From learned trees, sensors without which they are clearly better are removed, the
@@ -145,46 +244,9 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     random_state : int, RandomState instance or None, default=0
         Decides which rows are held out together where `cv` is a number; None draws anew
         each time.
-    savings : {"tight", "published"}, default="tight"
-        What an example's savings are measured against: the worst leaf for that example,
-        or the paper's one maximal risk, all sensors bought and a wrong answer. The risk is
-        the same, but the tight bound is closer to it: an example for which all leaves are
-        equally good no longer pulls every decision towards 0.
-    errors : {"smoothed", "observed"}, default="smoothed"
-        Error of a leaf on a training example: as published, 0 or 1 by the label; or the
-        mean of that and of the probability that the leaf's answer is wrong, by the
-        posterior of the classifier that is best on held-out rows (least log-loss), which
-        holds less noise. Where no classifier beats the class prior on held-out rows, and
-        with ``cv=None``, errors are observed.
-    decision_features : {"posterior+raw", "posterior", "raw", "quadratic"} or transformer, \
-            default="posterior+raw"
-        What decision functions are linear in: the readings known at the node, "raw", as
-        published; the posterior of a classifier on them, with its largest probability,
-        the lead over the next, and the entropy; both; both with squares and products of
-        the posterior features; or what a scikit-learn transformer makes of the readings.
-        With the posterior, more than 150 readings at a node are left to it. The default
-        also sees each level of a reading that takes 3 to 8 values, which may be a code.
-    refine : bool, default=True
-        Improve the solution of the linear program node by node, on the risk itself
-        rather than its convex bound. A step is kept only if the risk falls.
-    solver : str, default="structured"
-        Solver of the linear program; see `sensortree.program.solve`.
-    tol : float, default=1e-6
-        Relative gap to which the optimum is certified.
-    l2 : "auto" or float, default="auto"
-        Ridge penalty (l2/2) |θ|² on the decision functions, whose features are
-        standardised; 0 is the paper's program. "auto" is 30 times the mean difference
-        between an example's worst and best leaf: felt on hundreds of examples, negligible
-        on tens of thousands. It is 0 for solvers that cannot minimise a ridge penalty.
-    l1 : float, default=0.0
-        Penalty l1 |θ|₁ on the decision functions.
-    fallback : bool, default=True
-        Compare trees with one set of sensors for all and with buying nothing, on
-        held-out rows: the least risk wins, but a purchase must lead nothing by more than
-        chance would one time in twenty (1.645 paired standard errors). A tree of your own
-        is kept. Every example is sent to the single best leaf, too, if that has a lower
-        training risk than the decisions.
-        False keeps the decisions as they are, as published.
+    program : Program, default=None
+        How decisions are learned, by which solver, and what follows: see `Program`. None
+        is ``Program()``.
     calibrate_leaves : bool, default=True
         Put the probabilities of each leaf right, by a temperature and a bias for each
         class, on the training examples that reach it: where that clearly lowers their
@@ -193,7 +255,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         costs do not. `calibration_report_` says what was compared. Without `cv` there is
         nothing to learn it from.
     outages : "auto" or bool, default="auto"
-        Learn detours for examples that a sensor which cannot be had would hold up: trees
+        Learn detours for examples blocked by an unavailable sensor: trees
         without it, of which each is taken if its risk on held-out rows is lower than that
         of the best leaf left. `outage_report_` says what each outage costs. "auto" does so
         while it adds little, for the sensors that are missed most: where leaves take long
@@ -270,82 +332,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
     True
     """
 
-    calibration_report_: CalibrationReport | None
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseSensorTreeClassifier._parameter_constraints,
-        **JOINT,
-        "calibrate_leaves": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        costs: Any = None,
-        cost_weight: float | str = "auto",
-        risk: Any = "error",
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        class_weight: Any = None,
-        refer_cost: Any = None,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        classifier: Any = "auto",
-        calibration: str | None = None,
-        cv: Any = 5,
-        random_state: Any = 0,
-        savings: str = "tight",
-        errors: str = "smoothed",
-        decision_features: Any = "posterior+raw",
-        refine: bool = True,
-        solver: str = "structured",
-        tol: float = 1e-6,
-        l2: float | str = "auto",
-        l1: float = 0.0,
-        fallback: bool = True,
-        calibrate_leaves: bool = True,
-        outages: bool | str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.costs = costs
-        self.cost_weight = cost_weight
-        self.risk = risk
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.class_weight = class_weight
-        self.refer_cost = refer_cost
-        self.max_cost = max_cost
-        self.structure = structure
-        self.n_leaves = n_leaves
-        self.n_exact = n_exact
-        self.max_time = max_time
-        self.root_sensors = root_sensors
-        self.classifier = classifier
-        self.calibration = calibration
-        self.cv = cv
-        self.random_state = random_state
-        self.savings = savings
-        self.errors = errors
-        self.decision_features = decision_features
-        self.refine = refine
-        self.solver = solver
-        self.tol = tol
-        self.l2 = l2
-        self.l1 = l1
-        self.fallback = fallback
-        self.calibrate_leaves = calibrate_leaves
-        self.outages = outages
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.unit = unit
+    cost_weight: float | str = "auto"
 
     @classmethod
     def as_published(cls, sensors: Any = None, **parameters: Any) -> Self:
@@ -360,7 +347,7 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
         Examples
         --------
         >>> from sensortree import SensorTreeClassifier
-        >>> SensorTreeClassifier.as_published(cost_weight=0.1).refine
+        >>> SensorTreeClassifier.as_published(cost_weight=0.1).program.refine
         False
         """
         published: dict[str, Any] = {
@@ -368,14 +355,142 @@ class SensorTreeClassifier(LearnsJointly, BaseSensorTreeClassifier):
             "n_exact": "all",
             "classifier": "logistic2",
             "cv": None,
-            "savings": "published",
-            "errors": "observed",
-            "decision_features": "raw",
-            "refine": False,
-            "l2": 0.0,
-            "l1": 0.0,
-            "fallback": False,
+            "program": Program.as_published(),
             "calibrate_leaves": False,
             "outages": False,
         }
         return cls(sensors, **{**published, **parameters})
+
+
+@parameters
+class SensorTreeRegressor(JointTree, LearnsJointly, BaseSensorTreeRegressor):
+    """Predict a number with the sensors that are worth their price, example by example.
+
+    The method of `SensorTreeClassifier` for numbers: leaves predict with the sensors bought
+    on the way there, and the decision functions of all nodes are learned together by one
+    linear program whose global optimum is certified. Only what leaves lose is another.
+
+    Parameters
+    ----------
+    sensors, costs, max_cost, structure, n_leaves, n_exact, max_time, root_sensors, \
+            program, outages, n_jobs, verbose, unit
+        As in `SensorTreeClassifier`.
+    cost_weight : "auto" or float, default="auto"
+        What one unit of cost is worth (α in the paper), in the unit of the risk: squared
+        units of y for "squared", units of y for "absolute" and "pinball". Larger buys
+        less. "auto" is a hundredth of what the best single answer for all loses: of the
+        variance of y for "squared", of its mean distance from the median for "absolute".
+    risk : {"squared", "absolute", "pinball"} or callable, default="squared"
+        What leaves lose, and so what is minimised beside the cost.
+
+        - "squared": the squared distance from the truth. Leaves answer with the mean.
+        - "absolute": the distance from the truth. Leaves answer with the median.
+        - "pinball": each unit too low counts `quantile`, each unit too high the rest to 1.
+          Leaves answer with that quantile.
+        - a function of (y, answers) that gives one finite number, at least 0, for each
+          row. Leaves answer with the mean. Model files keep its name only.
+    quantile : float, default=0.5
+        For "pinball": the value that is answered is not exceeded with this probability.
+    regressor : {"auto", "linear", "quadratic", "boosted"} or scikit-learn regressor, \
+            default="auto"
+        Leaf regressor, fitted once per distinct set of sensors. Its answers keep within
+        the numbers that it was fitted on.
+
+        - "auto": the kind whose tree has the least risk on held-out rows, compared as in
+          `SensorTreeClassifier`. `comparison_` says what was compared.
+        - "linear": ridge regression, its penalty by evidence.
+        - "quadratic": the same on the readings, their squares and products.
+        - "boosted": scikit-learn's HistGradientBoostingRegressor, with as many rounds as
+          the rows that are held out ask for, of squared errors or of the quantile.
+    cv : int, splitter or iterable of (train, test), default=5
+        As in `SensorTreeClassifier`. By a number, low and high values of y are dealt out
+        to all folds alike.
+    random_state : int, RandomState instance or None, default=0
+        As in `SensorTreeClassifier`.
+
+    Attributes
+    ----------
+    tree_, certificate_, decision_report_, comparison_, structure_report_, fit_report_, \
+            outage_report_, fallback_leaf_, training_cost_, sensors_, about_, policy_, \
+            n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = 2 * X[:, 0] + (X[:, 0] > 0) * X[:, 1]
+    >>> model = SensorTreeRegressor(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 0, "dear": 1}, cost_weight=0.1)
+    >>> model.fit(X, y).certificate_.converged
+    True
+    >>> print(model.tree_)
+    node 0 knows cheap
+    ├─ g0 ≤ 0: leaf 0 stops with cheap
+    └─ g0 > 0, buy dear: leaf 1 stops with cheap, dear
+    >>> model.acquisition_cost([[-1.0, 0.5], [1.0, 0.5]])
+    array([0., 1.])
+    """
+
+    cost_weight: float | str = "auto"
+
+
+@parameters
+class CascadeClassifier(LeavesOfClasses, LearnsJointly, BaseSensorTreeClassifier):
+    """Buy sensors in one order and learn where to stop, by one linear program.
+
+    The special case of `SensorTreeClassifier` that was published first (Wang,
+    Trapeznikov and Saligrama, *An LP for Sequential Learning Under Budgets*, AISTATS
+    2014): the tree is a chain with an exit after each sensor, and the decisions of all
+    stages are learned together. There is no refinement and no fallback.
+
+    Parameters
+    ----------
+    sensors, costs, cost_weight, risk, loss, class_weight, refer_cost, max_cost, \
+            root_sensors, n_jobs, unit
+        As in `SensorTreeClassifier`.
+    classifier, calibration, cv, program
+        As in `SensorTreeClassifier`, but the defaults are nearer to the published method:
+        quadratic logistic leaves, judged on their training rows, and
+        ``Program.as_published(savings="tight")``. As published are
+        ``Program.as_published()``, whose bound is so loose that it stops too early even
+        where sensors are free, and leaves that are ``LogisticRegression()``.
+    order : list of str, default=None
+        Order in which sensors are bought; None: the cheapest first.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Proved bounds of the linear program's optimum.
+    tree_, sensors_, classes_, policy_, n_features_in_, feature_names_in_
+        As in `SensorTreeClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import CascadeClassifier, Program
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = CascadeClassifier(
+    ...     order=["x0", "x1"], cost_weight=0.05,
+    ...     program=Program.as_published(savings="tight", decision_features="posterior"))
+    >>> print(model.fit(X, y).tree_)
+    node 0 knows x0
+    ├─ g0 ≤ 0: leaf 0 stops with x0
+    └─ g0 > 0, buy x1: leaf 1 stops with x0, x1
+    >>> bool(1 < model.acquisition_cost(X).mean() < 2)
+    True
+    """
+
+    cost_weight: float | str = "auto"
+    refer_cost: Any = None
+    order: Sequence[str] | None = None
+    root_sensors: Any = "auto"
+    program: Program | None = None
+
+    _default_program: ClassVar[Program] = Program.as_published(savings="tight")
+
+    def _asked(self) -> dict[str, Any]:
+        chain = "cascade" if self.order is None else self.order
+        return {**super()._asked(), "structure": chain}

@@ -97,7 +97,7 @@ class CalibrationReport(PlainForm):
     Examples
     --------
     >>> import numpy as np
-    >>> from sensortree import SensorTreeClassifier
+    >>> from sensortree import Program, SensorTreeClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 2))
     >>> far = np.abs(X[:, 0])
@@ -105,7 +105,7 @@ class CalibrationReport(PlainForm):
     >>> y = rng.random(1000) < 1 / (1 + np.exp(-score))
     >>> model = SensorTreeClassifier(
     ...     cost_weight=0.02, classifier="linear", risk="log_loss", structure="cascade",
-    ...     fallback=False)
+    ...     program=Program(fallback=False))
     >>> print(model.fit(X, y).calibration_report_)
     leaves: temperatures and biases
     held-out log-loss: as said 0..., temperatures and biases 0.4...

@@ -103,7 +103,7 @@ def choose_recipe(
         if named is None and settings.cost_weight * market.least_price() >= worth_most:
             return only_leaf(str(settings.structure), market)
         return race.led_by_likeliest().chosen()
-    if isinstance(settings.structure, str):
+    if isinstance(settings.structure, (str, list, tuple)):
         tree = build_structure(settings, market)
     else:
         tree = given_structure(settings, market.sensors)
@@ -195,6 +195,10 @@ class Race:
         structure = self.settings.structure
         if structure == "auto":
             return list(structures_of(self.prepared, self.settings))
+        if isinstance(
+            structure, (list, tuple)
+        ):  # a chain in an order of the user's own
+            structure = "cascade"
         return [structure if isinstance(structure, str) else "given"]
 
     # judging ----------------------------------------------------------------------------

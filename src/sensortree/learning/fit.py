@@ -388,7 +388,7 @@ class FitReport(PlainForm):
 
     Examples
     --------
-    >>> from sensortree import FitReport
+    >>> from sensortree.results import FitReport
     >>> print(FitReport({"reading": 0.25, "search": 1.5}, 12, 3, 8))
     stage    seconds
     reading     0.25

@@ -218,9 +218,9 @@ def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
 
 def build_structure(settings: Settings, market: Market) -> SensorTree:
     """Build the exhaustive tree, or a cascade: the cheapest first, or in a given order."""
-    if settings.order is not None:
-        check_order(settings.order, market.sensors.names)
-        tree = cascade_tree(list(settings.order), named_root(settings, market))
+    if not isinstance(settings.structure, str):
+        check_order(settings.structure, market.sensors.names)
+        tree = cascade_tree(list(settings.structure), named_root(settings, market))
         check_tree_is_allowed(tree, market)
         return tree
     root = cheap_root(settings, market)

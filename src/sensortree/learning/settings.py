@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,14 +34,13 @@ LEARNED = ("auto", *SEARCHES)
 class Settings:
     """Parameters that methods have in common; a method may fix some of them.
 
-    `SensorTreeClassifier` says what they mean, and `CascadeClassifier` what an order is.
+    `SensorTreeClassifier` and `Program` say what they mean.
     """
 
     sensors: Any = None
     costs: Any = None
     risk: Any = "error"
     loss: Any = None
-    mistake_cost: float | None = None
     class_weight: Any = None
     refer_cost: Any = None
     classifier: Any = "logistic2"
@@ -51,7 +50,6 @@ class Settings:
     cost_weight: float = 0.0
     max_cost: float | None = None
     structure: Any = "cascade"
-    order: Sequence[str] | None = None
     n_leaves: int | str = "auto"
     n_exact: int | str = 3
     max_time: float | None = None
@@ -82,12 +80,12 @@ class Settings:
 
     def losses(self, classes: NDArray[Any], y: Rows, weight: Array) -> Loss:
         """What predictions cost; y holds positions in `classes`."""
-        if self.loss is not None:
+        if self.loss is not None and not isinstance(self.loss, Real):
             return resolve_loss(self.loss, classes)
         by_class = resolve_class_weight(self.class_weight, classes, y, weight)
-        if self.mistake_cost is None:
+        if self.loss is None:
             return loss_of_risk(self.risk, by_class, classes)
-        priced = loss_per_mistake(self.mistake_cost, len(classes))
+        priced = loss_per_mistake(float(self.loss), len(classes))
         if by_class is None or priced.matrix is None:
             return priced
         return Loss(by_class[:, None] * priced.matrix)

@@ -145,7 +145,7 @@ def _remedy(loss: Loss) -> str:
         )
     if loss.matrix is None:
         return (
-            "If prices are money, say what a wrong answer costs (mistake_cost=...); or "
+            "If prices are money, say what a wrong answer costs (loss=...); or "
             "lower cost_weight."
         )
     return "If prices and losses are in one unit, that is right; else correct one."

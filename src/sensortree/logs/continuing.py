@@ -30,7 +30,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sensortree.leaves.continued import Continued, owner_of
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.standardising import moments
-from sensortree.logs.estimate import LEAST_SHARE
+from sensortree.logs.estimate import LEAST_SHARE, effective_size
 from sensortree.logs.gaussians import learn_gaussians, patterns_of
 from sensortree.sensors.reader import joined_readings
 from sensortree.sensors.sensor import SensorSet
@@ -130,19 +130,13 @@ def _most_beside(needed: Subset, log: LogRows) -> tuple[Subset, StandIns] | None
     while True:
         if sensors.admissible(kept) and log.has(kept).sum() >= log.least:
             found = stand_ins(log, kept)
-            if effective_size(found.other, len(log.level)) >= log.least:
+            if effective_size(np.bincount(found.other).astype(float)) >= log.least:
                 return kept, found
         left = [name for name in sensors.names if name in kept - needed]
         if not left:
             return None
         rows = {name: int(log.has(kept - {name}).sum()) for name in left}
         kept = kept - {max(reversed(left), key=rows.__getitem__)}
-
-
-def effective_size(standing_in: Rows, n_rows: int) -> float:
-    """Number of equal rows that those are worth who stand for others, (Σw)² / Σw²."""
-    times = np.bincount(standing_in, minlength=1).astype(np.float64)
-    return n_rows**2 / float(times @ times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +175,7 @@ def stand_ins(log: LogRows, subset: Subset) -> StandIns:
 def likeness(
     log: LogRows, known: Subset, there: Mask, complete: Mask
 ) -> tuple[Array, Array]:
-    """What rows are similar by that know some sensors, and what is told of each.
+    """Columns by which rows that know some sensors are similar, and what is told of each.
 
     Returns
     -------

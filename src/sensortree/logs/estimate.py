@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sensortree.logs.following import Followed
-from sensortree.reports.measures import DEVIATIONS
+from sensortree.reports.report_sums import DEVIATIONS
 from sensortree.reports.words import percent
 from sensortree.types import Array
 
@@ -180,11 +180,17 @@ class Support:
     unreached: float
 
 
+def effective_size(weight: Array) -> float:
+    """Number of equal rows that weighted ones are worth, (Σw)² / Σw²; 0 of none."""
+    total = float(weight.sum())
+    return total**2 / float(weight @ weight) if total else 0.0
+
+
 def support_of(followed: Followed, stopping: Array, weight: Array) -> Support:
     """Measure what a judgement rests on."""
     last = np.where(followed.complete, weight[-1], 0.0)
     total, n_rows = float(last.sum()), len(last)
-    size = total**2 / float(last @ last) if total else 0.0
+    size = effective_size(last)
     n_certain = n_asked = 0
     unreached = 0.0
     for after, (rows, _, _) in enumerate(followed.stands):

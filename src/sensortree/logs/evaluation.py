@@ -41,7 +41,7 @@ from sensortree.logs.nuisances import (
 from sensortree.logs.purchases import Log, Order, Unbought, labels_of
 from sensortree.policy.masked import partly_known
 from sensortree.policy.policy import Policy
-from sensortree.reports.measures import MEASURES
+from sensortree.reports.report_sums import MEASURES
 from sensortree.reports.words import percent
 from sensortree.text import listed
 from sensortree.threads import one_thread

@@ -30,7 +30,7 @@ SELDOM, ENOUGH, SOME = 0.05, 20, 5
 
 
 class RowsUnderWay(NamedTuple):
-    """Where rows stand whose way is not known to its end after some rounds."""
+    """Rows whose way is not fully known after some rounds, and where they stand."""
 
     rows: Rows  # whose log does not end before, (n_standing,)
     ahead: (
@@ -92,7 +92,7 @@ def follow(policy: Policy, table: Table, purchases: Purchases, truth: Rows) -> F
 
 
 def rows_of(table: Table, rows: Rows) -> Table:
-    """Some rows of a table, none of whose cells is looked at."""
+    """Some rows of a table; no cell is looked at."""
     data = table.take(rows, range(table.shape[1]))
     prices = None if table.prices is None else table.prices[rows]
     return replace(table, data=data, prices=prices)

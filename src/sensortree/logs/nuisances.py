@@ -31,7 +31,7 @@ from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
 
-FARTHEST = 3.0  # standard deviations from the mean that a column is let to be
+FARTHEST = 3.0  # standard deviations from the mean at which a column is clipped
 # A larger probability counts as this one, so that a row never counts more than a hundred
 # times for one round that it went on.
 MOST_CERTAIN = 0.99
@@ -80,7 +80,7 @@ def read_histories(
 
 
 def scaled() -> list[Any]:
-    """Steps that fill gaps, bring columns to one scale, and pull in what is far away.
+    """Steps that fill gaps, bring columns to one scale, and clip what is far away.
 
     A rare level, or a typing error, would otherwise decide alone.
     """
@@ -111,7 +111,7 @@ def views(
     policy: Policy,
     truth: Rows,
 ) -> list[Array]:
-    """What q sees of the rows that stand somewhere, after each round.
+    """What q sees of the rows under way, after each round.
 
     What is known, the label, and how the policy stands: where each row is going, and
     how likely its right answer is to it.
@@ -269,7 +269,7 @@ class OutlookRegression(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Array) -> Array:
-        """Foretell all measures, (n_rows, n_measures)."""
+        """Predict all measures, (n_rows, n_measures)."""
         return np.asarray(self._brought_to_scale(X) @ self.coef_ + self.intercept_)
 
     def _brought_to_scale(self, X: Array) -> Array:
@@ -282,7 +282,7 @@ class OutlookRegression(RegressorMixin, BaseEstimator):
 def learn_outlook(
     followed: Followed, seen: Sequence[Array], fold: Rows, regressor: Any = None
 ) -> Array:
-    """Foretell every measure of every row after every round.
+    """Predict every measure of every row after every round.
 
     `seen` is what is known of the rows of each of ``followed.stands``, (n_standing,
     n_columns). Every row is foretold by what was learned from rows of other folds, by a
@@ -311,7 +311,7 @@ def learn_outlook(
 def _backwards(
     followed: Followed, seen: Sequence[Array], learning: Mask, regressor: Any
 ) -> list[Array]:
-    """Outlook of all rows that stand somewhere, after each round, learned from some."""
+    """Outlook of all rows under way, after each round, learned from some of them."""
     n_measures = followed.outcomes.shape[1]
     ahead = followed.outcomes.copy()  # q one round later
     found: list[Array] = []
@@ -333,7 +333,7 @@ def _backwards(
 def _from_complete(
     followed: Followed, seen: Sequence[Array], learning: Mask, regressor: Any
 ) -> Any:
-    """What rows whose way is known say of rows that stand where hardly any went on."""
+    """Learned from rows whose way is known, for places where hardly any row went on."""
     known = [learning[rows] & followed.complete[rows] for rows, _, _ in followed.stands]
     if not sum(k.sum() for k in known):
         return None

@@ -30,7 +30,7 @@ Unbought: TypeAlias = Literal["ignore", "refuse"]
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """What a user says of a log, not looked at yet; see `SensorTreeClassifier.fit`."""
+    """What a user says of a log, not checked yet; see `SensorTreeClassifier.fit`."""
 
     acquired: Any
     order: Order | None = None
@@ -50,7 +50,7 @@ class Log:
         prices: Array | None,
         reader: SensorReader | None = None,
     ) -> Purchases:
-        """What was bought, held against the values that a table has of it."""
+        """What was bought, checked against the values that a table has of it."""
         n_rows = table.shape[0]
         found = read_purchases(self.acquired, self.order, sensors, n_rows, prices)
         if self.unbought == "refuse":

@@ -50,7 +50,7 @@ class FitRows:
 
     @property
     def settled(self) -> bool:
-        """Whether a copy knows all that there is to know."""
+        """Whether a copy is complete: no step is in progress."""
         program = getattr(self, "program", None)
         return program is None or program.settled
 
@@ -72,7 +72,7 @@ class FitRows:
     def open_ridge(
         self, subset: Subset, degree: int, C: Any, moments: Any, single: bool
     ) -> None:
-        """Have ridge logistic regressions fitted to a subset."""
+        """Prepare ridge logistic regressions on a subset."""
         data, order = self.leaves.data, self.folded
         labels = FoldedLabels(
             data.y[order], data.weight[order], data.fold[order], len(data.classes), C
@@ -161,7 +161,7 @@ class FitRows:
         features: Mapping[Subset, DecisionFeatures],
         best: Subset | None,
     ) -> None:
-        """Say what each node sees and what each leaf would cost."""
+        """Pose the routing problem: what each node sees, what each leaf would cost."""
         belief = None if best is None else self.leaves.posteriors[best]
         risks = leaf_risks(tree, self.leaves, settings, belief)
         self.posed = pose_with(tree, self.leaves, settings, features, risks)
@@ -173,7 +173,7 @@ class FitRows:
         return np.array([problem.weight.sum(), problem.weight @ spread])
 
     def open_program(self, savings: str) -> None:
-        """Have the program solved."""
+        """Prepare the linear program."""
         problem = self.posed.problem
         self.program = ProblemRows(problem.surrogate(problem.worst(savings)))
 
@@ -286,7 +286,7 @@ class LoggedChunks:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Nothing is held in common."""
+        """Chunks have nothing in common that must be held."""
         yield
 
     def ask(self, task: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
@@ -299,7 +299,7 @@ class LoggedChunks:
         return list(self._call(None))
 
     def note(self, task: Callable[..., Any], *arguments: Any) -> None:
-        """Have chunks changed by a task that says nothing, before the next one."""
+        """Note a task that changes chunks, to be done before the next one; no answer."""
         self.log.append(Told(task, arguments))
 
     def _call(self, asked: Told | None) -> Iterable[Any]:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sensortree.estimators.base import Interval
 from sensortree.estimators.callbacks import all_or_nothing
+from sensortree.estimators.parameters import parameters
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
@@ -51,6 +52,7 @@ from sensortree.threads import one_thread, threads_asked
 from sensortree.types import Array, Rows
 
 
+@parameters
 class DaskSensorTreeClassifier(SensorTreeClassifier):
     """`SensorTreeClassifier` for rows in a Dask cluster, or in files on one machine.
 
@@ -62,13 +64,13 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, max_cost, \
-            structure, n_leaves, n_exact, max_time, root_sensors, classifier, \
-            calibration, cv, random_state, savings, errors, decision_features, refine, \
-            tol, l2, l1, fallback, calibrate_leaves, outages, n_jobs, verbose, unit
-        As in `SensorTreeClassifier`. `cv` is a number or None, and nobody is handed over.
-    refer_cost, solver
-        Must be what they are by default.
+    sensors, costs, cost_weight, risk, loss, class_weight, max_cost, structure, n_leaves, \
+            n_exact, max_time, root_sensors, classifier, calibration, cv, random_state, \
+            program, calibrate_leaves, outages, n_jobs, verbose, unit
+        As in `SensorTreeClassifier`. `cv` is a number or None; `program` has the solver
+        that it has by default.
+    refer_cost
+        Must be None: no example is referred.
     sample_rows : int, default=20_000
         Rows of the sample. Which ones is decided by their content alone. Boosted leaves
         and classifiers of other libraries are fitted to the sample too.
@@ -107,82 +109,8 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         "max_memory": [None, str, Interval(Real, 0, None, closed="neither")],
     }
 
-    n_sample_: int
-
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        costs: Any = None,
-        cost_weight: float | str = "auto",
-        risk: Any = "error",
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        class_weight: Any = None,
-        refer_cost: Any = None,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        classifier: Any = "auto",
-        calibration: str | None = None,
-        cv: Any = 5,
-        random_state: Any = 0,
-        savings: str = "tight",
-        errors: str = "smoothed",
-        decision_features: Any = "posterior+raw",
-        refine: bool = True,
-        solver: str = "structured",
-        tol: float = 1e-6,
-        l2: float | str = "auto",
-        l1: float = 0.0,
-        fallback: bool = True,
-        calibrate_leaves: bool = True,
-        outages: bool | str = "auto",
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-        sample_rows: int = 20_000,
-        max_memory: int | str | None = None,
-    ):
-        super().__init__(
-            sensors,
-            costs=costs,
-            cost_weight=cost_weight,
-            risk=risk,
-            mistake_cost=mistake_cost,
-            loss=loss,
-            class_weight=class_weight,
-            refer_cost=refer_cost,
-            max_cost=max_cost,
-            structure=structure,
-            n_leaves=n_leaves,
-            n_exact=n_exact,
-            max_time=max_time,
-            root_sensors=root_sensors,
-            classifier=classifier,
-            calibration=calibration,
-            cv=cv,
-            random_state=random_state,
-            savings=savings,
-            errors=errors,
-            decision_features=decision_features,
-            refine=refine,
-            solver=solver,
-            tol=tol,
-            l2=l2,
-            l1=l1,
-            fallback=fallback,
-            calibrate_leaves=calibrate_leaves,
-            outages=outages,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            unit=unit,
-        )
-        self.sample_rows = sample_rows
-        self.max_memory = max_memory
+    sample_rows: int = 20_000
+    max_memory: int | str | None = None
 
     @one_thread()
     def fit(
@@ -248,7 +176,6 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
                 codes = codes_of(every.labels, taken.classes)
                 loss = settings.losses(taken.classes, codes, every.weight)
                 taken = replace(taken, loss=loss, target=partitions.target)
-                self._refuse(taken)
                 every.check_prices(taken.sensors)
                 readers = [taken.reader] * len(partitions.X)
                 X, _, weight, paid = partitions.given
@@ -266,8 +193,9 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             rows = held.enter_context(
                 chunks_of(sources, client, folder, max_memory, settings.n_jobs)
             )
-            ways = {**self._ways(), "l2": self.l2}
-            fitted = fit_in_chunks(rows, ordered, sample, settings, ways, learn)
+            fitted = fit_in_chunks(
+                rows, ordered, sample, settings, self._program, learn
+            )
             compared = fitted.evidence["comparison"]
             about = About(
                 settings.unit,
@@ -297,20 +225,17 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         own = None if prices[0] is None else np.concatenate(prices)
         return drawn, joined(tables), own
 
-    def _refuse(self, taken: TrainingRows) -> None:
-        """Refuse what only a fit in memory can do."""
-        if taken.referral is not None:
+    def _check_together(self, parameters: Any) -> None:
+        super()._check_together(parameters)
+        solver = self._program.solver
+        if solver != "structured":
+            raise ParameterError(
+                f"solver must be 'structured' where rows are in chunks, got {solver!r}."
+            )
+        if parameters["refer_cost"] is not None:
             raise ParameterError(
                 "DaskSensorTreeClassifier cannot take refer_cost; fit "
                 "SensorTreeClassifier in memory, to a sample if need be."
-            )
-
-    def _check_together(self, parameters: Any) -> None:
-        super()._check_together(parameters)
-        if parameters["solver"] != "structured":
-            raise ParameterError(
-                f"solver must be 'structured' where rows are in chunks, got "
-                f"{parameters['solver']!r}."
             )
         bytes_of(parameters["max_memory"])
 
@@ -337,7 +262,9 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         settings = settings.priced_for(data.loss)
         prepared = prepare(data, settings, progress)
         mark = Mark.now(progress.watch)
-        chosen = choose_recipe(prepared, settings, learn, simpler=self.fallback)
+        chosen = choose_recipe(
+            prepared, settings, learn, simpler=self._program.fallback
+        )
         return Sample(prepared, chosen, numbers, mark)
 
     # predicting -----------------------------------------------------------------------
@@ -368,7 +295,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
     ) -> Any:
-        """Answers of each partition, as they are needed; at once of what is in memory."""
+        """Answers by partition, computed when needed; at once for rows in memory."""
         check_is_fitted(self)
         if not hasattr(X, "to_delayed"):
             return answer(X, prices)
@@ -415,7 +342,7 @@ def current_client() -> Any:
 
 
 def bytes_of(limit: float | str | None) -> float | None:
-    """Bytes that "2GB" or a number stands for."""
+    """A number of bytes, also from text such as "2GB"."""
     if not isinstance(limit, str):
         return limit
     from dask.utils import parse_bytes

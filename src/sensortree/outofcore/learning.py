@@ -6,7 +6,7 @@ sample. Decisions and their certificate are of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.constants import DECISION_RIDGE, LOGISTIC_TERMS
+from sensortree.estimators.parameters import Program
 from sensortree.learning.choose import Chosen
 from sensortree.learning.fit import Fitted, Mark, finish
 from sensortree.learning.joint import ONE_LEAF, Learned, Learner, keep_best, refined
@@ -76,13 +77,13 @@ def fit_in_chunks(
     ordered: Ordered,
     sample: Sample,
     settings: Settings,
-    ways: Mapping[str, Any],
+    program: Program,
     learn_less: Learner,
 ) -> Fitted:
     """Leaf classifiers, risks, decisions and certificate of all rows; then a policy.
 
-    `rows` are chunks of FitRows. `ways` are the parameters of the program and of its
-    refinement; `learn_less` learns decisions that are only compared, on the sample.
+    `rows` are chunks of FitRows. `learn_less` learns decisions that are only compared, on
+    the sample.
     """
     tree, watch = sample.tree, sample.prepared.progress.watch
     needed = [*judged_subsets(tree), *believed_subsets(tree, settings)]
@@ -97,17 +98,17 @@ def fit_in_chunks(
         }
         rows.note(FitRows.pose, tree, settings, features, best)
         weight, spread = total(rows.ask(FitRows.spreads)).tolist()
-        l2 = ways["l2"]
-        ridge = DECISION_RIDGE * spread / weight if l2 == "auto" else float(l2)
-        rows.note(FitRows.open_program, ways["savings"])
-        program = Within(rows, "program")
-        solved = solve_rows(program, ways["tol"], ridge, ways["l1"])
+        automatic = DECISION_RIDGE * spread / weight
+        ridge = automatic if program.l2 == "auto" else float(program.l2)
+        rows.note(FitRows.open_program, program.savings)
+        opened = Within(rows, "program")
+        solved = solve_rows(opened, program.tol, ridge, program.l1)
         rows.note(FitRows.close_program)
         watch.counts["learned"] += bool(tree.n_nodes)
         belief = None if best is None else leaves.posteriors[best]
         risks = leaf_risks(tree, leaves, settings, belief)
         posed = pose_with(tree, leaves, settings, features, risks)
-        learned = keep(rows, posed, solved.coef, ridge, weight, ways)
+        learned = keep(rows, posed, solved.coef, ridge, weight, program)
     visits, paid = totals(rows.ask(FitRows.visits, learned.coef))
     evidence = {
         **learned.evidence,
@@ -181,7 +182,7 @@ def keep(
     coef: Coef,
     ridge: float,
     weight: float,
-    ways: Mapping[str, Any],
+    program: Program,
 ) -> Learned:
     """Keep the program's decisions, refined ones, or one leaf for all.
 
@@ -190,7 +191,7 @@ def keep(
     where the sample is all rows.
     """
     tree, learned = posed.problem.tree, {"linear program": coef}
-    if ways["refine"]:
+    if program.refine:
         share = posed.problem.weight.sum() / weight
         learned["refined"] = refined(posed.problem, coef, share * ridge)
     leaf = int(np.argmin(total(rows.ask(FitRows.constant_risks))))
@@ -199,7 +200,7 @@ def keep(
     observed, own = (dict(zip(coefs, risk.tolist(), strict=True)) for risk in risks.T)
     best = min(reversed(learned), key=own.__getitem__)
     return keep_best(
-        tree, coefs, best, leaf, observed, own.__getitem__, ridge, ways["fallback"]
+        tree, coefs, best, leaf, observed, own.__getitem__, ridge, program.fallback
     )
 
 

@@ -78,8 +78,8 @@ def record(
     """
 
     def write(value: Any) -> dict[str, Any]:
-        get = value.__getitem__ if isinstance(value, dict) else value.__getattribute__
-        values = {key: get(key) for key in parts}
+        given = value if isinstance(value, dict) else None
+        values = {k: getattr(value, k) if given is None else given[k] for k in parts}
         return {
             key: part.write(values[key])
             for key, part in parts.items()

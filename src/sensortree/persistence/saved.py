@@ -224,7 +224,7 @@ class SavedModel(PolicyAnswers):
         return self.policy_
 
     def as_written(self, sensor: str, values: Any) -> Any:
-        """Give values of a sensor, as people write them, as its sessions want them.
+        """Turn values of a sensor, as people write them, into what its sessions take.
 
         Categories may differ in capitals and spaces. If the model was learned from a file
         by the command line, dates and numbers may be written as in that file; dates also

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sensortree.policy.classifiers import Answers, probabilities, row_sums
+from sensortree.policy.classifiers import Scorer, probabilities, row_sums
 from sensortree.types import Array
 
 # What a probability of 0 is taken for before its logarithm, as in scikit-learn.
@@ -128,7 +128,7 @@ def _together(each: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class CalibratedScorer(Answers):
+class CalibratedScorer(Scorer):
     """A scorer whose outputs are calibrated.
 
     Attributes
@@ -154,7 +154,7 @@ class CalibratedScorer(Answers):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanScorer(Answers):
+class MeanScorer(Scorer):
     """The mean of several scorers, one for each fold of a calibration.
 
     Attributes

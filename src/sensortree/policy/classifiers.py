@@ -24,16 +24,8 @@ TOGETHER = 4
 BLOCK = 512
 
 
-class Scorer(Protocol):
-    """Whatever gives class probabilities for readings."""
-
-    def predict_proba(self, X: Array) -> Array:
-        """Probability of every class, (n_rows, n_classes)."""
-        ...
-
-
-class Answers:
-    """The most probable class, for all scorers."""
+class Scorer:
+    """Whatever gives class probabilities for readings, and the most probable class."""
 
     def predict_proba(self, X: Array) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
@@ -45,7 +37,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantScorer(Answers):
+class ConstantScorer(Scorer):
     """The class prior: the answer where nothing is known.
 
     Attributes
@@ -120,7 +112,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticScorer(Polynomial, Answers):
+class LogisticScorer(Polynomial, Scorer):
     """Logistic regression: one output for two classes, else one per class."""
 
     def predict_proba(self, X: Array) -> Array:
@@ -129,7 +121,7 @@ class LogisticScorer(Polynomial, Answers):
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedScorer(Answers):
+class BoostedScorer(Scorer):
     """An ensemble of boosted trees on numbers and levels, as arrays of nodes.
 
     The nodes of all trees stand one after another; a leaf is its own child. The trees of
@@ -261,7 +253,7 @@ def posterior(scorer: Any, X: Array, n_classes: int) -> Array:
     What predicts numbers says the answer and its spread, (n_rows, 2). Our own scorers make
     products of few numbers for few rows, which BLAS does not share among threads.
     """
-    ours = isinstance(scorer, Answers) or hasattr(scorer, "says")
+    ours = isinstance(scorer, Scorer) or hasattr(scorer, "says")
     if ours and len(X) < MANY_ROWS:
         return _asked(scorer, X, n_classes)
     with one_thread():
@@ -400,5 +392,5 @@ class NumberScorer:
         return self.answering.of(X, self.regression.scores(X)[:, 0])
 
     def predict(self, X: Array) -> Array:
-        """Answers, (n_rows,)."""
+        """Scorer, (n_rows,)."""
         return np.asarray(self.says(X)[:, 0])

@@ -33,7 +33,8 @@ class MaskedPolicy:
     Examples
     --------
     >>> import numpy as np
-    >>> from sensortree import MaskedPolicy, SensorTreeClassifier
+    >>> from sensortree import SensorTreeClassifier
+    >>> from sensortree.results import MaskedPolicy
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
     >>> model = SensorTreeClassifier(

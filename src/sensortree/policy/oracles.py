@@ -1,4 +1,4 @@
-"""Oracles: whom a session asks for the values of a sensor, and what if they fail."""
+"""Oracles: what a session calls for the values of a sensor, and what if it fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sensortree.exceptions import SessionError
 
 if TYPE_CHECKING:
     from sensortree.policy.session import Session
-    from sensortree.policy.steps import Decision
 
 LOG = logging.getLogger("sensortree.session")  # sensors and prices; values never
 
@@ -20,29 +19,8 @@ AsyncOracle = Callable[[str, tuple[str, ...]], Awaitable[Any]]
 OnError = Literal["raise", "unavailable"]
 
 
-def run(session: Session, oracle: Oracle, on_error: OnError) -> Decision:
-    """Call an oracle for what a session buys, to the decision; see `Session.run`."""
-    check_on_error(on_error)
-    while (step := session.ask()) is not None and step.sensor is not None:
-        with _heeded(session, step.sensor, on_error):
-            _take(session, step.sensor, oracle(step.sensor, step.columns))
-    return session.decision()
-
-
-async def run_async(
-    session: Session, oracle: AsyncOracle, on_error: OnError, timeout: float | None
-) -> Decision:
-    """Await an oracle for what a session buys; see `Session.run_async`."""
-    check_on_error(on_error)
-    while (step := session.ask()) is not None and step.sensor is not None:
-        with _heeded(session, step.sensor, on_error):
-            answer = oracle(step.sensor, step.columns)
-            _take(session, step.sensor, await within(answer, timeout))
-    return session.decision()
-
-
 def check_on_error(on_error: str) -> None:
-    """Refuse what is no way to treat an oracle's error."""
+    """Refuse any other way to treat an oracle's error."""
     if on_error not in ("raise", "unavailable"):
         raise SessionError(
             f"on_error must be 'raise' or 'unavailable', got {on_error!r}."
@@ -50,10 +28,10 @@ def check_on_error(on_error: str) -> None:
 
 
 @contextmanager
-def _heeded(session: Session, sensor: str, on_error: OnError) -> Iterator[None]:
-    """Let what an oracle raises go up with its session, or be a reason to do without.
+def handled(session: Session, sensor: str, on_error: OnError) -> Iterator[None]:
+    """Raise an oracle's error with its session, or take the sensor as unavailable.
 
-    That the session itself refuses something is always raised: the caller's mistake.
+    What the session itself refuses is always raised: that is the caller's mistake.
     """
     try:
         yield
@@ -91,7 +69,7 @@ async def within(answer: Awaitable[Any], timeout: float | None) -> Any:
         raise TimeoutError(f"no answer within {timeout:g} s") from error
 
 
-def _take(session: Session, sensor: str, values: Any) -> None:
+def take(session: Session, sensor: str, values: Any) -> None:
     """Tell what an oracle gave; None says that the sensor is unavailable."""
     if values is None:
         session.unavailable(sensor)

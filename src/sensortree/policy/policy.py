@@ -19,7 +19,7 @@ from sensortree.policy.calibration import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
-from sensortree.policy.session import Session, resume_session, stand
+from sensortree.policy.session import Session, resume_session, step_of
 from sensortree.policy.steps import Decision, Step
 from sensortree.policy.walk import Place, places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
@@ -326,7 +326,7 @@ class Policy:
         >>> model.policy_.step({"x0": [2.5]}).action
         'stop'
         """
-        return stand(self, known, unavailable, limit, prices, free)
+        return step_of(self, known, unavailable, limit, prices, free)
 
     def session(
         self,
@@ -340,16 +340,8 @@ class Policy:
 
         Parameters
         ----------
-        known : mapping of sensor to values, default=None
-            What is known already, for free.
-        limit : float, default=None
-            The most that this example may spend.
-        prices : mapping of sensor to float, default=None
-            Prices of this example.
-        key : bytes or str, default=None
-            Signs what `Session.to_dict` gives.
-        strict : bool, default=None
-            Whether values that training never saw are refused; by default as the policy.
+        known, limit, prices, key, strict
+            As in `Session`.
         """
         return Session(self, known, limit, prices, key, strict)
 
@@ -389,9 +381,8 @@ class Policy:
         oracle : callable
             Given a sensor's name and its columns, returns the values; None says that the
             sensor is unavailable.
-        known : mapping of sensor to values, default=None
-        limit : float, default=None
-        prices : mapping of sensor to float, default=None
+        known, limit, prices
+            As in `Session`.
         on_error : {"raise", "unavailable"}, default="raise"
             What an exception of the oracle does; see `Session.run`. One that is raised
             has the session, with all that was bought, as ``session``.

@@ -269,11 +269,9 @@ def changes_of(policy: Policy, way: Way) -> Change | None:
 
 def would_change(policy: Policy, way: Way) -> Change | None:
     """Training rows that stopped at a fork, and how many a way would answer otherwise."""
-    answers, (node, sign) = policy.flow.answers, way.signs[-1]
-    rows, numbers = (
-        policy.flow.leaf_rows[list(policy.stop_leaves[node])].sum(),
-        policy.flow.numbers,
-    )
+    answers, numbers = policy.flow.answers, policy.flow.numbers
+    node, sign = way.signs[-1]
+    rows = policy.flow.leaf_rows[list(policy.stop_leaves[node])].sum()
     if numbers is not None and rows:
         return Move(float(rows), float(numbers.would_move[node, int(sign > 0)]))
     if answers is None or not rows:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 import numpy as np
 
 from sensortree.exceptions import DataError, SensorTreeError, SessionError
-from sensortree.policy.oracles import LOG, AsyncOracle, OnError, Oracle, run, run_async
+from sensortree.policy.oracles import (
+    LOG,
+    AsyncOracle,
+    OnError,
+    Oracle,
+    check_on_error,
+    handled,
+    take,
+    within,
+)
 from sensortree.policy.reasons import Reason
 from sensortree.policy.state import Event, State, check_key, read_state, write_state
 from sensortree.policy.steps import Because, Decision, Step
@@ -332,7 +341,11 @@ class Session:
         decision : Decision
             Its ``unavailable`` says which sensors failed, and why.
         """
-        return run(self, oracle, on_error)
+        check_on_error(on_error)
+        while (step := self.ask()) is not None and step.sensor is not None:
+            with handled(self, step.sensor, on_error):
+                take(self, step.sensor, oracle(step.sensor, step.columns))
+        return self.decision()
 
     async def run_async(
         self,
@@ -351,7 +364,12 @@ class Session:
             Seconds that each sensor may take; then it is cancelled, which is a
             `TimeoutError`. It needs asyncio; other event loops have limits of their own.
         """
-        return await run_async(self, oracle, on_error, timeout)
+        check_on_error(on_error)
+        while (step := self.ask()) is not None and step.sensor is not None:
+            with handled(self, step.sensor, on_error):
+                answer = oracle(step.sensor, step.columns)
+                take(self, step.sensor, await within(answer, timeout))
+        return self.decision()
 
     # state --------------------------------------------------------------------------------
 
@@ -581,7 +599,7 @@ def resume_session(
     return session
 
 
-def stand(
+def step_of(
     policy: Policy,
     known: Mapping[str, Any],
     unavailable: Iterable[str] = (),

@@ -1,4 +1,19 @@
-"""The linear program: the problem, its solvers, and the proof that comes with an answer."""
+"""The linear program: the problem, its solvers, and the proof that comes with an answer.
+
+::
+
+    risk            the paper's risk of a tree, exactly and bounded by a surrogate
+    surrogate       `SurrogateProblem`: the convex bound as a function of coefficients
+    linear_program  the same as a linear program, in two forms, and the way back
+    solution        `solve`: scale, solve, undo the scaling, certify;  scaling
+    certificate     `Certificate`: a proof from the data;  bounds  its lower bounds
+    routing         `RoutingProblem`: which leaf each example should reach
+    refinement      from the optimum on, one decision at a time, on the risk itself
+    chunks          `Chunks`: rows that stay where they are, read by sums alone
+    in_chunks       `solve_rows` on such rows;  proof_rows  their part of the proof
+    arrays          NumPy, or the library whose arrays a problem holds
+    solvers/        the solvers, behind one registry
+"""
 
 from sensortree.program.certificate import Certificate, certify
 from sensortree.program.linear_program import (

@@ -22,9 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.program.arrays import is_foreign
-from sensortree.program.bounds import EPSILON, Bound, free_bound, ridge_bound
+from sensortree.program.bounds import (
+    EPSILON,
+    Bound,
+    Columns,
+    free_bound,
+    n_rows_of,
+    ridge_bound,
+    set_columns,
+)
 from sensortree.program.chunks import Chunks, InMemory, cut, largest, total
-from sensortree.program.feasible import Columns, n_rows_of, set_columns
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
 from sensortree.text import plain
@@ -71,7 +78,7 @@ class Certificate:
 
     Examples
     --------
-    >>> from sensortree import Certificate
+    >>> from sensortree.results import Certificate
     >>> proof = Certificate(upper=10.0, lower=9.999999, tol=1e-6)
     >>> proof.converged
     True

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.exceptions import SolverError
 from sensortree.program.certificate import Certificate, certify_rows
 from sensortree.program.chunks import Chunks, Within
-from sensortree.program.column_rows import ColumnRows
 from sensortree.program.proof_rows import ProofRows
-from sensortree.program.scaling import Scaling
+from sensortree.program.scaling import ColumnRows, Scaling
 from sensortree.program.solution import (
-    aims_for,
+    Proved,
+    Solution,
+    best_proved,
     largest_margins,
-    warn_unless_certified,
     without_noise,
 )
 from sensortree.program.solvers import Progress
-from sensortree.program.solvers.structured.blocks import Blocks
-from sensortree.program.solvers.structured.chunk import Chunk
-from sensortree.program.solvers.structured.interior_point import minimise
+from sensortree.program.solvers.structured.chunk import Blocks, Chunk
+from sensortree.program.solvers.structured.interior_point import Arrived, minimise
 from sensortree.program.surrogate import Coef, Penalty, SurrogateProblem
 from sensortree.threads import one_thread
 
@@ -91,25 +87,6 @@ class ProblemRows:
         return largest_margins(self.problem, coef)
 
 
-@dataclass(frozen=True, eq=False)
-class SolvedRows:
-    """Coefficients of every decision function, with their proof.
-
-    Attributes
-    ----------
-    coef : list of ndarray of shape (D_j,)
-    certificate : Certificate
-    iterations : int
-    seconds : float
-        Time spent in the solver, certificate not included.
-    """
-
-    coef: Coef
-    certificate: Certificate
-    iterations: int
-    seconds: float
-
-
 @one_thread()
 def solve_rows(
     rows: Chunks,
@@ -118,7 +95,7 @@ def solve_rows(
     l1: float = 0.0,
     *,
     callback: Callable[[Progress], object] | None = None,
-) -> SolvedRows:
+) -> Solution:
     """Minimise the surrogate of rows in chunks, and prove how close the answer is.
 
     Parameters
@@ -142,41 +119,32 @@ def solve_rows(
     """
     frame: SurrogateProblem = next(iter(rows.ask(ProblemRows.frame)))
     if not frame.n_nodes:  # a lone leaf decides nothing
-        return SolvedRows([], Certificate(0.0, 0.0, tol), 0, 0.0)
+        return Solution([], Certificate(0.0, 0.0, tol), None, "structured", 0, 0.0)
     penalty = Penalty(l2, l1)
     rows.note(ProblemRows.begin)
     scaling = Scaling.of(Within(rows, "columns"), frame.shared, l2, l1)
     rows.note(ProblemRows.scaled)
-    best: tuple[Coef, Certificate] | None = None
-    seconds, iterations = 0.0, 0
-    for aim in aims_for(tol):
-        started = time.perf_counter()
+    blocks: list[Blocks] = []  # of the present attempt
+
+    def run(aim: float) -> Arrived:
+        if blocks:
+            rows.note(ProblemRows.close)
         rows.note(ProblemRows.open, scaling)
-        blocks = Blocks(Within(rows, "solving"), scaling.applied(frame))
-        try:
-            end = minimise(blocks, scaling.options(aim, 1, callback))
-        except SolverError:
-            if best is None:
-                raise
-            break  # it cannot be had closer
-        seconds += time.perf_counter() - started
-        iterations += end.iterations
-        for theta, is_best in end.points:
-            coef = scaling.coef_back(blocks.coef_of(theta))
-            margins = np.max(list(rows.ask(ProblemRows.margins, coef)), axis=0)
-            coef = without_noise(coef, margins)
-            rows.note(ProblemRows.prove, is_best)
-            proof = Within(rows, "proof")
-            certificate = certify_rows(proof, frame.shared, coef, tol, penalty)
-            rows.note(ProblemRows.proved)
-            if best is None or certificate.gap < best[1].gap:
-                best = coef, certificate
-            if certificate.converged:
-                break
-        rows.note(ProblemRows.close)
-        if end.stopped or (best is not None and best[1].converged):
-            break
-    assert best is not None  # the interior point has one point at least
-    coef, certificate = best
-    warn_unless_certified("structured", iterations, certificate, penalty, end.stopped)
-    return SolvedRows(coef, certificate, iterations, seconds)
+        blocks[:] = [Blocks(Within(rows, "solving"), scaling.applied(frame))]
+        return minimise(blocks[0], scaling.options(aim, 1, callback))
+
+    def prove(point: tuple[Vector, bool]) -> Proved:
+        theta, is_best = point
+        coef = scaling.coef_back(blocks[0].coef_of(theta))
+        margins = np.max(list(rows.ask(ProblemRows.margins, coef)), axis=0)
+        coef = without_noise(coef, margins)
+        rows.note(ProblemRows.prove, is_best)
+        proof = certify_rows(Within(rows, "proof"), frame.shared, coef, tol, penalty)
+        rows.note(ProblemRows.proved)
+        return coef, proof, None
+
+    solved = best_proved(
+        "structured", tol, penalty, run, lambda end: map(prove, end.points)
+    )
+    rows.note(ProblemRows.close)
+    return solved

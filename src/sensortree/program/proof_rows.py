@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.program.arrays import Array, like, namespace, to_numpy
-from sensortree.program.column_rows import ColumnRows
-from sensortree.program.directions import exact_parts, gram_of, triangle
+from sensortree.program.scaling import ColumnRows, exact_parts, gram_of, triangle
 from sensortree.program.surrogate import Coef, DualPoint, SurrogateProblem
 
 Vector = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -19,10 +19,12 @@ from sensortree.program.certificate import Certificate, certify
 from sensortree.program.scaling import Scaling
 from sensortree.program.solvers import (
     SOLVERS,
+    Candidate,
     Progress,
+    RawSolution,
     Solver,
 )
-from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
+from sensortree.program.surrogate import Coef, DualPoint, Penalty, SurrogateProblem
 from sensortree.threads import one_thread
 
 LOG = logging.getLogger("sensortree.solver")
@@ -34,6 +36,9 @@ CLOSEST = 1e-8
 # Margins that rounding leaves where the optimum is 0.
 NOISE = 1e-10
 
+# Coefficients, their proof, and the dual point that it was made from.
+Proved = tuple[Coef, Certificate, DualPoint | None]
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -44,17 +49,18 @@ class Solution:
     coef : list of ndarray of shape (D_j,)
         θ_j of each node.
     certificate : Certificate
-    dual : DualPoint
-        The dual point the certificate was made from, as the solver gave it.
+    dual : DualPoint or None
+        The dual point the certificate was made from, as the solver gave it; None of rows
+        in chunks, where it stays.
     solver : str
     iterations : int
     seconds : float
         Time spent in the solver, certificate not included.
     """
 
-    coef: list[NDArray[np.float64]]
+    coef: Coef
     certificate: Certificate
-    dual: DualPoint
+    dual: DualPoint | None
     solver: str
     iterations: int
     seconds: float
@@ -114,34 +120,18 @@ def solve(
         return Solution([], Certificate(0.0, 0.0, tol), nothing, solver, 0, 0.0)
     penalty, scaling = Penalty(l2, l1), Scaling.of_problem(problem, l2, l1)
     scaled = scaling.applied(problem)
-    best: tuple[list[NDArray[np.float64]], DualPoint, Certificate] | None = None
-    seconds, iterations = 0.0, 0
-    for aim in aims_for(tol):
-        started = time.perf_counter()
-        try:
-            options = scaling.options(aim, n_jobs, callback)
-            raw = back_end.run(scaled, options)
-        except SolverError:
-            if best is None:
-                raise
-            break  # it cannot be had closer
-        seconds += time.perf_counter() - started
-        iterations += raw.iterations
-        for candidate in raw.candidates:
-            coef, dual = scaling.back(candidate)
-            coef = without_noise(coef, largest_margins(problem, coef))
-            certificate = certify(problem, coef, dual, tol=tol, penalty=penalty)
-            if best is None or certificate.gap < best[2].gap:
-                best = coef, dual, certificate
-            if certificate.converged:
-                break
-        if raw.stopped or (best is not None and best[2].converged):
-            break
-    assert best is not None  # a solver returns at least one candidate
-    coef, dual, certificate = best
-    LOG.debug("%s, %d iterations, %.3f s: %s", solver, iterations, seconds, certificate)
-    warn_unless_certified(solver, iterations, certificate, penalty, raw.stopped)
-    return Solution(coef, certificate, dual, solver, iterations, seconds)
+
+    def run(aim: float) -> RawSolution:
+        return back_end.run(scaled, scaling.options(aim, n_jobs, callback))
+
+    def prove(candidate: Candidate) -> Proved:
+        coef, dual = scaling.back(candidate)
+        coef = without_noise(coef, largest_margins(problem, coef))
+        return coef, certify(problem, coef, dual, tol=tol, penalty=penalty), dual
+
+    return best_proved(
+        solver, tol, penalty, run, lambda raw: map(prove, raw.candidates)
+    )
 
 
 @one_thread()
@@ -152,7 +142,7 @@ def approximate(
     l1: float = 0.0,
     *,
     n_jobs: int | None = None,
-) -> list[NDArray[np.float64]]:
+) -> Coef:
     """Minimise the surrogate as nearly as the structured solver says; nothing is proved.
 
     For coefficients that are only compared with others.
@@ -188,26 +178,68 @@ def approximate(
     return without_noise(coef, largest_margins(problem, coef))
 
 
-def aims_for(tol: float) -> tuple[float, float]:
-    """Gaps that a solver is asked for, one after the other.
+def best_proved(
+    solver: str,
+    tol: float,
+    penalty: Penalty,
+    run: Callable[[float], Any],
+    points_of: Callable[[Any], Iterable[Proved]],
+) -> Solution:
+    """Solve for the tolerance, and once more for a smaller gap if the proof needs it.
 
     The proof has to repair the dual point. Where that takes more than the tolerance, a
     solver is asked once more, for more; and for no less if the tolerance is loose.
+
+    Parameters
+    ----------
+    solver : str
+    tol : float
+    penalty : Penalty
+    run : callable
+        Solves to a gap; what it gives has `iterations` and `stopped`.
+    points_of : callable
+        Proves the points that `run` gave, one after the other. The first that is certified
+        is taken, or else the best.
     """
-    return tol, min(CLOSER * tol, CLOSEST)
+    best: Proved | None = None
+    seconds, iterations = 0.0, 0
+    for aim in (tol, min(CLOSER * tol, CLOSEST)):
+        started = time.perf_counter()
+        try:
+            raw = run(aim)
+        except SolverError:
+            if best is None:
+                raise
+            break  # it cannot be had closer
+        seconds += time.perf_counter() - started
+        iterations += raw.iterations
+        for point in points_of(raw):
+            if best is None or point[1].gap < best[1].gap:
+                best = point
+            if point[1].converged:
+                break
+        if raw.stopped or (best is not None and best[1].converged):
+            break
+    assert best is not None  # a solver returns at least one point
+    coef, certificate, dual = best
+    LOG.debug("%s, %d iterations, %.3f s: %s", solver, iterations, seconds, certificate)
+    if not certificate.converged:
+        warnings.warn(
+            f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
+            f"{_advice(certificate, penalty, raw.stopped)}",
+            CertificateWarning,
+            stacklevel=4,
+        )
+    return Solution(coef, certificate, dual, solver, iterations, seconds)
 
 
-def largest_margins(
-    problem: SurrogateProblem, coef: list[NDArray[np.float64]]
-) -> NDArray[np.float64]:
+def largest_margins(problem: SurrogateProblem, coef: Coef) -> NDArray[np.float64]:
     """Largest absolute margin at each node, (n_nodes,)."""
     margins = np.abs(to_numpy(problem.margins(coef)))
     return np.asarray(margins.max(axis=0, initial=0.0))
 
 
-def without_noise(
-    coef: list[NDArray[np.float64]], margins: NDArray[np.float64]
-) -> list[NDArray[np.float64]]:
+def without_noise(coef: Coef, margins: NDArray[np.float64]) -> Coef:
     """Coefficients with those of a node at exactly 0 that decide nothing.
 
     Margins, of which the largest of each node is given, count in units of 1, the hinge's.
@@ -218,24 +250,6 @@ def without_noise(
         theta if most > NOISE else np.zeros_like(theta)
         for theta, most in zip(coef, margins, strict=True)
     ]
-
-
-def warn_unless_certified(
-    solver: str,
-    iterations: int,
-    certificate: Certificate,
-    penalty: Penalty,
-    stopped: bool,
-) -> None:
-    """Warn of a gap that is larger than was asked for."""
-    if certificate.converged:
-        return
-    warnings.warn(
-        f"solver {solver!r} stopped after {iterations} iterations: {certificate}. "
-        f"{_advice(certificate, penalty, stopped)}",
-        CertificateWarning,
-        stacklevel=4,
-    )
 
 
 def _advice(certificate: Certificate, penalty: Penalty, stopped: bool) -> str:

@@ -3,10 +3,10 @@
 ::
 
     interface         `PolicyAnswers`: the methods of every fitted or loaded model
-    report            `CostReport`: what a policy spent on rows, and what it was worth
-    report_sums       answers and bills, added up by sensor, by place and by class
-    baselines         the same rows answered by baselines, or with less to spend
-    measures          shares, ranks and means, with intervals
+    report            `CostReport`: what a policy spent on rows, and what it was worth;
+                      the same rows answered by baselines, or with less to spend
+    report_sums       answers and bills, added up by sensor, by place and by class;
+                      shares, ranks and means, with intervals
     tables            reports and curves as text and in notebooks
     report_page       a report as an HTML page
     html              parts of these pages

@@ -147,8 +147,10 @@ class Chart:
         yield from _names(drawn)
         for one, left, line in legend:
             at = HEIGHT + LINE * line + 6
-            yield _circle(left, at - 4, 4, f'fill="{one.colour}"')
-            yield _words(left + 9, at, one.name, "start")
+            style = f'style="stroke:{one.colour};stroke-width:2"'
+            dashes = f" {DASHES}" if one.dashed else ""
+            yield _line(left, at - 4, left + 14, at - 4, 1, style + dashes)
+            yield _words(left + 19, at, one.name, "start")
         yield "</svg>"
 
     def _axes(self) -> Iterator[str]:
@@ -243,7 +245,7 @@ def _legend(series: Sequence[Series]) -> Iterator[tuple[Series, float, int]]:
     """Series, each with its place and line in the legend; a lone one has none."""
     left, line = LEFT, 0
     for one in series if len(series) > 1 else ():
-        width = estimated_width(one.name, SIZE) + 30
+        width = estimated_width(one.name, SIZE) + 40
         if left > LEFT and left + width > WIDTH - RIGHT:
             left, line = LEFT, line + 1
         yield one, left, line
@@ -278,7 +280,9 @@ def _room(dot: _Dot, width: float, boxes: list[Box]) -> tuple[float, float]:
     tries += [(above, bottom + 2 + SIZE + (SIZE + 4) * i) for i in range(4)]
     for left, below in tries:
         box = left, below - SIZE, left + width, below + 3
-        inside = left >= 0 and left + width <= WIDTH and SIZE < below < HEIGHT - BOTTOM
+        inside = (
+            left >= LEFT and left + width <= WIDTH and SIZE < below < HEIGHT - BOTTOM
+        )
         if inside and not any(_overlap(box, other) for other in boxes):
             break
     boxes.append(box)

@@ -233,7 +233,7 @@ class PolicyAnswers:
             It loads nothing from elsewhere, and runs no script; it can be read on a phone
             and printed.
         """
-        from sensortree.reports.baselines import limited
+        from sensortree.reports.report import limited
         from sensortree.reports.report_page import ReportPage
 
         if self._policy.loss.numbers:

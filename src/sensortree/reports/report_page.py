@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sensortree.policy.about import Comparison, OutageReport
-from sensortree.reports.baselines import BaselineUse, LimitedUse
 from sensortree.reports.chart import COLOURS, GREY, Chart, Series
 from sensortree.reports.drawing import escaped
 from sensortree.reports.html import (
@@ -35,7 +34,7 @@ from sensortree.reports.html import (
     tree_section,
 )
 from sensortree.reports.layout import Vertex
-from sensortree.reports.report import CostReport
+from sensortree.reports.report import BaselineUse, CostReport, LimitedUse
 from sensortree.reports.rules import plain_rules
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
 from sensortree.reports.tree_display import TreeDisplay

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sensortree.reports.drawing import boxed, escaped
-from sensortree.reports.measures import MEASURES, Interval
+from sensortree.reports.report_sums import MEASURES, Interval
 from sensortree.text import aligned
 
 if TYPE_CHECKING:
-    from sensortree.reports.baselines import BaselineUse
-    from sensortree.reports.report import CostReport
+    from sensortree.reports.report import BaselineUse, CostReport
     from sensortree.reports.report_sums import ClassUse, PlaceUse
 
 WIDEST = 12  # classes whose confusion is printed as a table

@@ -33,7 +33,7 @@ class TradeoffCurve:
     cost_weight : ndarray of shape (n_weights,)
         In descending order, so that what buys least comes first; NaN where not known.
     error : ndarray of shape (n_weights,)
-        Share of wrong answers on held-out rows; with a `mistake_cost`, a `loss` or
+        Share of wrong answers on held-out rows; with a `loss` or
         another `risk`, its mean.
     mean_cost : ndarray of shape (n_weights,)
         Mean price of the sensors bought for a held-out row.
@@ -59,7 +59,7 @@ class TradeoffCurve:
 
     Examples
     --------
-    >>> from sensortree import TradeoffCurve
+    >>> from sensortree.results import TradeoffCurve
     >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1), (4, 0.2)])
     >>> curve.hull()
     [(1.0, 0.4), (3.0, 0.1)]
@@ -454,7 +454,7 @@ class Choice:
 
     Examples
     --------
-    >>> from sensortree import TradeoffCurve
+    >>> from sensortree.results import TradeoffCurve
     >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3), (3, 0.1)], [0.9, 0.3, 0.1])
     >>> print(curve.choose(budget=2.5))
     budget 2.5: cost weight 0.3, mean cost 2, error 0.3000

@@ -148,7 +148,7 @@ class TradeoffDisplay:
 
         Examples
         --------
-        >>> from sensortree import TradeoffCurve
+        >>> from sensortree.results import TradeoffCurve
         >>> from sensortree import TradeoffDisplay
         >>> curve = TradeoffCurve.from_points([(1, 0.4), (2, 0.3)], [0.9, 0.3])
         >>> display = TradeoffDisplay.from_curve(curve, chosen=curve.choose(budget=1))

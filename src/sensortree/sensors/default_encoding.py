@@ -79,7 +79,7 @@ def fit_default_encoding(
 
 
 def _imputer(columns: Sequence[Array], sample_weight: Array | None) -> Imputer:
-    """Fills by the median; says where something was missing, if something was."""
+    """Fills gaps with the median, and marks them in a column of their own."""
     missing = [np.isnan(column) for column in columns]
     empty = np.array([gaps.all() for gaps in missing], dtype=bool)
     some = np.array([gaps.any() for gaps in missing], dtype=bool)
@@ -88,7 +88,7 @@ def _imputer(columns: Sequence[Array], sample_weight: Array | None) -> Imputer:
 
 
 def median(column: Array, sample_weight: Array | None) -> float:
-    """The least value that half of the weight does not exceed; NaN of nothing."""
+    """The least value that half of the weight does not exceed; NaN if there is none."""
     there = ~np.isnan(column)
     values = column[there]
     if not values.size:

@@ -111,7 +111,7 @@ class Score:
         return np.asarray((belief * np.stack(losses, axis=1)).sum(axis=1))
 
     def of_knowing_nothing(self, n_classes: int) -> float:
-        """What is lost, in the mean, where all classes are equally likely."""
+        """Mean loss where all classes are equally likely, and predicted so."""
         even = np.full((1, n_classes), 1.0 / n_classes)
         return float(self.expect(even, even)[0])
 
@@ -205,7 +205,7 @@ class Loss:
         return losses if self.by_class is None else losses * self.by_class[y]
 
     def expect(self, belief: Array, posterior: Array) -> Array:
-        """Expected loss of predictions where classes are so likely as `belief` says."""
+        """Expected loss of predictions if classes have the probabilities `belief`."""
         if self.score is None:
             return self.expected(belief, self.answer(posterior)[:, None])[:, 0]
         if self.by_class is not None:
@@ -245,10 +245,10 @@ class Loss:
         return np.take_along_axis(belief @ self.matrix, answers, axis=1)
 
     def at_stake(self, y: NDArray[Any], n_classes: int) -> Array:
-        """What it costs to mistake each example, in the mean, (n_rows,).
+        """Mean cost of a wrong answer for each example, (n_rows,).
 
-        A score is put beside the squared distance from the class: both are what is lost
-        where nothing is known.
+        A score is scaled to agree with the squared distance from the class where nothing
+        is known.
         """
         stakes = np.ones(n_classes)
         if self.score is not None:
@@ -270,7 +270,7 @@ class Loss:
 
     @property
     def stake(self) -> float:
-        """What is at stake where nothing is known, at most."""
+        """The most that knowing nothing can cost."""
         return self.largest
 
     @property
@@ -293,7 +293,7 @@ def loss_per_mistake(cost: float, n_classes: int) -> Loss:
     """
     if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
         raise ParameterError(
-            f"mistake_cost must be a finite number above 0, got {cost!r}; it is what one "
+            f"loss must be a finite number above 0, got {cost!r}; a number is what one "
             f"wrong answer costs, in the unit of the prices."
         )
     return Loss(float(cost) * (1.0 - np.eye(n_classes)))
@@ -471,7 +471,7 @@ RISKS = (*DISTANCES, "pinball")
 
 @dataclass(frozen=True, eq=False)
 class NumberLoss(Loss):
-    """What answers cost that are numbers.
+    """What numeric answers cost.
 
     Predictions are arrays of shape (n_rows, 2): the answer, and the spread, which is the
     standard deviation that the truth is expected to have around it.
@@ -486,7 +486,7 @@ class NumberLoss(Loss):
     low, high : float
         Least and largest number that was learned from, and so the range of answers.
     stake : float
-        What is lost, in the mean, by one answer for all, the best there is.
+        Mean loss of the best answer that is the same for all.
     distance : callable
         Numbers and answers to losses, (n_rows,).
     """
@@ -519,7 +519,7 @@ class NumberLoss(Loss):
         return self.distance(y, posterior[:, 0])
 
     def expect(self, belief: Array, posterior: Array) -> Array:
-        """Expected loss of predictions where numbers are as `belief` says, and normal."""
+        """Expected loss of predictions if numbers are normal, distributed as `belief`."""
         quantile = 0.5 if self.quantile is None else self.quantile
         answer, spread = belief.T
         middle = answer - NormalDist().inv_cdf(quantile) * spread
@@ -541,7 +541,7 @@ class NumberLoss(Loss):
         return np.asarray(np.abs(answer - y))
 
     def at_stake(self, y: NDArray[Any], n_classes: int) -> Array:
-        """What it costs to know nothing about each example, in the mean, (n_rows,)."""
+        """Mean cost of knowing nothing about each example, (n_rows,)."""
         return np.full(len(y), self.stake)
 
     @property

@@ -1,4 +1,4 @@
-"""`Market`: what may be bought after what, and at what price; prices of each row."""
+"""`Market`: which sensors can be bought next, and at what price; prices of each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.sensor import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, cost_column
 from sensortree.types import Array, Mask
 
 # What is added up in another order, or in binary numbers, differs in the last digits.
@@ -33,7 +33,7 @@ def on_paper(amount: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """What may be bought after what, and at what price.
+    """Which sensors can be bought next, and at what price.
 
     Attributes
     ----------
@@ -95,19 +95,19 @@ class Market:
         return known
 
     def discounted(self) -> Array:
-        """Price of each sensor, all discounts given: (n_sensors,), or for each row."""
+        """Price of each sensor with all discounts: (n_sensors,), or for each row."""
         prices = self.sensors.costs if self.prices is None else self.prices
         surcharges = [terms.surcharge for terms in self.sensors.terms]
         return np.asarray(prices - np.array(surcharges), dtype=np.float64)
 
     def least_price(self) -> float:
-        """Least that a sensor which is not free may cost anybody, all discounts given."""
+        """Lowest price, with all discounts, of a sensor that is not free."""
         free = self.free()
         paid = [name not in free for name in self.sensors.names]
         return float(np.min(self.discounted()[..., paid], initial=np.inf))
 
     def next_ones(self, known: frozenset[str]) -> list[str]:
-        """Sensors that may be bought next, prerequisites known, in declared order."""
+        """Sensors that may be bought next, their prerequisites known, as declared."""
         return [
             name
             for name in self.sensors.names
@@ -124,17 +124,17 @@ class Market:
 
 
 def invalid_prices(prices: Array, sensors: SensorSet) -> Mask:
-    """Which prices cannot be, (..., n_sensors).
+    """Which prices are invalid, (..., n_sensors).
 
-    They are finite, and at least the surcharge that the second of a group does not pay.
-    NaN may be: it is a sensor's own price.
+    A price is finite, and at least the surcharge that the second of a group does not pay.
+    NaN is valid: it stands for the sensor's own price.
     """
     least = np.array([terms.surcharge for terms in sensors.terms])
     return np.asarray(np.isinf(prices) | (prices < least))
 
 
 def price_rule(sensors: SensorSet, sensor: int) -> str:
-    """What the price of a sensor may be, in words."""
+    """The rule for the price of a sensor, in words."""
     least = sensors.terms[sensor].surcharge
     return (
         f"a price is finite and at least {least:g}{', its surcharge' if least else ''}"
@@ -160,7 +160,16 @@ def read_prices(table: Table, sensors: SensorSet) -> Array | None:
     for sensor in map(int, sensors.varying):
         terms = sensors.terms[sensor]
         if terms.price_column is not None:
-            own = _prices_in_column(table, sensors, sensor, terms.price_column)
+            name = sensors.names[sensor]
+            column = f"column {sensors.column_names[terms.price_column]!r}"
+            if given is not None and not np.isnan(given[:, sensor]).all():
+                row = int(np.argmin(np.isnan(given[:, sensor])))
+                raise DataError(
+                    f"prices gives {given[row, sensor]:g} in row {row} for sensor "
+                    f"{name!r}, whose price is {column} of X; leave NaN there."
+                )
+            what = f"{column}, the price of sensor {name!r},"
+            own = cost_column(table, terms.price_column, what)
             prices[:, sensor] = own + terms.surcharge
         elif given is None:
             raise DataError(
@@ -168,36 +177,6 @@ def read_prices(table: Table, sensors: SensorSet) -> Array | None:
                 f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
             )
     return prices
-
-
-def _prices_in_column(
-    table: Table, sensors: SensorSet, sensor: int, column: int
-) -> Array:
-    """Prices of one sensor that are a column of X, finite and at least 0, (n_rows,)."""
-    where = f"column {sensors.column_names[column]!r}"
-    if table.prices is not None:
-        given = table.prices[:, sensor]
-        rows = np.flatnonzero(~np.isnan(given))
-        if rows.size:
-            raise DataError(
-                f"prices gives {given[rows[0]]:g} in row {rows[0]} for sensor "
-                f"{sensors.names[sensor]!r}, whose price is {where} of X; leave NaN there."
-            )
-    try:
-        taken = table.take(slice(None), [column])
-        values = np.asarray(taken, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where} holds the prices of sensor {sensors.names[sensor]!r}, but not all "
-            f"are numbers ({error})."
-        ) from error
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if bad.size:
-        raise DataError(
-            f"the price of sensor {sensors.names[sensor]!r} in row {bad[0]}, {where}, is "
-            f"{values[bad[0]]}; a price is finite and at least 0."
-        )
-    return values
 
 
 def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:

@@ -17,6 +17,7 @@ from sensortree.sensors.market import read_prices
 from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import (
+    NUMERIC,
     Kind,
     NotNumberError,
     Table,
@@ -315,7 +316,7 @@ def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) ->
     the error. With `bought`, (n_rows, n_sensors), cells that were not bought are NaN too.
     """
     data = table.data
-    if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
+    if isinstance(data, np.ndarray) and data.dtype.kind in NUMERIC:
         return replace(table, data=data.astype(np.float64, copy=False))
     read = {at for columns in sensors.columns for at in columns}
     read |= {t.price_column for t in sensors.terms if t.price_column is not None}

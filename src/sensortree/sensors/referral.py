@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.exceptions import DataError, ParameterError
+from sensortree.exceptions import ParameterError
 from sensortree.sensors.loss import class_position
 from sensortree.sensors.sensor import SensorSet
-from sensortree.sensors.table import Table
+from sensortree.sensors.table import Table, cost_column
 from sensortree.types import Array, Mask
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised of those who are answered, and by which rows that was proved.
+    """What is promised of the answers that are given, and the rows that proved it.
 
     Attributes
     ----------
     error : float
-        Share of wrong answers at most.
+        Largest share of wrong answers.
     confidence : float
-        Probability of rows that prove no such promise wrongly.
+        Probability that the rows set aside prove no promise that is wrong.
     rows : int
         Rows that were set aside.
     answered, wrong : int
@@ -95,22 +95,9 @@ class Referral:
         if self.column is None:
             assert self.by_class is not None  # priced
             return np.broadcast_to(self.by_class, shape)
-        column = table.take(slice(None), [self.column])
-        try:
-            each = np.asarray(column, dtype=np.float64).reshape(-1, 1)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"column {self.column} of X, the refer_cost, must hold numbers: {error}."
-            ) from error
-        wrong = ~(np.isfinite(each) & (each >= 0))
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise DataError(
-                f"column {self.column} of X, the refer_cost, holds {each[row, 0]:g} in row "
-                f"{row}; it must be finite and at least 0: fill it in, or leave the row "
-                f"out."
-            )
-        return np.broadcast_to(each, shape)
+        what = f"column {self.column} of X, the refer_cost,"
+        each = cost_column(table, self.column, what)
+        return np.broadcast_to(each[:, None], shape)
 
     def doubts(self, confidence: Array) -> Mask:
         """Whether answers of these probabilities are referred, (n_rows,)."""

@@ -1,6 +1,6 @@
 """`Sensor` and `SensorSet`: what can be bought, at what price and on which terms.
 
-`resolve_sensors` turns what you declare into the sensors of one table.
+`resolve_sensors` turns your declaration into the sensors of one table.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Sensor:
 
 @dataclass(frozen=True)
 class Terms:
-    """On which terms a sensor is sold, besides its price.
+    """The terms on which a sensor is sold, besides its price.
 
     Attributes
     ----------

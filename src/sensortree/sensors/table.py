@@ -110,6 +110,22 @@ class Table:
         return None if series.is_null()[0] else series[0]
 
 
+def cost_column(table: Table, column: int, what: str) -> NDArray[np.float64]:
+    """A column of costs, finite and at least 0, (n_rows,); `what` names it in an error."""
+    try:
+        taken = table.take(slice(None), [column])
+        values = np.asarray(taken, dtype=np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must hold numbers ({error}).") from error
+    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if bad.size:
+        raise DataError(
+            f"{what} holds {values[bad[0]]} in row {bad[0]}; it must be finite and at "
+            f"least 0: fill it in, or leave the row out."
+        )
+    return values
+
+
 def typed_table(X: Any) -> Table | None:
     """X as it is, lists as an array in which text is text and numbers are numbers.
 

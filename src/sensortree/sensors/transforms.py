@@ -82,7 +82,7 @@ class Passthrough(Transform):
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns as they are, (n_rows, width)."""
         columns = columns_of(X, self.n_columns)
-        if any(column.dtype.kind not in "biuf" for column in columns):
+        if any(column.dtype.kind not in NUMERIC for column in columns):
             return _beside([column.astype(object) for column in columns], X)
         return _beside(columns, X)
 

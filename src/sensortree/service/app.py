@@ -25,6 +25,17 @@ from starlette.routing import Match
 from sensortree._version import __version__
 from sensortree.exceptions import ModelFileError, ParameterError, SensorTreeError
 from sensortree.page import to_page
+from sensortree.reports.html import (
+    STYLE,
+    Markup,
+    Words,
+    bold,
+    bullets,
+    join,
+    paragraph,
+    section,
+    table,
+)
 from sensortree.service import schemas
 from sensortree.service.gate import OPEN, Gate, Limits
 from sensortree.service.models import SHORT, SPEND, Model, Models
@@ -181,7 +192,7 @@ def _add_pages(app: FastAPI, service: Service) -> None:
     async def watch_page(caller: Admin) -> Response:
         """Show all models in use, compared with their training."""
         seen = [(model, service.watched(model)) for model in service.models.versions]
-        return HTML(_watch_page(seen))
+        return HTML(_page("Models in use", "".join(_watched(*each) for each in seen)))
 
     @app.get("/openapi.json", **JSON)
     async def openapi(caller: Reader) -> Response:
@@ -189,16 +200,6 @@ def _add_pages(app: FastAPI, service: Service) -> None:
         return answered(description(app, service.models))
 
 
-STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-caption { text-align: left; padding: .5rem 0; }
-th, td { text-align: right; padding: .25rem .5rem; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; }
-.alarm { font-weight: bold; color: light-dark(#a00000, #ff9d9d); }
-.scroll { overflow-x: auto; }
-"""
 COUNTS = ("bought", "unavailable", "unseen")
 
 
@@ -226,81 +227,61 @@ def page_of(model: Model) -> str:
 
 def _list_of(models: Iterable[Model]) -> str:
     """Links to the pages of models."""
-    items = "".join(
-        f'<li><a href="/models/{escape(model.name)}">{escape(model.name)}</a> '
-        f"{escape(model.policy.about.target)}</li>"
-        for model in models
-    )
-    return _page("Models", f"<ul>{items}</ul>")
-
-
-def _watch_page(seen: Iterable[tuple[Model, dict[str, Any]]]) -> str:
-    """A page of all models in use, compared with their training."""
-    return _page("Models in use", "".join(_watched(*each) for each in seen))
+    links = [
+        Markup(f'<a href="/models/{escape(m.name)}">{escape(m.name)}</a> ')
+        for m in models
+    ]
+    targets = [model.policy.about.target for model in models]
+    return _page("Models", bullets(map(join, links, targets)))
 
 
 def _watched(model: Model, seen: dict[str, Any]) -> str:
+    """What was seen of one model in use, compared with its training."""
     quantities = seen["quantities"]
     n_alarms = sum(one["alarm"] is not None for one in quantities)
-    alarms = (
-        f'<p class="alarm" role="alert">{n_alarms} of {len(quantities)} quantities are '
-        "not as in training.</p>"
+    alarms = f"{n_alarms} of {len(quantities)} quantities are not as in training."
+    money = model.policy.about.money(seen["spent"])
+    parts = [
+        f'<div role="alert">{paragraph(bold(alarms))}</div>'
         if n_alarms
-        else "<p>No alarm.</p>"
-    )
-    sensors = [
-        [_cell(name), *(_cell(f"{seen[key].get(name, 0):,}") for key in COUNTS)]
-        for name in model.policy.sensors.names
-    ]
-    return (
-        f"<h2>{escape(model.name)} <small>{model.version[:SHORT]}</small></h2>{alarms}"
-        f"<p>{seen['decided']:,} sessions decided, {seen['compared']:,} compared with "
-        f"training; {escape(model.policy.about.money(seen['spent']))} spent.</p>"
-        + _table(
-            "Beside training",
+        else paragraph("No alarm."),
+        paragraph(
+            f"{seen['decided']:,} sessions decided, {seen['compared']:,} compared with "
+            f"training; {money} spent."
+        ),
+        table(
+            "Compared with training",
             ("quantity", "in training", "between", "in use", "evidence", "alarm"),
             map(_quantity, quantities),
-        )
-        + _table(
+        ),
+        table(
             "By sensor",
-            ("sensor", "bought", "not to be had", "values never seen"),
-            sensors,
-        )
-    )
+            ("sensor", "bought", "unavailable", "values never seen"),
+            [
+                [name, *(f"{seen[key].get(name, 0):,}" for key in COUNTS)]
+                for name in model.policy.sensors.names
+            ],
+        ),
+    ]
+    return section(f"{model.name} {model.version[:SHORT]}", parts)
 
 
-def _quantity(one: dict[str, Any]) -> list[str]:
+def _quantity(one: dict[str, Any]) -> list[Words]:
     """The cells of one quantity."""
 
     def shown(number: float) -> str:
         return f"{number:.4g}" if one["quantity"] == SPEND else f"{number:.1%}"
 
-    cells = [
+    return [
         one["quantity"],
         shown(one["training"]),
         f"{shown(one['low'])} – {shown(one['high'])}",
         "–" if one["observed"] is None else shown(one["observed"]),
         f"{max(one['evidence'], 0):.0%}",
+        "no"
+        if one["alarm"] is None
+        else bold(f"{one['direction']}, from session {one['alarm']:,}"),
     ]
-    alarm = _cell("no")
-    if one["alarm"] is not None:
-        since = f"{one['direction']}, from session {one['alarm']:,}"
-        alarm = _cell(since, ' class="alarm"')
-    return [*map(_cell, cells), alarm]
-
-
-def _table(caption: str, head: Iterable[str], rows: Iterable[list[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
-    lines = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return (
-        f'<div class="scroll" role="region" aria-label="{escape(caption)}" tabindex="0">'
-        f"<table><caption>{escape(caption)}</caption>"
-        f"<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>"
-    )
-
-
-def _cell(text: str, attributes: str = "") -> str:
-    return f"<td{attributes}>{escape(text)}</td>"
 
 
 def _page(title: str, body: str) -> str:

@@ -77,69 +77,55 @@ CREATE TABLE IF NOT EXISTS watches (model TEXT PRIMARY KEY, state TEXT NOT NULL)
 
 def open_database(path: Path) -> sqlite3.Connection:
     """Open a database for writing; make it if it is not there, refuse what is not ours."""
-    with storage_errors(path):
-        connection = _connect(path)
-        try:
-            _check_ours(connection, path)
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")  # refused here if it is read-only
-            for statement in _statements(TABLES + ledger.TABLE):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute("COMMIT")
-            _check_whole(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+    with _opening(path) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")  # refused here if it is read-only
+        for statement in _statements(TABLES + ledger.TABLE):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
     return connection
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a database that is there, only to be read."""
+    """Open an existing database, only to read it."""
     if not path.is_file():
         raise StorageError(f"there is no database {path}; name the one of the service.")
-    with storage_errors(path):
-        connection = _connect(path)
-        try:
-            connection.execute("PRAGMA query_only = ON")
-            _check_ours(connection, path)
-            _check_whole(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+    with _opening(path) as connection:
+        connection.execute("PRAGMA query_only = ON")
     return connection
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
-    return connection
-
-
-def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database of another program, or of a later version of this one."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application != APPLICATION and tables:
-        raise StorageError(
-            f"{path} is a database of another program; name another file."
+@contextlib.contextmanager
+def _opening(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection, unless the database is damaged or that of another program."""
+    with storage_errors(path), contextlib.ExitStack() as unless_opened:
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False
         )
-    if version > VERSION:
-        raise StorageError(
-            f"{path} is of a later version of sensortree; upgrade sensortree."
-        )
-
-
-def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise StorageError(
-            f"{path} is damaged ({found}); put back a copy, and hold it to the receipts "
-            f"with `sensortree ledger verify`."
-        )
+        unless_opened.callback(connection.close)
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != APPLICATION and tables:
+            raise StorageError(
+                f"{path} is a database of another program; name another file."
+            )
+        if version > VERSION:
+            raise StorageError(
+                f"{path} is of a later version of sensortree; upgrade sensortree."
+            )
+        yield connection
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise StorageError(
+                f"{path} is damaged ({found}); put back a copy, and hold it to the "
+                f"receipts with `sensortree ledger verify`."
+            )
+        unless_opened.pop_all()
 
 
 def _statements(script: str) -> Iterator[str]:

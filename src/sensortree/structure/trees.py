@@ -134,7 +134,7 @@ def cluster_subsets(subsets: Iterable[Iterable[str]]) -> SensorTree:
     --------
     Nested subsets give back their cascade:
 
-    >>> from sensortree import cluster_subsets
+    >>> from sensortree.structure import cluster_subsets
     >>> print(cluster_subsets([["a"], ["a", "b"], ["a", "b", "c"]]))
     node 0 knows a
     ├─ g0 ≤ 0: leaf 0 stops with a

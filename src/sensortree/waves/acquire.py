@@ -21,7 +21,7 @@ from sensortree.waves.bill import Bill, bill_of
 from sensortree.waves.block import Job, Unsettled, answer_block
 from sensortree.waves.ledger import Ledger
 from sensortree.waves.oracles import Lookup, check_all_can_be_had, check_oracles
-from sensortree.waves.rows import is_dask_frame, naming, parts_of, pieces_of
+from sensortree.waves.rows import is_dask_frame, known_sensors, parts_of, pieces_of
 
 SECONDS = 5.0  # between two lines of progress
 KILLS = 25  # how often workers may die over one part before it is given up
@@ -44,7 +44,7 @@ def acquire(
     seed: int = 0,
     verbose: bool = False,
 ) -> Bill:
-    """Buy for all rows what the policy wants, each reading once, until all have stopped.
+    """Buy what a policy wants for all rows, each reading once, until all have stopped.
 
     Every row stands somewhere in the tree. In a wave, rows that need the same sensor are
     asked for together; what is bought is in the ledger before it is used. A run that was
@@ -122,19 +122,21 @@ def acquire(
     }.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name} must be at least 1, got {value!r}.")
-    where = naming(rows, policy, key, known, prices)
+    own_prices = dict(prices or {})
     job = Job(
         policy,
         check_oracles(oracles, policy.sensors),
         ledger,
-        where,
+        key,
+        known_sensors(rows, policy, key, known, own_prices),
+        own_prices,
         _check_limit(limit),
         unsettled,
         secrets.token_hex(8),
         block_rows,
         seed,
     )
-    check_all_can_be_had(_may_buy(policy), job.oracles, where.known)
+    check_all_can_be_had(_may_buy(policy), job.oracles, job.known)
     counted = isinstance(rows, Sized) and not is_dask_frame(rows)
     watch = _Watch(ledger, len(rows) if counted else None, verbose)
     parts = parts_of(rows, block_rows)
@@ -288,7 +290,7 @@ def _unpacked(packed: bytes) -> Job:
 
 
 class _Watch:
-    """Says how far a run is, by the ledger: rows of `n_rows`, money, time left."""
+    """Reports progress by the ledger: rows of `n_rows`, money, time left."""
 
     def __init__(self, ledger: Ledger, n_rows: int | None, verbose: bool):
         self._ledger, self._n_rows = ledger, n_rows
@@ -296,7 +298,7 @@ class _Watch:
         self._before, self._spoke = ledger.totals().rows, monotonic()
 
     def say(self, more: str = "") -> None:
-        """Say a line, unless one was said a moment ago."""
+        """Report a line, unless one was reported a moment ago."""
         now = monotonic()
         if now - self._spoke < SECONDS and not self._progress.verbose:
             return
@@ -309,7 +311,7 @@ class _Watch:
         )
 
     def _left(self, rows: int) -> str:
-        """How many there are, and how long the others will take at this pace."""
+        """How many rows there are, and how long the rest will take at this pace."""
         if not self._n_rows:
             return ""
         seconds = monotonic() - self._progress.started

@@ -96,7 +96,7 @@ class Bill(PlainForm):
 
 
 def bill_of(ledger: Ledger) -> Bill:
-    """Add up the lines of a ledger, and hold its totals to them.
+    """Add up the lines of a ledger, and check that its totals agree.
 
     Parameters
     ----------

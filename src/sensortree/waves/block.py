@@ -2,9 +2,9 @@
 
 In a wave every row of the block asks for its next sensor; rows that ask for the same are
 asked for together, in calls of the size that its oracle takes. Each call goes the same way:
-the order is written, a slot in time is taken, the oracle is asked, what came is written,
-and only then is it known. The slot comes last before the call, since writing may wait for
-others: calls that are late would come together.
+the order is written, a slot in time is taken, the oracle is asked, the reply is written,
+and only then is it used. The slot is taken last, since writing may have to wait for others:
+calls that took their slots before would come late, and all at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sensortree.waves.ledger import (
     write_reading,
 )
 from sensortree.waves.oracles import Ask, Failure, Lookup, ask_until_answered
-from sensortree.waves.rows import BlockRows, Naming, Wish, unusable
+from sensortree.waves.rows import BlockRows, Wish, unusable
 
 Unsettled = Literal["ask", "hold"]
 
@@ -46,7 +46,9 @@ class Job:
     policy: Policy
     oracles: Mapping[str, Lookup]
     ledger: Ledger
-    where: Naming
+    key: str | None
+    known: tuple[str, ...]
+    prices: Mapping[str, str]
     limit: Decimal | None
     unsettled: Unsettled
     call: str  # a random name of the call
@@ -66,7 +68,7 @@ def answer_block(
     Nothing new is asked once `ending` is set. Returns what training never saw of what
     was bought.
     """
-    stand = BlockRows.read(part, job.policy, job.where)
+    stand = BlockRows.read(part, job.policy, job.key, job.known, job.prices)
     run = job.ledger.begin(job.policy.digest, stand.kind)
     before = [s for s in job.ledger.stops(stand.keys) if s.because not in FOR_NOW]
     done = {stand.position[stop.key] for stop in before}
@@ -93,7 +95,7 @@ class Waves:
         self.unseen: list[Unseen] = []
 
     async def go(self, rows: Rows) -> None:
-        """Go on, wave by wave, until no row asks for what it can get."""
+        """Go on, wave by wave, until no row asks for a sensor that it can get."""
         self._doors = {
             name: asyncio.Semaphore(lookup.at_once)
             for name, lookup in self._job.oracles.items()
@@ -118,7 +120,7 @@ class Waves:
         ]
 
     async def _all(self, calls: Sequence[Any]) -> list[Any]:
-        """What all calls give; if one fails, the others that have ordered are ended."""
+        """Results of all calls; if one fails, those under way are finished first."""
         tasks = [asyncio.create_task(call) for call in calls]
         try:
             return list(await asyncio.gather(*tasks))
@@ -139,7 +141,7 @@ class Waves:
     async def _buy(
         self, sensor: str, keys: list[str], prices: list[Decimal]
     ) -> tuple[str, list[Outcome]]:
-        """Order a sensor for some rows, and know what came; gives who got no answer."""
+        """Order a sensor for some rows and take the replies; returns rows without any."""
         job, lookup = self._job, self._job.oracles[sensor]
         async with self._doors[sensor]:
             if self._ending.is_set():
@@ -175,7 +177,7 @@ class Waves:
         return sensor, lost
 
     async def _slot(self, sensor: str, n: int) -> None:
-        """Wait until so many rows may be asked for, by all who ask."""
+        """Wait until so many rows may be asked for, given what all others ask."""
         rate = self._job.oracles[sensor].per_second
         if rate is not None:
             ledger, began = self._job.ledger, time.monotonic()
@@ -183,7 +185,7 @@ class Waves:
             await asyncio.sleep(seconds - (time.monotonic() - began))
 
     def _be_patient(self, lookup: Lookup, ask: Ask, lost: list[Outcome]) -> None:
-        """Count calls in a row to which no answer came at all, and end if too many."""
+        """Count calls in a row without an answer; end the run if there are too many."""
         if len(lost) < len(ask.keys):
             self._failed[ask.sensor] = 0
             return
@@ -215,7 +217,7 @@ class Waves:
         return outcomes
 
     async def _settle(self, sensor: str, outcomes: Sequence[Outcome]) -> None:
-        """Write what came, and know what the ledger then says."""
+        """Write what came, and take over what the ledger then says."""
         if outcomes:
             settle = self._job.ledger.settle
             settled = await asyncio.to_thread(settle, sensor, outcomes)

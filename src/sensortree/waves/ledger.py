@@ -95,7 +95,7 @@ class Outcome(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What became of the wish to order a sensor for some rows."""
+    """Result of trying to order a sensor for some rows."""
 
     granted: list[str]  # rows for which it is ordered now, the money set aside
     there: dict[str, Order]  # rows for which it had been ordered before
@@ -325,7 +325,7 @@ class Ledger(ABC):
         prices: Sequence[Decimal],
         limit: Decimal | None,
     ) -> Claim:
-        """Order a sensor for rows that have no order of it, as far as the money goes.
+        """Order a sensor for rows without an order of it, as far as the money goes.
 
         Money is set aside in the same transaction, for the first rows first.
         """
@@ -352,9 +352,9 @@ class Ledger(ABC):
         return Claim(granted, there, denied)
 
     def settle(self, sensor: str, outcomes: Sequence[Outcome]) -> dict[str, Order]:
-        """Write what came of orders, and give what the ledger then says of them.
+        """Write what came of orders, and return what the ledger then says of them.
 
-        What another process has written of an order meanwhile counts, and stays.
+        If another process has settled an order meanwhile, its entry stays.
         """
         with self._transaction(change=True) as transaction:
             keys = [outcome.key for outcome in outcomes]
@@ -381,7 +381,7 @@ class Ledger(ABC):
         return [_order(line) for line in lines]
 
     def unsettled(self) -> list[Order]:
-        """Orders of which nothing has come: being asked for, or cut off."""
+        """Orders without an answer: being asked for, or cut off."""
         where = "WHERE state = 'ordered' ORDER BY key, sensor"
         return [
             _order(line) for line in self._read(f"SELECT {ORDER} FROM orders {where}")
@@ -390,7 +390,7 @@ class Ledger(ABC):
     def settle_by_hand(
         self, key: Key, sensor: str, values: Sequence[Any] | None
     ) -> None:
-        """Say what came of an order that was cut off, as the seller's bill has it.
+        """Enter what came of an order that was cut off, by the seller's bill.
 
         Parameters
         ----------
@@ -416,7 +416,7 @@ class Ledger(ABC):
         self.settle(sensor, [outcome])
 
     def slot(self, sensor: str, n: int, per_second: float) -> float:
-        """Take the next free time for n lookups; gives the seconds until then."""
+        """Take the next free time for n lookups; returns the seconds until then."""
         now = self.now()
         with self._transaction(change=True) as transaction:
             found = transaction.run(
@@ -463,7 +463,7 @@ class Ledger(ABC):
             _add(transaction, rows=Decimal(len(keys) - len(before)))
 
     def stops(self, keys: Sequence[str]) -> list[Stop]:
-        """Where those of some rows that have stopped did so."""
+        """Where some rows have stopped, as far as they have."""
         lines = self._read(f"SELECT {ANSWER} FROM answers WHERE key IN {{keys}}", keys)
         return [_stop(line) for line in lines]
 

@@ -228,7 +228,7 @@ async def _call(ask: Callable[[Ask], Any], part: Ask) -> Any:
 
 
 def _in_a_thread(ask: Callable[[Ask], Any], part: Ask) -> asyncio.Future[Any]:
-    """What a function returns; nobody waits for it once its caller has gone."""
+    """A function's result as a future, which is dropped if nobody waits any more."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()  # a call that has begun cannot be cancelled
 

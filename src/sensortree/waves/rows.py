@@ -21,7 +21,6 @@ from sensortree.policy.session import Stand, retrace
 from sensortree.policy.values import check_names
 from sensortree.sensors.market import check_price_array
 from sensortree.sensors.seen import Unseen
-from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import NUMERIC, Table, columns_of
 from sensortree.text import listed
 from sensortree.tree.paths import path_bill
@@ -35,17 +34,6 @@ from sensortree.waves.ledger import (
     read_reading,
     total,
 )
-
-
-@dataclass(frozen=True)
-class Naming:
-    """Which column is what, in the rows that were given."""
-
-    key: str | None  # None for the index of a pandas frame, or bare keys
-    known: tuple[str, ...]  # sensors whose columns are known for free
-    # By sensor, the column with its price for each row; of sensors without a price column.
-    prices: Mapping[str, str]
-
 
 # cut into parts ---------------------------------------------------------------------------
 
@@ -78,14 +66,17 @@ def pieces_of(part: Any, size: int) -> Iterator[Any]:
 # what is where ----------------------------------------------------------------------------
 
 
-def naming(
+def known_sensors(
     rows: Any,
     policy: Policy,
     key: str | None,
     known: Iterable[str] | None,
-    prices: Mapping[str, str] | None,
-) -> Naming:
-    """Find what is where in rows, or say what is not there."""
+    prices: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Sensors that are known for free; an error names what rows lack.
+
+    These are the sensors that are named, or all whose columns are in rows.
+    """
     sensors, columns = policy.sensors, column_names(rows)
     if columns is not None and key is not None and key not in columns:
         raise DataError(
@@ -94,9 +85,7 @@ def naming(
     if columns is not None and key is None and not hasattr(rows, "index"):
         raise DataError("rows have no index; name the column of their keys with key=.")
     there = set(columns or ())
-    found = _known_sensors(sensors, there, known)
-    given = dict(prices or {})
-    for name, column in given.items():
+    for name, column in prices.items():
         check_names([name], "prices", sensors)
         if column not in there:
             raise DataError(
@@ -110,7 +99,21 @@ def naming(
                 f"{sensors.column_names[column_at]!r}, which rows do not have; prices "
                 f"are known before anything is bought."
             )
-    return Naming(key, found, given)
+    named = None if known is None else check_names(known, "known", sensors)
+    found = []
+    for name, at in zip(sensors.names, sensors.columns, strict=True):
+        own = [sensors.column_names[c] for c in at]
+        lacking = [column for column in own if column not in there]
+        if (named is not None and name not in named) or not own:
+            continue
+        if not lacking:
+            found.append(name)
+        elif named is not None or len(lacking) < len(own):
+            raise DataError(
+                f"rows lack column {lacking[0]!r} of sensor {name!r}; give all of its "
+                f"columns, or say with known= which sensors are known."
+            )
+    return tuple(found)
 
 
 def column_names(rows: Any) -> tuple[str, ...] | None:
@@ -130,27 +133,6 @@ def column_names(rows: Any) -> tuple[str, ...] | None:
             f"of keys if nothing is known."
         )
     return None
-
-
-def _known_sensors(
-    sensors: SensorSet, there: set[str], known: Iterable[str] | None
-) -> tuple[str, ...]:
-    """Sensors that are known for free: those named, or all whose columns are there."""
-    named = None if known is None else check_names(known, "known", sensors)
-    found = []
-    for name, at in zip(sensors.names, sensors.columns, strict=True):
-        columns = [sensors.column_names[c] for c in at]
-        lacking = [column for column in columns if column not in there]
-        if (named is not None and name not in named) or not columns:
-            continue
-        if not lacking:
-            found.append(name)
-        elif named is not None or len(lacking) < len(columns):
-            raise DataError(
-                f"rows lack column {lacking[0]!r} of sensor {name!r}; give all of its "
-                f"columns, or say with known= which sensors are known."
-            )
-    return tuple(found)
 
 
 def _check_keys(keys: Sequence[Any]) -> list[Any]:
@@ -190,9 +172,9 @@ class Wish(NamedTuple):
 class BlockRows:
     """Where the rows of a block stand.
 
-    Rows to which everything came that they asked for walk together, by the rules of batch
-    prediction. Rows that something was unavailable to, and those of a policy that limits
-    what an example spends, are led one by one as sessions are.
+    Rows that got everything they asked for walk together, by the rules of batch prediction.
+    Rows for which a sensor was unavailable, and all rows of a policy that limits what an
+    example spends, are led one by one, as sessions are.
     """
 
     policy: Policy
@@ -212,8 +194,15 @@ class BlockRows:
         self.position = {key: row for row, key in enumerate(self.keys)}
 
     @classmethod
-    def read(cls, part: Any, policy: Policy, where: Naming) -> BlockRows:
-        """Rows of a part, before anything is bought."""
+    def read(
+        cls,
+        part: Any,
+        policy: Policy,
+        key: str | None,
+        free: tuple[str, ...],
+        own_prices: Mapping[str, str],
+    ) -> BlockRows:
+        """Rows of a part, before anything is bought; see `acquire`."""
         sensors, columns = policy.sensors, dict[int, NDArray[Any]]()
         beside = None
         if not Table.holds(part):
@@ -231,25 +220,25 @@ class BlockRows:
                 found = column(name)
                 return found.astype(float if found.dtype.kind in NUMERIC else object)
 
-            own = part.index if where.key is None else column(where.key)
+            own = part.index if key is None else column(key)
             keys = _check_keys(own.tolist())
-            wanted = [c for n in where.known for c in sensors.columns[sensors.index(n)]]
+            wanted = [c for n in free for c in sensors.columns[sensors.index(n)]]
             priced = [t.price_column for t in sensors.terms]
             wanted += [c for c in priced if c is not None]
             columns = {c: known(sensors.column_names[c]) for c in wanted}
-            if where.prices:
+            if own_prices:
                 beside = np.full((len(keys), len(sensors)), np.nan)
-                for name, named in where.prices.items():
+                for name, named in own_prices.items():
                     beside[:, sensors.index(name)] = known(named)
                 beside = check_price_array(beside, len(keys), sensors)
         n_rows = len(keys)
         return cls(
             policy,
             type(keys[0]).__name__,
-            [str(key) for key in keys],
+            [str(each) for each in keys],
             columns,
-            np.tile(sensors.mask(where.known), (n_rows, 1)),
-            where.known,
+            np.tile(sensors.mask(free), (n_rows, 1)),
+            free,
             policy.reader.prices(table_of(policy, columns, n_rows, beside)),
             beside,
             [Decimal(0)] * n_rows,
@@ -258,7 +247,7 @@ class BlockRows:
     # what comes to be known ---------------------------------------------------------------
 
     def recall(self, orders: Iterable[Order]) -> None:
-        """Know what the ledger says of the rows."""
+        """Take over what the ledger says of the rows."""
         bought: dict[str, tuple[list[int], list[list[Any]]]] = {}
         for order in orders:
             row = self.position[order.key]
@@ -279,7 +268,7 @@ class BlockRows:
                 self.columns[c] = _with(self.columns.get(c), rows, column, n_rows)
 
     def wait(self, keys: Iterable[str], because: Because) -> None:
-        """Have rows wait for what they cannot get for now."""
+        """Let rows wait for what they cannot get for now."""
         for key in keys:
             self.waiting[self.position[key]] = because
 
@@ -304,7 +293,7 @@ class BlockRows:
         return [wish for wish in wishes.values() if wish.rows]
 
     def stops(self, rows: Rows) -> Iterator[Stop]:
-        """Where rows have stopped, or wait for now, and what is said there."""
+        """Where rows have stopped, or wait for now, with their posteriors."""
         usual, odd = self._apart(rows)
         if usual.size:
             walk = Walk(self.policy, self._table(usual), self.known[usual])

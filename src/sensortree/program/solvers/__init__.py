@@ -1,4 +1,11 @@
-"""Solvers behind one registry: a new back end is a new file and one line."""
+"""Solvers behind one registry: a new back end is a new file and one line.
+
+::
+
+    base         `Solver`: from a problem to coefficients and a dual point
+    structured/  our own interior point, which uses the tree
+    scipy        always there;  highs, clarabel  through their own packages
+"""
 
 from sensortree.program.solvers import clarabel, highs, scipy, structured
 from sensortree.program.solvers.base import (

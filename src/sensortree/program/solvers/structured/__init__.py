@@ -29,6 +29,14 @@ blocks that fit a cache, summed in a fixed order. Where S is close to singular, 
 solutions are refined by conjugate gradients with the exact operator, which needs no
 matrix. S is factored where the rows are, so a device waits for the host only where scalars
 and (p,) vectors are read.
+
+::
+
+    interior_point  Mehrotra's method; when to start over, go on, and stop
+    newton          the factored Newton matrix of a point; penalties
+    chunk           all examples, by sums over chunks of them
+    rows            some examples as circuits, one Newton step at a time
+    shape           the tree as the solver walks it, and where it is cut
 """
 
 from sensortree.program.solvers.base import Solver

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from sensortree.exceptions import SolverError
 from sensortree.program.chunks import total
 from sensortree.program.solvers.base import Options, Progress, RawSolution
-from sensortree.program.solvers.structured.blocks import Blocks
-from sensortree.program.solvers.structured.chunk import Bounds, Chunk, Speeds
-from sensortree.program.solvers.structured.newton import Newton
-from sensortree.program.solvers.structured.penalties import Penalties
+from sensortree.program.solvers.structured.chunk import Blocks, Bounds, Chunk, Speeds
+from sensortree.program.solvers.structured.newton import Newton, Penalties
 from sensortree.program.surrogate import SurrogateProblem
 
 LOG = logging.getLogger("sensortree.solver")

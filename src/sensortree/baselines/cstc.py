@@ -24,7 +24,14 @@ from sensortree.baselines.soft_tree import (
     descend,
     fit_last_level,
 )
-from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
+from sensortree.estimators.base import (
+    ABOVE_0,
+    AT_LEAST_0,
+    AT_LEAST_1,
+    BaseSensorTreeClassifier,
+    Interval,
+)
+from sensortree.estimators.parameters import parameters
 from sensortree.exceptions import FewRowsWarning, SensorError
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
@@ -38,6 +45,7 @@ Place = tuple[int, int]
 STARTING_STEPS = 3
 
 
+@parameters
 class CSTCClassifier(BaseSensorTreeClassifier):
     """Learn a tree of linear classifiers jointly, with soft routing (CSTC).
 
@@ -61,10 +69,10 @@ class CSTCClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, mistake_cost, loss, max_cost, unit
+    sensors, costs, loss, max_cost, unit
         As in `SensorTreeClassifier`.
     cost_weight : "auto" or float, default="auto"
-        λ of the objective, times `mistake_cost` where there is one; "auto" as in
+        λ of the objective, times `loss` where that is a number; "auto" as in
         `SensorTreeClassifier`. It is the squared loss that one unit of cost is worth
         where the coefficients of a sensor, on standardised columns, have norm 1. They are
         usually smaller; so a sensor counts less than its price, and this must be larger
@@ -114,50 +122,28 @@ class CSTCClassifier(BaseSensorTreeClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
-        "l1": [Interval(Real, 0, None, closed="left")],
+        "l1": [AT_LEAST_0],
         "depth": [Interval(Integral, 1, 10, closed="both")],
-        "steepness": [Interval(Real, 0, None, closed="neither")],
+        "steepness": [ABOVE_0],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [AT_LEAST_0],
+        "max_iter": [AT_LEAST_1],
     }
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        costs: Any = None,
-        cost_weight: float | str = "auto",
-        l1: float = 0.001,
-        depth: int = 3,
-        steepness: float = 1.0,
-        n_folds: int = 5,
-        tol: float = 1e-5,
-        max_iter: int = 100,
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        max_cost: float | None = None,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.costs = costs
-        self.cost_weight = cost_weight
-        self.l1 = l1
-        self.depth = depth
-        self.steepness = steepness
-        self.n_folds = n_folds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.max_cost = max_cost
-        self.unit = unit
+    cost_weight: float | str = "auto"
+    l1: float = 0.001
+    depth: int = 3
+    steepness: float = 1.0
+    n_folds: int = 5
+    tol: float = 1e-5
+    max_iter: int = 100
 
     def _learn(self, prepared: Prepared) -> Fitted:
         settings = self._settings()
+        stake = float(self.loss) if isinstance(self.loss, Real) else 1.0
         grow = partial(
             grow_tree,
-            cost_weight=settings.cost_weight / (settings.mistake_cost or 1.0),
+            cost_weight=settings.cost_weight / stake,
             l1=float(self.l1),
             depth=int(self.depth),
             steepness=float(self.steepness),

@@ -14,6 +14,7 @@ from sensortree.estimators.base import (
     Interval,
     StrOptions,
 )
+from sensortree.estimators.parameters import LeavesOfClasses, parameters
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned
 from sensortree.learning.prepare import Prepared
@@ -21,7 +22,8 @@ from sensortree.program.routing import RoutingProblem
 from sensortree.types import Array
 
 
-class MyopicClassifier(BaseSensorTreeClassifier):
+@parameters
+class MyopicClassifier(LeavesOfClasses, BaseSensorTreeClassifier):
     """Stop when the classifier is confident, else buy the next sensor.
 
     The baseline of the papers on sensor cascades. At each stage, the share `reject` of
@@ -32,7 +34,7 @@ class MyopicClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, risk, mistake_cost, loss, class_weight, max_cost, root_sensors, \
+    sensors, costs, risk, loss, class_weight, max_cost, root_sensors, \
             classifier, calibration, cv, n_jobs, unit
         As in `SensorTreeClassifier`, but leaves are judged on their training rows by
         default, as published.
@@ -60,53 +62,23 @@ class MyopicClassifier(BaseSensorTreeClassifier):
     1.4
     """
 
-    # Prices are not looked at.
-    _fixed: ClassVar[dict[str, Any]] = {"decision_features": "posterior"}
-    _traced_by = "reject"
+    _traced_by: ClassVar[str] = "reject"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
         "reject": [Interval(Real, 0, 1, closed="both")],
         "confidence": [StrOptions({"largest", "margin"})],
-        "order": [None, list, tuple],
     }
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        costs: Any = None,
-        reject: float = 0.5,
-        confidence: str = "largest",
-        risk: Any = "error",
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        class_weight: Any = None,
-        max_cost: float | None = None,
-        order: Sequence[str] | None = None,
-        root_sensors: Any = "auto",
-        classifier: Any = "logistic2",
-        calibration: str | None = None,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.costs = costs
-        self.reject = reject
-        self.confidence = confidence
-        self.risk = risk
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.class_weight = class_weight
-        self.max_cost = max_cost
-        self.order = order
-        self.root_sensors = root_sensors
-        self.classifier = classifier
-        self.calibration = calibration
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.unit = unit
+    reject: float = 0.5
+    confidence: str = "largest"
+    order: Sequence[str] | None = None
+    root_sensors: Any = "auto"
+
+    def _asked(self) -> dict[str, Any]:
+        chain = "cascade" if self.order is None else self.order
+        fixed = {"structure": chain, "decision_features": "posterior"}
+        return {**super()._asked(), **fixed}
 
     def _learn(self, prepared: Prepared) -> Fitted:
         learn = partial(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sensortree.estimators.base import (
+    AT_LEAST_1,
+    OF_A_PROGRAM,
     BaseSensorTreeClassifier,
-    Interval,
 )
+from sensortree.estimators.parameters import LeavesOfClasses, TreeSearch, parameters
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned, ridge_of
 from sensortree.learning.prepare import Prepared
@@ -22,7 +23,8 @@ from sensortree.program.routing import RoutingProblem
 MAX_SWEEPS = 10
 
 
-class AlternatingTreeClassifier(BaseSensorTreeClassifier):
+@parameters
+class AlternatingTreeClassifier(TreeSearch, LeavesOfClasses, BaseSensorTreeClassifier):
     """Learn the decisions of a tree one node at a time: alternating minimisation (AM).
 
     What the paper compares its linear program with (Trapeznikov and Saligrama, AISTATS
@@ -33,13 +35,16 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, cost_weight, risk, mistake_cost, loss, class_weight, \
-            refer_cost, max_cost, structure, n_leaves, n_exact, max_time, \
-            root_sensors, classifier, calibration, cv, errors, decision_features, l2, \
-            n_jobs, verbose, unit
+    sensors, costs, cost_weight, risk, loss, class_weight, refer_cost, max_cost, \
+            structure, n_leaves, n_exact, max_time, root_sensors, calibration, n_jobs, \
+            verbose, unit
+        As in `SensorTreeClassifier`.
+    classifier, cv
         As in `SensorTreeClassifier`, but the defaults are those of the published method:
-        leaves judged on their training rows, observed errors, raw decision features, no
-        penalty.
+        leaves judged on their training rows.
+    errors, decision_features, l2
+        As in `Program`, but by default as published: observed errors, raw decision
+        features, no penalty.
     n_starts : int, default=5
         Number of random starts.
     random_state : int, RandomState instance or None, default=0
@@ -66,64 +71,17 @@ class AlternatingTreeClassifier(BaseSensorTreeClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        "errors": OF_A_PROGRAM["errors"],
+        "l2": OF_A_PROGRAM["l2"],
+        "n_starts": [AT_LEAST_1],
     }
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        costs: Any = None,
-        cost_weight: float | str = "auto",
-        risk: Any = "error",
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        class_weight: Any = None,
-        refer_cost: Any = None,
-        max_cost: float | None = None,
-        structure: Any = "auto",
-        n_leaves: int | str = "auto",
-        n_exact: int | str = 3,
-        max_time: float | None = None,
-        root_sensors: Any = "auto",
-        classifier: Any = "logistic2",
-        calibration: str | None = None,
-        cv: Any = None,
-        errors: str = "observed",
-        decision_features: Any = "raw",
-        l2: float | str = 0.0,
-        n_starts: int = 5,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.costs = costs
-        self.cost_weight = cost_weight
-        self.risk = risk
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.class_weight = class_weight
-        self.refer_cost = refer_cost
-        self.max_cost = max_cost
-        self.structure = structure
-        self.n_leaves = n_leaves
-        self.n_exact = n_exact
-        self.max_time = max_time
-        self.root_sensors = root_sensors
-        self.classifier = classifier
-        self.calibration = calibration
-        self.cv = cv
-        self.errors = errors
-        self.decision_features = decision_features
-        self.l2 = l2
-        self.n_starts = n_starts
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.unit = unit
+    cost_weight: float | str = "auto"
+    refer_cost: Any = None
+    errors: str = "observed"
+    decision_features: Any = "raw"
+    l2: float | str = 0.0
+    n_starts: int = 5
 
     def _learn(self, prepared: Prepared) -> Fitted:
         learn = partial(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,12 @@ from sensortree.baselines.linear_tree import (
     main_direction,
 )
 from sensortree.constants import EPS
-from sensortree.estimators.base import BaseSensorTreeClassifier, Interval
+from sensortree.estimators.base import (
+    AT_LEAST_0,
+    BaseSensorTreeClassifier,
+    Interval,
+)
+from sensortree.estimators.parameters import parameters
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
 from sensortree.sensors.market import Market, within
@@ -35,6 +40,7 @@ EXPLAINED = 1e-9
 LEAST_GAIN = 1e-9
 
 
+@parameters
 class ASTCClassifier(BaseSensorTreeClassifier):
     """Grow a tree of linear classifiers greedily, with a budget for each node (ASTC).
 
@@ -54,7 +60,7 @@ class ASTCClassifier(BaseSensorTreeClassifier):
 
     Parameters
     ----------
-    sensors, costs, mistake_cost, loss, max_cost, unit
+    sensors, costs, loss, max_cost, unit
         As in `SensorTreeClassifier`.
     budget : float, default=2.0
         What each node may spend on sensors that its ancestors have not bought (B): a path
@@ -87,37 +93,18 @@ class ASTCClassifier(BaseSensorTreeClassifier):
     """
 
     # Traced by the budget; rows that cannot afford their way go where errors are fewest.
-    _traced_by = "budget"
+    _traced_by: ClassVar[str] = "budget"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BaseSensorTreeClassifier._parameter_constraints,
-        "budget": [Interval(Real, 0, None, closed="left")],
+        "budget": [AT_LEAST_0],
         "depth": [Interval(Integral, 1, 12, closed="both")],
         "soft": ["boolean"],
     }
 
-    def __init__(
-        self,
-        sensors: Any = None,
-        *,
-        costs: Any = None,
-        budget: float = 2.0,
-        depth: int = 3,
-        soft: bool = False,
-        mistake_cost: float | None = None,
-        loss: Any = None,
-        max_cost: float | None = None,
-        unit: str = "",
-    ):
-        self.sensors = sensors
-        self.costs = costs
-        self.budget = budget
-        self.depth = depth
-        self.soft = soft
-        self.mistake_cost = mistake_cost
-        self.loss = loss
-        self.max_cost = max_cost
-        self.unit = unit
+    budget: float = 2.0
+    depth: int = 3
+    soft: bool = False
 
     def _learn(self, prepared: Prepared) -> Fitted:
         grow = partial(
