@@ -44,7 +44,7 @@ from sensortree.outofcore.chunk import FitRows
 from sensortree.outofcore.readings import Ordered
 from sensortree.policy.decisions import DecisionFeatures
 from sensortree.program.chunks import Chunks, Within, total, totals
-from sensortree.program.in_chunks import solve_rows
+from sensortree.program.solution import solve_rows
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows
 
