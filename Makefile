@@ -24,7 +24,7 @@ $(VENV)/all.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/demo.stamp
 
 demo: $(VENV)/demo.stamp  ## heart disease, priced in dollars: fit, report, two pictures
-	$(BIN)/python -m sensortree.demo --output demo_output
+	$(BIN)/python examples/heart_patients.py --output demo_output
 
 serve: $(VENV)/all.stamp  ## the demo's model on http://127.0.0.1:8000, on this machine only
 	$(BIN)/python -m sensortree.demo --model demo_output/heart.json

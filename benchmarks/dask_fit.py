@@ -37,7 +37,7 @@ from sensortree.outofcore.disk import OnDisk
 from sensortree.outofcore.workers import OnWorkers
 from sensortree.program import SurrogateProblem, solve
 from sensortree.program.chunks import Chunks, InMemory, cut
-from sensortree.program.in_chunks import ProblemRows, solve_rows
+from sensortree.program.solution import ProblemRows, solve_rows
 from sensortree.program.solvers.structured.chunk import parts_of, rows_at_once
 
 TOL, RIDGE = 1e-4, 1.0

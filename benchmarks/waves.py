@@ -326,7 +326,7 @@ def check(folder: Path, ledger: Ledger) -> None:
         table = Table(np.array(X[found.key]))
         said = policy.predict_proba(table)
         different += int(
-            (said.view(np.int64) != found.said.view(np.int64)).any(1).sum()
+            (said.view(np.int64) != found.outputs.view(np.int64)).any(1).sum()
         )
         different += int((policy.predict(table) != found.label).sum())
         acquired += policy.acquired(table).sum(axis=0)

@@ -19,7 +19,7 @@ from sensortree.outofcore.chunk import Source
 from sensortree.outofcore.disk import OnDisk, size_of
 from sensortree.program import solve
 from sensortree.program.chunks import InMemory
-from sensortree.program.in_chunks import ProblemRows, solve_rows
+from sensortree.program.solution import ProblemRows, solve_rows
 from sensortree.program.solvers.structured.chunk import parts_of
 
 distributed = pytest.importorskip("distributed", reason="the extra 'dask' is absent")

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from sensortree import (
     AlternatingTreeClassifier,
@@ -206,6 +206,19 @@ def test_a_grid_searches_over_parameters_of_the_program():
     model = SensorTreeClassifier(structure="cascade", classifier="linear", cv=None)
     search = GridSearchCV(model, {"program__errors": ["observed", "smoothed"]}, cv=2)
     assert search.fit(X, y).best_estimator_.program.errors == "observed"
+
+
+def test_parameters_of_a_transformer_of_the_program_are_set_by_name():
+    features = PolynomialFeatures(2)
+    model = SensorTreeClassifier(program=Program(decision_features=features))
+    name = "program__decision_features__degree"
+    assert model.get_params()[name] == 2
+    changed = clone(model).set_params(**{name: 3})
+    assert changed.program.decision_features.degree == 3
+    with pytest.warns(FutureWarning, match=f"{name}=3"):
+        model.set_params(decision_features__degree=3)
+    assert model.program.decision_features.degree == 3
+    assert features.degree == 2
 
 
 def test_a_program_shows_what_was_changed():

@@ -21,13 +21,13 @@ from sensortree import (
 )
 from sensortree.exceptions import TreeError
 from sensortree.structure import (
-    LeastSquaresScreen,
     Search,
     cluster_subsets,
     forward_chain,
     greedy_subsets,
     prune,
 )
+from sensortree.structure.losses import LeastSquaresScreen
 
 
 def table_search(errors: dict[tuple[int, ...], list[float]], costs, cost_weight):

@@ -118,7 +118,7 @@ def written(model, ledger):
     order = np.argsort(found.key)
     spent = [found.spent[i] for i in order]
     around = [found.around[i] for i in order]
-    return found.label[order], found.said[order], spent, found.because[order], around
+    return found.label[order], found.outputs[order], spent, found.because[order], around
 
 
 def on_paper(costs):
@@ -165,6 +165,13 @@ def test_a_second_call_buys_nothing(model, X, bureau, ledger, tmp_path):
     assert acquire(model.policy_, range(len(X)), bureau, ledger) == first
     again = sum(sum(t.values()) for t in charges(tmp_path / "notes").values())
     assert again == calls
+
+
+def test_the_old_name_of_outputs_warns_and_gives_the_same(model, X, bureau, sqlite):
+    acquire(model.policy_, range(20), bureau, sqlite)
+    (found,) = answers(model.policy_, sqlite)
+    with pytest.warns(FutureWarning, match=r"now Answers\.outputs"):
+        assert found.said is found.outputs
 
 
 def test_known_columns_cost_nothing_and_open_their_group(model, X, bureau, sqlite):

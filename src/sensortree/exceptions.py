@@ -1,27 +1,7 @@
 """The exceptions and the warnings of the package.
 
-::
-
-    SensorTreeError
-     ├── SensorError             (ValueError)    a sensor or price that cannot be
-     ├── TreeError               (ValueError)    a tree that cannot be
-     ├── ParameterError          (ValueError)    an estimator parameter out of range
-     ├── DataError               (ValueError)    X, y or weights that cannot be used
-     ├── ProblemError            (ValueError)    a surrogate problem that cannot be
-     ├── SessionError            (ValueError)    a session that cannot go on like that
-     ├── ModelFileError          (ValueError)    a model file that cannot be read or written
-     ├── SolverError             (RuntimeError)  a solver gave no answer
-     ├── OracleError             (RuntimeError)  an oracle that cannot be asked on
-     ├── StorageError            (RuntimeError)  a database that cannot be used
-     └── MissingDependencyError  (ImportError)   an optional package is not installed
-
-    CertificateWarning           (UserWarning)   the gap is larger than asked for
-    FewRowsWarning               (UserWarning)   too few rows of a class to hold any out
-    BudgetWarning                (UserWarning)   no point of a curve meets a budget or error
-    UnseenWarning                (UserWarning)   values that training never saw
-    PriceWarning                 (UserWarning)   sensors can never pay, or nothing is bought
-
-Each is also the built-in exception in brackets, so ``except ValueError`` keeps working.
+Every exception is a `SensorTreeError`, and also the built-in exception that fits, so that
+``except ValueError`` keeps working.
 """
 
 

@@ -11,7 +11,7 @@ import inspect
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+from typing import Any, Self, TypeVar, cast, dataclass_transform
 
 from sklearn.base import clone
 
@@ -237,8 +237,21 @@ class Program:
         changed = {n: v for n, v in vars(self).items() if v != default[n]}
         return f"Program({written(changed)})"
 
+    def nested(self) -> dict[str, Any]:
+        """Parameters by name, and those of its transformer if it has one."""
+        features = self.decision_features
+        inner = features.get_params() if hasattr(features, "get_params") else {}
+        return {
+            **vars(self),
+            **{f"decision_features__{name}": value for name, value in inner.items()},
+        }
+
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """Give a copy with other values of some parameters, named as here."""
+        """Give a copy with other values of some parameters, or of its transformer's."""
+        changes = dict(changes)
+        if inner := taken_out(changes, "decision_features__"):
+            features = changes.get("decision_features", self.decision_features)
+            changes["decision_features"] = clone(features).set_params(**inner)
         for name in changes:
             if name not in IN_PROGRAM:
                 raise ParameterError(
@@ -281,7 +294,9 @@ def with_new_names(
     of_program = {
         name: value
         for name, value in given.items()
-        if name in IN_PROGRAM and name not in names and "program" in names
+        if name.partition("__")[0] in IN_PROGRAM
+        and name.partition("__")[0] not in names
+        and "program" in names
     }
     is_priced = "mistake_cost" in given and "loss" in names
     old = [*of_program, *(["mistake_cost"] if is_priced else [])]
@@ -320,71 +335,6 @@ def with_new_names(
 OF_SENSORS, OF_PROGRAM = "sensors__", "program__"
 OWN = tuple(field.name for field in fields(Sensor))
 INNER = "transformer__"
-
-
-class NestedParameters:
-    """Estimators whose declared sensors, and whose program, can be set one by one.
-
-    ``sensors__blood`` is the sensor, ``sensors__blood__cost`` one of its parameters, and
-    ``sensors__blood__transformer__strategy`` one of its transformer's; ``program__l2`` is
-    one of the program.
-    """
-
-    sensors: Any
-    _default_program: ClassVar[Program] = Program()
-
-    @property
-    def _program(self) -> Program:
-        """How decisions are learned."""
-        given = getattr(self, "program", None)
-        return given if isinstance(given, Program) else self._default_program
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters of this estimator.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to give those of sensors, transformers, classifiers and the program
-            too.
-
-        Returns
-        -------
-        params : dict of str to value
-        """
-        # The estimator beside this class has it, which mypy cannot know.
-        given: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]  # a mixin
-        if deep and isinstance(self.sensors, Mapping):
-            own = parameters_of(self.sensors)
-            given.update({f"{OF_SENSORS}{name}": value for name, value in own.items()})
-        if deep and "program" in given:
-            own = vars(self._program)
-            given.update({f"{OF_PROGRAM}{name}": value for name, value in own.items()})
-        return given
-
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters of this estimator, of its sensors and of its program.
-
-        Parameters
-        ----------
-        **params : dict of str to value
-            What was declared is not written to: sensors, transformers and the program are
-            replaced by changed copies.
-
-        Returns
-        -------
-        self
-        """
-        names = self.get_params(deep=False).keys()
-        params = with_new_names(self, names, params, setting=True)
-        if nested := taken_out(params, OF_SENSORS):
-            sensors = params.get("sensors", self.sensors)
-            params["sensors"] = with_parameters(sensors, nested)
-        if "program" in names and (nested := taken_out(params, OF_PROGRAM)):
-            program = params.get("program") or self._program
-            params["program"] = program.changed(nested)
-        # As in get_params.
-        return super().set_params(**params)  # type: ignore[misc]  # a mixin
 
 
 def taken_out(params: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sensortree.estimators.callbacks import CallbackSupportMixin
-from sensortree.estimators.parameters import NestedParameters
+from sensortree.estimators.parameters import (
+    OF_PROGRAM,
+    OF_SENSORS,
+    Program,
+    parameters_of,
+    taken_out,
+    with_new_names,
+    with_parameters,
+)
 from sensortree.leaves.sklearn_private import ShallowTable
 from sensortree.policy.policy import Policy
 from sensortree.reports.interface import PolicyAnswers
@@ -23,12 +31,69 @@ from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
 
-class SensorEstimator(
-    CallbackSupportMixin, PolicyAnswers, NestedParameters, ShallowTable, BaseEstimator
-):
-    """Estimators with sensors; once fitted, they ask their policy after X was checked."""
+class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEstimator):
+    """Estimators with sensors; once fitted, they ask their policy after X was checked.
 
+    Declared sensors, and the program, can be set one by one: ``sensors__blood`` is the
+    sensor, ``sensors__blood__cost`` one of its parameters, and
+    ``sensors__blood__transformer__strategy`` one of its transformer's; ``program__l2`` is
+    one of the program.
+    """
+
+    sensors: Any
     policy_: Policy
+    _default_program: ClassVar[Program] = Program()
+
+    @property
+    def _program(self) -> Program:
+        """How decisions are learned."""
+        given = getattr(self, "program", None)
+        return given if isinstance(given, Program) else self._default_program
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Get the parameters of this estimator.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to give those of sensors, transformers, classifiers and the program
+            too.
+
+        Returns
+        -------
+        params : dict of str to value
+        """
+        given: dict[str, Any] = super().get_params(deep)
+        if deep and isinstance(self.sensors, Mapping):
+            own = parameters_of(self.sensors)
+            given.update({f"{OF_SENSORS}{name}": value for name, value in own.items()})
+        if deep and "program" in given:
+            own = self._program.nested()
+            given.update({f"{OF_PROGRAM}{name}": value for name, value in own.items()})
+        return given
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters of this estimator, of its sensors and of its program.
+
+        Parameters
+        ----------
+        **params : dict of str to value
+            What was declared is not written to: sensors, transformers and the program are
+            replaced by changed copies.
+
+        Returns
+        -------
+        self
+        """
+        names = self.get_params(deep=False).keys()
+        params = with_new_names(self, names, params, setting=True)
+        if nested := taken_out(params, OF_SENSORS):
+            sensors = params.get("sensors", self.sensors)
+            params["sensors"] = with_parameters(sensors, nested)
+        if "program" in names and (nested := taken_out(params, OF_PROGRAM)):
+            program = params.get("program") or self._program
+            params["program"] = program.changed(nested)
+        return super().set_params(**params)
 
     def _leaves_have_probabilities(self) -> bool:
         """Whether leaves answer with classes, by a classifier that has `predict_proba`."""

@@ -195,8 +195,9 @@ class SensorTreeClassifier(JointTreeOfClasses, LearnsJointly, BaseSensorTreeClas
         dearest first, and leaves that no training example reaches are pruned.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
-        branched tree (24 with leaves that take long), which ends earlier where more
-        leaves do not lower the risk on held-out rows, and 16 for the others.
+        branched tree, which ends earlier where more leaves do not lower the risk on
+        held-out rows, 32 for a planned one (both 24 with leaves that take long), and 16
+        for the others.
     n_exact : int or "all", default=3
         Extensions of a subset that "chain" and "greedy" compare by training their leaf
         classifier; a least-squares screen picks them. Boosted leaves are not trained for

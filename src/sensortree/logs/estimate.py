@@ -225,12 +225,12 @@ def reason_to_refuse(support: Support) -> str | None:
     spread = 1 / support.effective_size - 1 / support.n_rows
     noise = 3 * max(spread, 0.0) ** 0.5  # three standard errors of the mean weight
     if support.unreached > MOST_UNREACHED and short > support.unreached / 2 + noise:
-        unreached, said = percent(support.unreached), f"{support.mean_weight:.2f}"
+        unreached, weight = percent(support.unreached), f"{support.mean_weight:.2f}"
         return (
             f"for {unreached} of the rows the logger stopped, with a chance above "
             f"{100 * CERTAIN:.0f} %, before all that the policy asks was bought, and rows "
-            f"like them are missing among the others (mean weight {said}, expected 1); at "
-            f"most {100 * MOST_UNREACHED:.0f} % may be. Judge a policy that asks for no "
+            f"like them are missing among the others (mean weight {weight}, expected 1); "
+            f"at most {100 * MOST_UNREACHED:.0f} % may be. Judge a policy that asks for no "
             f"more there, or let some such rows go on."
         )
     mean = support.mean_weight

@@ -255,10 +255,10 @@ def _read(
     followed = follow(policy, table, purchases, truth)
     logger = followed.so_far.copy()
     if answers is not None:
-        said = labels_of(answers, classes, n_rows, "answers")
-        logger[:, 0] = said != truth
+        answered = labels_of(answers, classes, n_rows, "answers")
+        logger[:, 0] = answered != truth
         if policy.loss.score is None:  # an answer says nothing of probabilities
-            logger[:, 1] = policy.loss.of(truth, said)
+            logger[:, 1] = policy.loss.of(truth, answered)
     followed = without_dead_ends(followed)
     histories = read_histories(policy.reader, table, followed.purchases)
     before = None
@@ -401,13 +401,13 @@ def _leaves(
 
 def _notes(support: Support, refused: str | None) -> tuple[str, ...]:
     """What should be known beside the figures."""
-    said = []
+    notes = []
     if not refused and support.unreached > 0.01:
-        said.append(
+        notes.append(
             f"for {percent(support.unreached)} of the rows the logger hardly ever went on "
             f"as far as the policy does; what is said of them is inferred from rows that "
             f"are less like them."
         )
     if support.n_complete == support.n_rows:
-        said.append("the log holds all that the policy asks: these are plain means.")
-    return tuple(said)
+        notes.append("the log holds all that the policy asks: these are plain means.")
+    return tuple(notes)

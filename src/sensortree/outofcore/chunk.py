@@ -29,7 +29,7 @@ from sensortree.leaves.engine import posterior_of, rounded
 from sensortree.leaves.ridge import FoldedLabels, RidgePart
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFeatures, Part, feature_columns
-from sensortree.program.in_chunks import ProblemRows
+from sensortree.program.solution import ProblemRows
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Mask, Rows
 

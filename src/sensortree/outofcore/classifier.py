@@ -207,9 +207,9 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             fitted = replace(fitted, policy=replace(fitted.policy, about=about))
             self._show(fitted)
             self.n_sample_ = len(taken.y)
-        said = said_of_prices(fitted, sample.prepared.leaves, settings)
-        if said:
-            warnings.warn(said, PriceWarning, stacklevel=3)
+        advice = said_of_prices(fitted, sample.prepared.leaves, settings)
+        if advice:
+            warnings.warn(advice, PriceWarning, stacklevel=3)
         return self
 
     def _drawn(

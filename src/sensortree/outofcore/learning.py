@@ -44,7 +44,7 @@ from sensortree.outofcore.chunk import FitRows
 from sensortree.outofcore.readings import Ordered
 from sensortree.policy.decisions import DecisionFeatures
 from sensortree.program.chunks import Chunks, Within, total, totals
-from sensortree.program.in_chunks import solve_rows
+from sensortree.program.solution import solve_rows
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array, Rows
 
@@ -148,9 +148,14 @@ def sampled_leaves(
     """Leaf classifiers of all rows, and what they say of the sample's, out of fold."""
     data, classifier = sample.leaves.data, sample.leaves.classifier
     parts = list(rows.ask(FitRows.posteriors, np.sort(sample.numbers)))
-    said = {s: np.concatenate([part[s] for part in parts]) for s in parts[0]}
+    judged = {s: np.concatenate([part[s] for part in parts]) for s in parts[0]}
     return LeafClassifiers(
-        data, classifier, None, classifiers, said, watch=sample.prepared.progress.watch
+        data,
+        classifier,
+        None,
+        classifiers,
+        judged,
+        watch=sample.prepared.progress.watch,
     )
 
 

@@ -29,9 +29,8 @@ from sensortree.policy.oracles import (
     within,
 )
 from sensortree.policy.reasons import Reason
-from sensortree.policy.state import Event, State, check_key, read_state, write_state
-from sensortree.policy.steps import Because, Decision, Step
-from sensortree.policy.values import (
+from sensortree.policy.session_input import (
+    check_key,
     check_known,
     check_limit,
     check_names,
@@ -42,6 +41,8 @@ from sensortree.policy.values import (
     price_row,
     same_values,
 )
+from sensortree.policy.state import Event, State, read_state, write_state
+from sensortree.policy.steps import Because, Decision, Step
 from sensortree.policy.walk import Allowance, Evidence, Place
 from sensortree.sensors.seen import Unseen, warn_unseen
 from sensortree.types import Array

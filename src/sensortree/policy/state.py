@@ -13,7 +13,6 @@ from typing import Any
 from sensortree.exceptions import SessionError
 
 FORMAT, FORMAT_VERSION = "sensortree-session", 1
-KEY_BYTES = 16  # at least
 GIVE = "give what session.to_dict() returned."
 
 Values = tuple[Any, ...]
@@ -143,24 +142,6 @@ def _kind(value: Any) -> str:
 
 
 # signed -----------------------------------------------------------------------------------
-
-
-def check_key(key: bytes | str | None) -> bytes | None:
-    """A key as bytes, long enough; None for none."""
-    if key is None:
-        return None
-    if not isinstance(key, (bytes, str)):
-        raise SessionError(
-            f"the key of a session must be bytes or text, got {_kind(key)}; make one "
-            f"with secrets.token_bytes(32)."
-        )
-    found = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
-    if len(found) < KEY_BYTES:
-        raise SessionError(
-            f"the key of a session must have at least {KEY_BYTES} bytes, got "
-            f"{len(found)}; make one with secrets.token_bytes(32)."
-        )
-    return found
 
 
 def signature(document: Mapping[str, Any], key: bytes) -> str:

@@ -10,7 +10,7 @@
     routing         `RoutingProblem`: which leaf each example should reach
     refinement      from the optimum on, one decision at a time, on the risk itself
     chunks          `Chunks`: rows that stay where they are, read by sums alone
-    in_chunks       `solve_rows` on such rows;  proof_rows  their part of the proof
+    proof_rows      such rows, and what a proof reads of them
     arrays          NumPy, or the library whose arrays a problem holds
     solvers/        the solvers, behind one registry
 """

@@ -19,6 +19,49 @@ from sensortree.exceptions import MissingDependencyError
 from sensortree.reports.layout import BAR, LINE, PAD, SIZE, TRUTH, Layout, Vertex
 from sensortree.reports.words import estimated_width
 
+# Of classes; apart for the colour-blind (Okabe, Ito) and on both papers. The last is for
+# all the classes that have no colour of their own.
+CLASSES = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#A39A00", "#8C8C8C")
+
+
+@dataclass(frozen=True)
+class Colours:
+    """What paper, letters and edges are drawn with.
+
+    Attributes
+    ----------
+    paper : str, or red, green, blue, alpha
+        Of the background.
+    ink : str
+        Of letters.
+    buy, stop, unreached : str
+        Of edges that buy, that do not, and that no row takes.
+    """
+
+    paper: Any
+    ink: str
+    buy: str
+    stop: str
+    unreached: str
+
+    def of(self, kind: str) -> str:
+        """Colour of a kind of edge."""
+        colour: str = getattr(self, kind)
+        return colour
+
+    @staticmethod
+    def on(paper: Any) -> Colours:
+        """Colours for a figure whose background is given as red, green, blue, alpha."""
+        red, green, blue, alpha = paper
+        if not alpha:  # nobody knows what will be behind it
+            return LIGHT
+        lightness = 0.299 * red + 0.587 * green + 0.114 * blue
+        return replace(DARK if lightness < 0.5 else LIGHT, paper=paper)
+
+
+LIGHT = Colours("#FFFFFF", "#111111", "#0072B2", "#595959", "#949494")
+DARK = Colours("#16191D", "#ECEFF2", "#5CB8F0", "#ADB3BA", "#757B82")
+
 SCALE, LEAST = 1.5, 1.1  # pixels per point, and in a narrow page
 PHONE = 600  # pixels up to which a page is that of a phone
 BASELINE = (LINE + 0.7 * SIZE) / 2  # of a line of text, from its top
@@ -85,6 +128,9 @@ for (const svg of document.querySelectorAll("svg.NAME:not([data-zooms])")) {
 }
 """
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+# as SVG -----------------------------------------------------------------------------------
 
 
 def svg(
@@ -289,6 +335,9 @@ def escaped(text: str) -> str:
     return escape(NO_XML.sub("\ufffd", text))
 
 
+# by matplotlib ----------------------------------------------------------------------------
+
+
 class Pen:
     """Draws the parts of a layout on axes."""
 
@@ -474,47 +523,3 @@ def draw(
     display.leaves_ = [pen.leaf(v) for v in leaves]
     display.bars_ = [pen.bar(v) for v in leaves] if layout.mix else []
     display.legend_ = pen.legend()
-
-
-# Of classes; apart for the colour-blind (Okabe, Ito) and on both papers. The last is for
-# all the classes that have no colour of their own.
-CLASSES = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#A39A00", "#8C8C8C")
-
-
-@dataclass(frozen=True)
-class Colours:
-    """What paper, letters and edges are drawn with.
-
-    Attributes
-    ----------
-    paper : str, or red, green, blue, alpha
-        Of the background.
-    ink : str
-        Of letters.
-    buy, stop, unreached : str
-        Of edges that buy, that do not, and that no row takes.
-    """
-
-    paper: Any
-    ink: str
-    buy: str
-    stop: str
-    unreached: str
-
-    def of(self, kind: str) -> str:
-        """Colour of a kind of edge."""
-        colour: str = getattr(self, kind)
-        return colour
-
-    @staticmethod
-    def on(paper: Any) -> Colours:
-        """Colours for a figure whose background is given as red, green, blue, alpha."""
-        red, green, blue, alpha = paper
-        if not alpha:  # nobody knows what will be behind it
-            return LIGHT
-        lightness = 0.299 * red + 0.587 * green + 0.114 * blue
-        return replace(DARK if lightness < 0.5 else LIGHT, paper=paper)
-
-
-LIGHT = Colours("#FFFFFF", "#111111", "#0072B2", "#595959", "#949494")
-DARK = Colours("#16191D", "#ECEFF2", "#5CB8F0", "#ADB3BA", "#757B82")

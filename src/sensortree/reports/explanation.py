@@ -239,7 +239,7 @@ class PassedFork:
     def _details(self) -> list[str]:
         """Lines of text about the ways out, the nearest to be taken first.
 
-        With two ways, what is said of the node says all about the one that was taken.
+        With two ways, the lines of the node already tell of the one that was taken.
         """
         ranked = sorted(self.branches, key=lambda b: (not b.taken, -b.margin))
         shown = [b for b in ranked if not b.taken or len(ranked) > 2]
@@ -303,7 +303,7 @@ class Explanation:
     spread : float or None
         How far off a number is expected to be; None of classes.
     referred : bool
-        Whether the row is handed over to a person; `answer` is then the best guess.
+        Whether the row is referred to a person; `answer` is then the best guess.
 
     Examples
     --------
@@ -442,10 +442,7 @@ class Explanation:
         return ", ".join(f"{p.sensor} ({money(p.price)})" for p in bought)
 
     def _why(self, fork: PassedFork) -> list[str]:
-        """What spoke for the way that was taken, against the others that count.
-
-        These are the nearest to be taken, and to stop.
-        """
+        """Reasons for the way that was taken, against the next best way, and stopping."""
         ways = fork_at(self.policy.tree, fork.nodes[0]).ways
         taken = next(i for i, branch in enumerate(fork.branches) if branch.taken)
         others = [i for i in range(len(ways)) if i != taken]
@@ -588,7 +585,7 @@ def explain(policy: Policy, table: Table) -> Explanation:
 def _answer(
     policy: Policy, likely: Array
 ) -> tuple[Any, dict[Any, float], float | None]:
-    """Answer, probabilities by class, and spread, by what a leaf or node says."""
+    """Answer, probabilities by class, and spread, from the output of a leaf or node."""
     answer, names = policy.answers(likely).tolist()[0], policy.labels
     if not names:
         return answer, {}, float(likely[0, 1])
@@ -685,13 +682,13 @@ def _purchases(bill: Mapping[str, Any], bought: frozenset[str]) -> tuple[Purchas
 
 
 def bought_words(bought: Sequence[Purchase]) -> str:
-    """What is bought, with prices; nothing if nothing is."""
+    """Purchases with their prices, in words; "" if there are none."""
     listed = ", ".join(f"{p.sensor} ({p.price:.4g})" for p in bought)
     return f"buy {listed}" if listed else ""
 
 
 def tidy(price: float) -> float:
-    """Difference of prices, without what rounding leaves."""
+    """A difference of prices without rounding errors."""
     return round(float(price), 9)
 
 

@@ -1,7 +1,7 @@
-"""`guarantee_error`: a promise about those who are answered, with a proof.
+"""`guarantee_error`: a promise about the rows that are answered, with a proof.
 
 Let R(t) be the share of wrong answers among new examples that are answered if all answers
-less probable than t are handed over to a person. On rows that the model has not seen, the
+less probable than t are referred to a person. On rows that the model has not seen, the
 wrong ones among the n(t) that are answered are binomial with R(t), given n(t); so
 
     p(t) = P(Binomial(n(t), e) ≤ wrong(t))
@@ -51,10 +51,10 @@ def guarantee_error(
     confidence: float = 0.9,
     prices: ArrayLike | None = None,
 ) -> Model:
-    """Hand over so many unsure answers that the error of the others keeps a promise.
+    """Refer so many unsure rows that the error of the other answers keeps a promise.
 
     With probability `confidence`, over the rows that are given, at most a share `error` of
-    the answers to new rows of the same kind is wrong; rows that are handed over are not
+    the answers to new rows of the same kind is wrong; rows that are referred are not
     counted.
 
     Parameters
@@ -125,7 +125,7 @@ def guarantee_error(
 def prove(
     sure: Array, wrong: Mask, error: float, confidence: float
 ) -> tuple[Promise, float]:
-    """The promise that rows prove, and the threshold that hands over fewest.
+    """The promise that rows prove, and the threshold that refers fewest.
 
     Parameters
     ----------

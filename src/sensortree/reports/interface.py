@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PolicyAnswers:
-    """Methods that ask a policy, after X was checked; a model says how it is checked."""
+    """Methods that ask a policy about checked rows; each model checks X in its own way."""
 
     @property
     def _policy(self) -> Policy:
@@ -100,7 +100,7 @@ class PolicyAnswers:
         return self._policy.predict_proba(self._table(X, prices))
 
     def predict_spread(self, X: Any, prices: ArrayLike | None = None) -> Array:
-        """How far off the answer to each row is expected to be, if answers are numbers.
+        """Expected error of the answer to each row, if answers are numbers.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class PolicyAnswers:
         return self._policy.apply(self._table(X, prices))
 
     def referred(self, X: Any, prices: ArrayLike | None = None) -> NDArray[np.bool_]:
-        """Whether each row is handed over to a person, rather than answered.
+        """Whether each row is referred to a person, rather than answered.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class PolicyAnswers:
         sample_weight: ArrayLike | None = None,
         prices: ArrayLike | None = None,
     ) -> CostReport:
-        """What was spent on some rows, on what, and what it was worth.
+        """What some rows cost, for which sensors, and what that was worth.
 
         Parameters
         ----------
@@ -213,10 +213,10 @@ class PolicyAnswers:
     ) -> str:
         """Give the report as one HTML page, for people who decide.
 
-        What is asked of whom, in words; what that saves beside everything, the best fixed
-        set and nothing; the curve: what spending less or more would give; what becomes of
-        examples if a sensor is not available; how sure that is; the tree; where it comes
-        from.
+        Which rows buy what, in words; what that saves against buying everything, the best
+        fixed set or nothing; the curve: what spending less or more would give; what becomes
+        of examples if a sensor is not available; how sure that is; the tree; where it
+        comes from.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class PolicyAnswers:
         return page.to_html()
 
     def explain(self, x: Any, prices: ArrayLike | None = None) -> Explanation:
-        """Why one row buys what it buys and nothing else, and is answered as it is.
+        """Why one row buys what it buys, and gets its answer.
 
         Parameters
         ----------

@@ -191,7 +191,7 @@ class Vertex:
     row, column : int
         Cell of the picture.
     refers : bool
-        Whether it is an end where rows are handed over to a person.
+        Whether it is an end where rows are referred to a person.
     """
 
     nodes: tuple[int, ...]

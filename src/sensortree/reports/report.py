@@ -72,7 +72,7 @@ class CostReport:
         Money that a wrong answer counts as; None if answers are not wrong alike, or money
         does not count.
     unit : str
-        What prices are counted in; "" if nobody said.
+        What prices are counted in; "" if not given.
     quantiles : mapping of float to float
         Costs that 0, 25, 50, 75, 90 and 100 % of the rows do not exceed.
     everything : float
@@ -113,9 +113,9 @@ class CostReport:
         are for this policy, not how it would vary if it were fitted again. Empty if
         `n_bootstrap` was 0.
     referral : ReferralUse or None
-        ``share`` of rows that are handed over to a person, what that ``cost``, ``error``
-        of the others; None of a model that hands over nobody. `error` counts best guesses
-        for those rows; `loss` and `total` what a person costs, where that is known.
+        ``share`` of rows that are referred to a person, what that ``cost``, ``error`` of
+        the others; None for a model that never refers. `error` counts best guesses for
+        those rows; `loss` and `total` what a person costs, where that is known.
     unseen : tuple of Unseen
         Columns that hold what training never saw: ``sensor``, ``column``, ``what`` of it
         ("level", "range" or "missing"), the first ``row`` with its ``value``, ``n_rows``,
@@ -354,13 +354,13 @@ def _flat(line: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class BaselineUse:
-    """What a classifier that buys the same for all would have done with the same rows.
+    """How a classifier that buys the same for all would have answered the same rows.
 
     Attributes
     ----------
     name : {"everything", "best fixed set", "nothing"}
     sensors : tuple of str
-        What is bought for every row; of nothing, what is free.
+        What is bought for every row; for "nothing", the free sensors.
     error, loss, cost, total : float
         Means per row; NaN where the rows do not hold what it must read.
     intervals : mapping of str to (float, float)
@@ -506,9 +506,9 @@ def limited(
 ) -> tuple[LimitedUse, ...]:
     """Answer rows within several limits, from nothing to what the policy spends.
 
-    Decisions stay as they were learned; who cannot pay for what is decided is sent where
-    training says that it is served best (`max_cost`). A limit at which some rows would
-    have to buy what the table does not hold is left out.
+    Decisions stay as they were learned; a row that cannot pay for what is decided goes
+    where it is best served, according to training (`max_cost`). A limit at which some
+    rows would have to buy what the table does not hold is left out.
 
     Parameters
     ----------

@@ -36,6 +36,7 @@ from sensortree.reports.html import (
 from sensortree.reports.layout import Vertex
 from sensortree.reports.report import BaselineUse, CostReport, LimitedUse
 from sensortree.reports.rules import plain_rules
+from sensortree.reports.tables import WIDEST, mistaken
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
 from sensortree.reports.tree_display import TreeDisplay
 from sensortree.reports.words import percent
@@ -44,8 +45,6 @@ from sensortree.sensors.table import Table
 LINES = 14  # ends of the tree that are told in words
 TOLD = 3  # answers of an end that are told
 LISTED = 30  # sensors up to which those that are never bought are listed
-MANY_CLASSES = 12  # from which a confusion is no table
-OFTEN = 10  # of more classes, the confusions that are listed
 MOST_OUTAGES = 20  # sensors at most
 
 NOBODY = (
@@ -434,7 +433,7 @@ class ReportPage(Page):
     def _answers(self) -> Iterable[str]:
         """Every class against the others, and what is mistaken for what."""
         report = self.report
-        few = len(report.labels) <= MANY_CLASSES
+        few = len(report.labels) <= WIDEST
         shares = ("sensitivity", "specificity", "precision")
         lines: list[list[Words]] = [
             [
@@ -465,27 +464,21 @@ class ReportPage(Page):
             measures,
             left=3,
         )
-        labels, counts = [str(label) for label in report.labels], report.confusion
         if few:
+            labels = list(map(str, report.labels))
             yield table(
                 "How many examples of each class (line) get each answer (column)",
                 ("class", *labels),
                 [
                     [label, *(f"{n:,g}" for n in row)]
-                    for label, row in zip(labels, counts, strict=True)
+                    for label, row in zip(labels, report.confusion, strict=True)
                 ],
             )
             return
-        often = [(i, j) for i, row in enumerate(counts) for j, n in enumerate(row) if n]
-        often = sorted(
-            ((i, j) for i, j in often if i != j), key=lambda at: -counts[at[0]][at[1]]
-        )
-        mistakes = [
-            [labels[i], labels[j], f"{counts[i][j]:,g}"] for i, j in often[:OFTEN]
-        ]
-        if mistakes:
+        often = [[one, other, f"{n:,g}"] for one, other, n in mistaken(report)]
+        if often:
             heads = ("class", "taken for", "examples")
-            yield table("What is mistaken most often", heads, mistakes, left=2)
+            yield table("What is mistaken most often", heads, often, left=2)
 
     # how sure this is ---------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class PlaceUse:
 
     `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
     `answers` is the share of its rows that get each answer, `classes` the share that has
-    each class; `refers` says whether they are handed over to a person there.
+    each class; `refers` says whether they are referred to a person there.
     """
 
     place: str
@@ -86,21 +86,21 @@ class ClassUse:
 
 @dataclass(frozen=True)
 class ReferralUse:
-    """What handing over to a person came to on some rows.
+    """Use and cost of referring to a person, on some rows.
 
     Attributes
     ----------
     share : float
-        Share of the rows that are handed over.
+        Share of the rows that are referred.
     cost : float or None
-        What that costs per row of all, in the unit of the loss; None if nobody said what
-        a person costs.
+        What that costs per row of all, in the unit of the loss; None if no price of a
+        person was given.
     error : float
-        Share of wrong answers among the rows that are not handed over; NaN if all are.
+        Share of wrong answers among the rows that are not referred; NaN if all are.
     error_interval : (float, float)
         Its 95 % interval, by Wilson.
     guess_error : float
-        Share of wrong best guesses among the rows that are handed over; NaN if none is.
+        Share of wrong best guesses among the rows that are referred; NaN if none is.
     promise : Promise or None
         What was promised of the others; see `guarantee_error`.
     """
@@ -177,7 +177,7 @@ class ReportSums:
         return [float(m) for m in weight @ self.measures[rows] / total]
 
     def referral_use(self) -> ReferralUse | None:
-        """What handing over came to; None of a policy that hands over nobody."""
+        """Use and cost of referral; None for a policy that never refers."""
         if self.policy.referral is None:
             return None
         rows = self.counted
@@ -311,7 +311,7 @@ def losses_of(
 ) -> Array:
     """What rows lose: by their answers, or what a person costs, (n_rows,).
 
-    Where nobody said what a person costs, by the best guess.
+    Without a price of a person, referred rows lose what the best guess loses.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def losses_of(
 
 
 def person_costs(policy: Policy, table: Table, truth: Rows) -> Array | None:
-    """What handing each row over costs, (n_rows,); None if nobody said."""
+    """What referring each row costs, (n_rows,); None if no price was given."""
     if policy.referral is None or not policy.referral.priced:
         return None
     costs = policy.referral.costs(table, len(policy.classes))
@@ -476,7 +476,7 @@ def scores(belief: Array, truth: NDArray[np.intp]) -> Array:
 def metrics(
     belief: Array, answer: NDArray[np.intp], truth: NDArray[np.intp], weight: Array
 ) -> dict[str, float]:
-    """Every metric of `sensors.loss` over some rows, by what is said and is right."""
+    """Every metric of `sensors.loss` over some rows, given beliefs and right answers."""
     brier, log_loss = (weight @ scores(belief, truth)).tolist()
     return {
         "accuracy": float(weight @ (answer == truth)),

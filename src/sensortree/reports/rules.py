@@ -1,4 +1,4 @@
-"""`Rule`: in one plain condition, who takes a way of the tree; a summary, not the decision.
+"""`Rule`: which rows take a way of the tree, in one condition; a summary, not the decision.
 
 A decision weighs all that is known. People ask "who gets the blood test?" and want one
 sentence. Of the conditions on one column, or on how likely the answers are, the one that

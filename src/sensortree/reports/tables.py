@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sensortree.reports.report_sums import ClassUse, PlaceUse
 
 WIDEST = 12  # classes whose confusion is printed as a table
-OFTEN = 8  # of more classes, the confusions that are listed
+OFTEN = 10  # of more classes, the confusions that are listed
 SAVED = (
     "saved is the total of the baseline less that of the policy, with its 95 % interval; "
     "below 0, the baseline is better"
@@ -223,24 +223,29 @@ def _of_classes(report: CostReport, loss: tuple[str, ...]) -> Iterator[TextTable
             for use in report.classes
         ],
     )
-    labels, counts = list(map(str, report.labels)), np.array(report.confusion)
-    if len(labels) <= WIDEST:
+    if len(report.labels) <= WIDEST:
+        labels = list(map(str, report.labels))
         yield TextTable(
             ("class \\ answer", *labels),
             [
                 [label, *(f"{n:g}" for n in row)]
-                for label, row in zip(labels, counts, strict=True)
+                for label, row in zip(labels, report.confusion, strict=True)
             ],
         )
         return
+    often = [[one, other, f"{n:g}"] for one, other, n in mistaken(report)]
+    if often:
+        yield TextTable(("most often mistaken", "for", "rows"), often)
+
+
+def mistaken(report: CostReport) -> list[tuple[str, str, float]]:
+    """The most frequent mistakes: a class, the answer, and the weight of such rows."""
+    counts = np.array(report.confusion)
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:OFTEN]
     often = [np.unravel_index(at, counts.shape) for at in order if counts.flat[at]]
-    if often:
-        yield TextTable(
-            ("most often mistaken", "for", "rows"),
-            [[labels[i], labels[j], f"{counts[i, j]:g}"] for i, j in often],
-        )
+    labels = report.labels
+    return [(str(labels[i]), str(labels[j]), float(counts[i, j])) for i, j in often]
 
 
 def _means(

@@ -45,11 +45,11 @@ class TradeoffCurve:
         What `error` counts: "error", "loss" where mistakes are priced, or the risk that
         was asked for.
     nothing, everything : (mean cost, error) or None
-        Of leaf classifiers that know what is free, and of those that know all sensors,
-        for everybody, as in reports: fitted and measured on the same folds as the curve.
-        None if not measured, or if not all may be bought together.
+        Of classifiers that know only the free sensors, and of those that know all, the
+        same for every row, as in reports: fitted and measured on the same folds as the
+        curve. None if not measured, or if not all may be bought together.
     unit : str
-        What costs are counted in; "" if nobody said.
+        What costs are counted in; "" if not given.
     metrics : mapping of str to ndarray of shape (n_weights,)
         "accuracy", "auroc" (of several classes the mean of each against the others),
         "brier" and "log_loss" at each point, whatever `error` counts: over the held-out

@@ -480,7 +480,7 @@ class TreeDisplay:
 
 
 def end_columns(ends: Sequence[Vertex]) -> list[Column]:
-    """Which leaf each line is, or how many; what is known there, at least."""
+    """Columns that name the leaves of each line, and what is known there at least."""
     cells = [
         f"{len(end.leaves)} leaves" if end.is_folded else str(end.number)
         for end in ends
@@ -497,7 +497,7 @@ def cost_words(costs: Array, money: Money) -> str:
 def tree_in_notebook(model: PolicyAnswers, before: str) -> str:
     """Part of an HTML page that shows the tree of a fitted or a loaded model.
 
-    It stands behind what is shown before, and both together are not too large.
+    It follows what is shown before; together they stay below `LARGEST` bytes.
     """
     display = TreeDisplay.from_estimator(model)
     for tips in (True, False):
@@ -568,8 +568,8 @@ def _of_rows(
 
 def _share(part: Array, rows: Array) -> Array:
     """Part of the rows of each leaf; NaN where there are none."""
-    nobody = np.full(len(rows), np.nan)
-    return np.asarray(np.divide(part, rows, out=nobody, where=rows > 0))
+    empty = np.full(len(rows), np.nan)
+    return np.asarray(np.divide(part, rows, out=empty, where=rows > 0))
 
 
 def _floats(values: ArrayLike | None) -> Array | None:

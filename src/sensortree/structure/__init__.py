@@ -17,7 +17,6 @@ from sensortree.structure.algorithm1 import (
     forward_steps,
     greedy_subsets,
 )
-from sensortree.structure.losses import LeastSquaresScreen
 from sensortree.structure.trees import (
     cascade_tree,
     check_tree_fits,
@@ -30,7 +29,6 @@ from sensortree.structure.trees import (
 )
 
 __all__ = [
-    "LeastSquaresScreen",
     "Search",
     "cascade_tree",
     "check_tree_fits",

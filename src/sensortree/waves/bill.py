@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +146,7 @@ class Answers:
     key : ndarray of shape (n_rows,)
     label : ndarray of shape (n_rows,)
         Classes, or numbers.
-    said : ndarray of shape (n_rows, n_outputs)
+    outputs : ndarray of shape (n_rows, n_outputs)
         Class probabilities; of numbers, the answer and its spread.
     spent : list of Decimal
     place : ndarray of int of shape (n_rows,)
@@ -159,12 +160,18 @@ class Answers:
 
     key: NDArray[Any]
     label: NDArray[Any]
-    said: Array
+    outputs: Array
     spent: list[Decimal]
     place: Rows
     because: NDArray[Any]
     around: list[str | None]
     referred: Mask
+
+    @property
+    def said(self) -> Array:
+        """The old name of `outputs`."""
+        warn("Answers.said is now Answers.outputs.", FutureWarning, stacklevel=2)
+        return self.outputs
 
 
 def answers(
@@ -186,12 +193,12 @@ def answers(
     kind = ledger.kind_of(policy.digest)
     stops = ledger.all_stops()
     while some := list(islice(stops, at_once)):
-        posterior = np.frombuffer(b"".join(stop.posterior for stop in some), np.float64)
-        posterior = posterior.reshape(len(some), policy.n_outputs)
+        outputs = np.frombuffer(b"".join(stop.outputs for stop in some), np.float64)
+        outputs = outputs.reshape(len(some), policy.n_outputs)
         yield Answers(
             np.array([read_key(stop.key, kind) for stop in some]),
-            policy.answers(posterior),
-            posterior,
+            policy.answers(outputs),
+            outputs,
             [stop.spent for stop in some],
             np.array([stop.place for stop in some], np.intp),
             np.array([stop.because for stop in some]),

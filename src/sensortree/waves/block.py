@@ -22,7 +22,7 @@ import numpy as np
 
 from sensortree.exceptions import DataError, OracleError
 from sensortree.policy.policy import Policy
-from sensortree.policy.values import in_column_order
+from sensortree.policy.session_input import in_column_order
 from sensortree.sensors.seen import Unseen, merge_unseen
 from sensortree.types import Rows
 from sensortree.waves.ledger import (

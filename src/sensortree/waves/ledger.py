@@ -103,7 +103,7 @@ class Claim(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Where a row has stopped; the posterior is float64, as bytes."""
+    """Where a row has stopped; outputs of the policy are float64, as bytes."""
 
     key: str
     place: int
@@ -111,7 +111,7 @@ class Stop(NamedTuple):
     around: str | None
     referred: int
     spent: Decimal
-    posterior: bytes
+    outputs: bytes
 
 
 class Totals(NamedTuple):
@@ -456,7 +456,7 @@ class Ledger(ABC):
                 "referred = excluded.referred, spent = excluded.spent, "
                 "said = excluded.said, call = excluded.call, block = excluded.block",
                 [
-                    (*stop[:5], str(stop.spent), stop.posterior, call, block)
+                    (*stop[:5], str(stop.spent), stop.outputs, call, block)
                     for stop in stops
                 ],
             )
@@ -521,8 +521,8 @@ def _order(line: tuple[Any, ...]) -> Order:
 
 
 def _stop(line: tuple[Any, ...]) -> Stop:
-    key, place, because, around, referred, spent, posterior = line
-    return Stop(key, place, because, around, referred, Decimal(spent), bytes(posterior))
+    key, place, because, around, referred, spent, outputs = line
+    return Stop(key, place, because, around, referred, Decimal(spent), bytes(outputs))
 
 
 def _read_totals(transaction: Transaction) -> Totals:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sensortree.exceptions import OracleError, ParameterError, SensorError
 from sensortree.policy.oracles import error_text, within
-from sensortree.policy.values import index_of
+from sensortree.policy.session_input import index_of
 from sensortree.sensors.sensor import SensorSet
 from sensortree.text import listed
 from sensortree.waves.ledger import Key

@@ -18,7 +18,7 @@ from sensortree.policy.batch import Walk
 from sensortree.policy.masked import next_sensors
 from sensortree.policy.policy import Policy
 from sensortree.policy.session import Stand, retrace
-from sensortree.policy.values import check_names
+from sensortree.policy.session_input import check_names
 from sensortree.sensors.market import check_price_array
 from sensortree.sensors.seen import Unseen
 from sensortree.sensors.table import NUMERIC, Table, columns_of
@@ -293,7 +293,7 @@ class BlockRows:
         return [wish for wish in wishes.values() if wish.rows]
 
     def stops(self, rows: Rows) -> Iterator[Stop]:
-        """Where rows have stopped, or wait for now, with their posteriors."""
+        """Where rows have stopped, or wait for now, with the outputs of the policy."""
         usual, odd = self._apart(rows)
         if usual.size:
             walk = Walk(self.policy, self._table(usual), self.known[usual])

@@ -1,4 +1,4 @@
-"""What a session is told: values of a sensor, a limit, prices; checked and put in order."""
+"""What a session is given: values of a sensor, a limit, prices and a key; checked."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.exceptions import DataError, SensorError
+from sensortree.exceptions import DataError, SensorError, SessionError
 from sensortree.sensors.market import invalid_prices, price_rule
 from sensortree.sensors.sensor import SensorSet, check_cost
 from sensortree.text import listed
 from sensortree.types import Array
 
 MISSING = float("nan")
+KEY_BYTES = 16  # at least
 
 # values of a sensor -----------------------------------------------------------------------
 
@@ -214,3 +215,24 @@ def _amount(amount: Any, what: str) -> float:
         number = math.inf
     check_cost(number, what)
     return number
+
+
+# its key ----------------------------------------------------------------------------------
+
+
+def check_key(key: bytes | str | None) -> bytes | None:
+    """A key as bytes, long enough; None for none."""
+    if key is None:
+        return None
+    if not isinstance(key, (bytes, str)):
+        raise SessionError(
+            f"the key of a session must be bytes or text, got {type(key).__name__}; make "
+            f"one with secrets.token_bytes(32)."
+        )
+    found = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
+    if len(found) < KEY_BYTES:
+        raise SessionError(
+            f"the key of a session must have at least {KEY_BYTES} bytes, got "
+            f"{len(found)}; make one with secrets.token_bytes(32)."
+        )
+    return found
