@@ -24,14 +24,18 @@ from sensortree import (
     save,
 )
 from sensortree.cli.app import app
+from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ModelFileError
+from sensortree.learning.choose import Race
 from sensortree.learning.held_out import Outcome, Outcomes, comparison_of
 from sensortree.learning.joint import spread_rows
+from sensortree.learning.prepare import prepare
 from sensortree.leaves import boosting
 from sensortree.persistence.files import parse, render
 from sensortree.policy.about import NOTHING, ONE_SET
 from sensortree.program import solution
 from sensortree.program.routing import RoutingProblem
+from sensortree.progress import TextProgress
 
 
 def outcome(risk, cost=0.0, weight=0.0) -> Outcome:
@@ -292,9 +296,50 @@ def test_what_is_not_compared_says_why():
     X, y = stage_data(90)
     compared = SensorTreeClassifier(STAGES, cost_weight=0.02).fit(X, y).comparison_
     assert "100 rows or more, there are 90" in compared.not_compared["boosted"]
-    assert "not compared: boosted, wants 100 rows" in str(compared)
+    assert "not compared: boosted (wants 100 rows" in str(compared)
     assert all(why for why in compared.not_compared.values())
     assert not any(name.endswith("boosted") for name in compared.risk)
+
+
+def race_of(X, y, **parameters) -> Race:
+    """All candidates of a default fit, judged."""
+    model = SensorTreeClassifier(cost_weight=0.005, **parameters)
+    settings = model._settings()
+    rows = read_rows(model, settings, X, y, None, None, None)
+    prepared = prepare(rows, settings.priced_for(rows.loss), TextProgress(False))
+    race = Race(prepared, settings, model._learn_less(), simpler=True)
+    race.chosen()
+    return race
+
+
+def test_one_set_for_all_is_one_that_was_found_without_the_fold():
+    # Of many sensors that tell nothing, some look good on any rows that they were seen on.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(160, 12)), rng.integers(0, 2, 160)
+    X[:, 0] += y
+    race = race_of(X, y, classifier="linear")
+    leaves, all_judged = race.prepared.leaves, []
+    for fold, (train, _) in enumerate(race.folds):
+        found = race._found_without(fold)
+        assert race._best_set(leaves, train, found) in found
+        all_judged.append(set(leaves.posteriors) - found)
+    assert any(all_judged)  # other sets were judged too
+
+
+def test_a_recipe_is_judged_by_the_search_that_is_delivered():
+    X, y = stage_data(200)
+    race = race_of(X, y, classifier="linear")
+    assert race.finders
+    for finder in race.finders:
+        assert finder.prepared.search.n_exact == race.prepared.search.n_exact
+
+
+def test_boosted_leaves_want_rows_of_each_class():
+    X = np.random.default_rng(0).normal(size=(210, 3))
+    y = np.repeat(np.arange(7), 30)
+    X[:, 0] += y
+    compared = SensorTreeClassifier(cost_weight=0.01).fit(X, y).comparison_
+    assert compared.not_compared["boosted"] == "wants 350 rows or more, there are 210"
 
 
 def test_few_sensors_have_the_exhaustive_tree_compared():
@@ -466,7 +511,7 @@ def test_unrefined_decisions_are_those_of_the_certificate():
     )
     said = model.fit(X, y).certificate_.speaks_of
     assert model.decision_report_.kept == "linear program"
-    assert "the model makes these" in said
+    assert "the model makes exactly these" in said
     assert "refined" not in said
 
 

@@ -10,20 +10,15 @@ from sklearn.naive_bayes import GaussianNB
 
 from sensortree import Program, SensorTreeClassifier, SensorTreeRegressor
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.continued import (
-    Continued,
-    Drawn,
-    expectation,
-    learn_gaussians,
-    numbers_among,
-    patterns_of,
-)
+from sensortree.leaves.continued import Continued, expectation
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.fitting import judge_leaf_classifiers
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import TrainingRows
 from sensortree.logs.continuing import LogRows, continue_rows
+from sensortree.logs.gaussians import learn_gaussians, numbers_among, patterns_of
+from sensortree.logs.leaves import Drawn
 from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 from sensortree.tree.tree import Leaf, SensorTree

@@ -47,7 +47,7 @@ def test_stripes_get_boosted_leaves():
 def test_where_boosted_leaves_do_not_lead_they_are_not_tried():
     found = compared((X**2).sum(axis=1) > 2)
     assert "boosted" not in kinds(found)
-    assert "standard errors of the log-loss" in found.not_compared["boosted"]
+    assert "by held-out log-loss" in found.not_compared["boosted"]
 
 
 @pytest.mark.parametrize("n_levels", [20, 40])

@@ -302,7 +302,7 @@ def test_the_default_learns_a_structure_and_says_what_it_compared():
     assert {"chain", "branched", "cascade", "nothing"} <= tried
     assert compared.chosen.partition(", ")[0] == report.structure
     assert f"structure {report.structure!r}" in str(report)
-    assert f"took {compared.chosen}, by risk" in str(compared)
+    assert f"chose {compared.chosen}; risk" in str(compared)
 
 
 def test_the_same_tree_whatever_n_jobs():

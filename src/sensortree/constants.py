@@ -262,8 +262,9 @@ CLOSE_COST_WEIGHTS = 10.0
 COMPARED_GAP, START_GAP = 1e-4, 1e-2
 START_ROWS = 4_000
 
-# Rows from which boosted leaves are compared: fewer do not fill their trees.
-BOOSTED_MIN_ROWS = 100
+# Rows a class from which boosted leaves are compared: a round grows a tree for each class,
+# and with fewer rows of the class its leaves cannot tell much apart.
+BOOSTED_CLASS_ROWS = 50
 # Weight of rows, in whole folds, that tell whether boosted leaves may be better.
 BOOSTED_JUDGED = 1_200
 # Work of boosted leaves: rounds and subsets to expect, readings that take as long as one

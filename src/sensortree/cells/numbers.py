@@ -308,7 +308,9 @@ def read_numbers(cells: Sequence[Cell], wanted: Wanted) -> NumberColumn:
             other_units[cell] = counts[cell]
             table.pop(cell, None)
             continue
-        table[cell] = _signed(value, parts)
+        if parts.power:
+            value = float(f"{value!r}{parts.power}")
+        table[cell] = -value if parts.negative else value
         limits += counts[cell] * bool(parts.limit)
         united += counts[cell] * bool(parts.unit)
         if not example and style != PLAIN_STYLE and _shows(parts.digits, style):
@@ -344,12 +346,6 @@ def _written_plainly(cells: Iterable[Cell]) -> dict[str, Written]:
     """Parts of cells that are numbers as they are, and might be others in a style."""
     texts = [cell for cell in cells if isinstance(cell, str) and cell not in MISSING]
     return {text: parts for text in texts if (parts := take_apart(text)) is not None}
-
-
-def _signed(value: float, parts: Written) -> float:
-    if parts.power:
-        value = float(f"{value!r}{parts.power}")
-    return -value if parts.negative else value
 
 
 def _shows(digits: str, style: Style) -> bool:

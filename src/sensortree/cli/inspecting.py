@@ -99,7 +99,7 @@ def _described_text(document: dict[str, Any]) -> str:
             f"[{proof['lower']:.6g}, {proof['upper']:.6g}], to {proof['tol']:.2g}"
         )
         if speaks_of := proof.get("speaks_of"):  # older files lack it
-            certificate += f"\nof {speaks_of}"
+            certificate += f"\nabout {speaks_of}"
     cap, unit = document["max_cost"], document["about"]["unit"]
     cost = f"cost ({unit})" if unit else "cost"
     return "\n".join(

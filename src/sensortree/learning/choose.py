@@ -41,6 +41,7 @@ from sensortree.learning.recipes import (
     TreeFinder,
     build_structure,
     given_structure,
+    own_chain,
     structures_of,
 )
 from sensortree.learning.settings import Settings, named_root
@@ -222,8 +223,8 @@ class Race:
             for structure in dict.fromkeys(rivals):
                 if not self.stopped and self._worth_trying(kind, structure, best.leaf):
                     self._judge(Recipe(structure, kind))
-                    if kind == "boosted" and self.settings.structure == "auto":
-                        self._judge(Recipe("backward", kind))
+                    if "boosted" in (kind, usual) and self.settings.structure == "auto":
+                        self._judge(Recipe(own_chain(kind), kind))
             self._judge_others(kind, best)
         self.dropped |= self.prepared.not_compared
 
@@ -232,7 +233,9 @@ class Race:
         winners = self.prepared.winners
         names = winners.expected(self.settings.cost_weight) if winners else frozenset()
         recipes = [Recipe.named(n) for n in sorted(names - {NOTHING, ONE_SET})]
-        known = [r for r in recipes if r.structure in (*structures, "backward")]
+        known = [
+            r for r in recipes if r.structure in (*structures, "chain", "backward")
+        ]
         return known if len(known) == len(recipes) else []
 
     def _judge_others(self, kind: str, best: Recipe) -> None:
@@ -283,8 +286,9 @@ class Race:
         least = CLEARLY if kind == "boosted" else -CLEARLY  # boosted ones take longest
         if lead <= least:
             self.dropped[kind] = (
-                f"leads {usual} leaves by {lead:.1f} standard errors of the log-loss "
-                f"on held-out rows; more than {least:g} is asked"
+                f"by held-out log-loss {abs(lead):.1f} standard errors "
+                f"{'better' if lead > 0 else 'worse'} than {usual} leaves; tried if "
+                f"{'more than 1 better' if least > 0 else 'less than 1 worse'}"
             )
         return lead > least
 
@@ -308,7 +312,7 @@ class Race:
         first = structures[0]
         lead = {name: seen.lead(name, first)[0] for name in seen.of}
         out = [name for name in seen.of if name != first and lead[name] <= 0]
-        self.dropped |= dict.fromkeys(out, f"is no better than {first} by a screen")
+        self.dropped |= dict.fromkeys(out, f"a quick screen sees no gain over {first}")
         return [name for name in seen.of if name not in out]
 
     def _plan_promises(self) -> bool:
@@ -317,7 +321,7 @@ class Race:
         least = self.outcomes.of[self.outcomes.best()].risk.mean()
         promises = bool(steps) and steps[-1]["loss"] <= least
         if not promises:
-            self.dropped["planned"] = "promises no lower risk than others have"
+            self.dropped["planned"] = "by its own estimate no better than the others"
         return promises
 
     def _judge(self, recipe: Recipe) -> None:
@@ -360,17 +364,35 @@ class Race:
         sets = [nothing] * len(self.folds)
         if self.settings.learns_structure:
             self.outcomes.of[NOTHING] = self._outcome_of_sets(sets, leaves)
-        sets = [self._best_set(leaves, train) for train, _ in self.folds]
+        sets = [
+            self._best_set(leaves, train, self._found_without(fold))
+            for fold, (train, _) in enumerate(self.folds)
+        ]
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
             self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
 
     def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
         return self._outcome([one_leaf(s, leaves) for s in sets], leaves)
 
-    def _best_set(self, leaves: LeafClassifiers, rows: Rows | None = None) -> Known:
+    def _found_without(self, fold: int) -> set[Known] | None:
+        """Sets that trees found without a fold stop with; None if there are none such.
+
+        A search that has seen the fold would have picked sets that look good there.
+        """
+        if self.finders is None:
+            return None
+        trees = [tree for tree, _ in self.finders[fold].found.values()]
+        return {leaf.sensors for tree in trees for leaf in tree.leaves}
+
+    def _best_set(
+        self,
+        leaves: LeafClassifiers,
+        rows: Rows | None = None,
+        among: set[Known] | None = None,
+    ) -> Known:
         """The set for all of the least risk on some distinct rows, of those judged.
 
-        Of a tree that was given, of its leaves.
+        Of a tree that was given, of its leaves; or of those `among` which it is looked for.
         """
         market = self.finder.market
         first, weight = leaves.data.distinct()
@@ -379,6 +401,7 @@ class Race:
         judged: list[Known] = [
             s
             for s in leaves.posteriors
+            if (among is None or s in among)
             if market.allows(s) and np.all(market.affordable(market.cost(s)))
         ]
         if not self.settings.learns_structure:

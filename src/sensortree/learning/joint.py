@@ -222,14 +222,14 @@ def _speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) 
     if not certified.n_nodes:
         return f"{said}: there is nothing to decide"
     then = {
-        "linear program": "the model makes these",
-        "refined": "the model's were refined further, on the training risk itself, and "
-        "nothing is proven of those",
+        "linear program": "the model makes exactly these",
+        "refined": "the model's decisions were then refined on the training risk itself, "
+        "and nothing is proven about them",
         ONE_LEAF: "the model sends every example to one leaf instead",
     }[report.kept]
     if kept.n_leaves < certified.n_leaves and report.kept != ONE_LEAF:
         are = "is" if kept.n_leaves == 1 else "are"
-        then += f"; of its leaves, {kept.n_leaves} {are} reached and kept"
+        then += f"; {kept.n_leaves} of its leaves {are} reached and kept"
     return f"{said}; {then}"
 
 

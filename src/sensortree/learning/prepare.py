@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from sensortree.constants import (
+    BOOSTED_CLASS_ROWS,
     BOOSTED_JUDGED,
     BOOSTED_LEAF,
-    BOOSTED_MIN_ROWS,
     BOOSTED_ROUNDS,
     BOOSTED_SUBSETS,
     BOOSTED_WORK,
@@ -30,6 +30,7 @@ from sensortree.leaves.boosting import SIZES, BoostedEngine, BoostedTrees, usual
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
+from sensortree.logs.leaves import classifiers_of
 from sensortree.progress import Stopwatch, TextProgress
 from sensortree.structure.losses import standardised
 from sensortree.structure.search import StructureSearch, open_search
@@ -154,7 +155,7 @@ class Prepared:
         """The rows outside a fold, for searches that must not know it, by screens alone."""
         rows = np.flatnonzero(self.leaves.data.fold != fold)
         part = self.leaves.take(rows)
-        settings = replace(self.settings, n_exact=0)
+        settings = self.settings
         own = self.progress.part()
         return Prepared(
             part, settings, own, self.winners, self.kinds, self.not_compared
@@ -201,8 +202,9 @@ def kinds_of(
             f"classes; {QUADRATIC_WORK:.0e} is the most, and {most} terms"
         )
     work = boosted_work(rows, settings.n_leaves)
-    if len(rows.y) < BOOSTED_MIN_ROWS:
-        out[boosted] = f"wants {BOOSTED_MIN_ROWS} rows or more, there are {len(rows.y)}"
+    least = BOOSTED_CLASS_ROWS * max(2, len(rows.classes))
+    if len(rows.y) < least:
+        out[boosted] = f"wants {least} rows or more, there are {len(rows.y)}"
     elif work > BOOSTED_WORK:
         out[boosted] = (
             f"would look at about {work:.1e} readings; {BOOSTED_WORK:.0e} is the most"
@@ -222,7 +224,7 @@ def named_leaves(
         with watch.stage("leaf classifiers"):
             trees = sized_trees(trees, rows, widest(rows, settings))
         settings = replace(settings, classifier=trees)
-    return LeafClassifiers(rows, settings.kept_leaf, settings.n_jobs, watch=watch)
+    return classifiers_of(rows, settings.kept_leaf, settings.n_jobs, watch)
 
 
 def leaves_of_kind(

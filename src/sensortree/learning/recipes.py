@@ -72,11 +72,18 @@ def structures_of(prepared: Prepared, settings: Settings) -> tuple[str, ...]:
     few = exhaustive_root(prepared, settings) is not None
     if not validates:
         return ("exhaustive",) if few else ("chain",)
-    # Boosted trees see what tells only together: sensors are dropped, not added.
-    chain = "backward" if search.subsets.masked else "chain"
+    chain = own_chain("boosted" if search.subsets.masked else "")
     many = len(prepared.leaves.data.sensors) > search.most_leaves("chain")
     cascade = () if many else ("cascade",)
     return ("exhaustive" if few else chain, "planned", "branched", *cascade)
+
+
+def own_chain(kind: str) -> str:
+    """The chain that suits a kind of leaf.
+
+    Boosted trees see what tells only together: their sensors are dropped, not added.
+    """
+    return "backward" if kind == "boosted" else "chain"
 
 
 def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | None:

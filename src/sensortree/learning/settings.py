@@ -17,7 +17,6 @@ from sensortree.sensors.loss import (
     Loss,
     loss_of_numbers,
     loss_of_risk,
-    loss_per_mistake,
     quantile_of,
     resolve_class_weight,
     resolve_loss,
@@ -85,7 +84,7 @@ class Settings:
         by_class = resolve_class_weight(self.class_weight, classes, y, weight)
         if self.loss is None:
             return loss_of_risk(self.risk, by_class, classes)
-        priced = loss_per_mistake(float(self.loss), len(classes))
+        priced = resolve_loss(float(self.loss), classes)
         if by_class is None or priced.matrix is None:
             return priced
         return Loss(by_class[:, None] * priced.matrix)

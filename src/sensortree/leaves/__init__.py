@@ -15,8 +15,7 @@
     regressors   leaves of numbers: ridge, boosted, or a regressor of others
     regression   ridge regressions of many subsets and folds, and their spread
     standardising    centre and scale of columns, and their polynomial basis
-    continued    rows whose log ended, with readings in place of those they lack, taken from
-                 others or drawn by how readings go together within a class
+    continued    rows of a log, with other rows' readings for what they did not buy
     compiling    fitted scikit-learn objects as plain arrays
     sklearn_private  what we use of scikit-learn that is private
 """

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sensortree.constants import LOG_PULL_ROWS, LOG_PULLS, LOG_SHARES
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.continued import Drawn
-from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import (
     each_subset,
     engine_of,
@@ -23,11 +20,8 @@ from sensortree.leaves.fitting import (
 )
 from sensortree.leaves.logistic import (
     QuadraticLogisticRegression,
-    RidgeLogisticRegression,
 )
-from sensortree.leaves.ridge import NONE
 from sensortree.leaves.rows import TrainingRows
-from sensortree.policy.classifiers import posterior
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
 
@@ -65,22 +59,12 @@ class LeafClassifiers:
     posteriors: dict[Subset, Array] = field(default_factory=dict)
     # Where fits to all rows set out from.
     starts: dict[Subset, Any] = field(default_factory=dict)
-    # Of a log, the fewer sensors whose classifier that of a subset is pulled towards.
-    pulled: dict[Subset, Subset] = field(default_factory=dict)
-    # Of a log, by how much rows count in leaves for each sensor that they did not buy,
-    # within each set of sensors that it reaches.
-    shares: dict[int, float] = field(default_factory=dict)
     watch: Stopwatch = field(default_factory=Stopwatch)  # of the time that they take
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows, who learn from those rows alone."""
         part = self.data.take(rows)
         return LeafClassifiers(part, self.classifier, self.n_jobs, watch=self.watch)
-
-    @cached_property
-    def drawn(self) -> Drawn:
-        """Rows of a log, drawn where nothing was bought."""
-        return Drawn(self.data)
 
     @timed
     def judge(self, subsets: Subsets) -> None:
@@ -89,136 +73,7 @@ class LeafClassifiers:
 
     def _find(self, subsets: Subsets) -> None:
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
-        if self.data.continued is None:
-            self.posteriors.update(self._judge(new, self.data))
-            return
-        for subset in new:
-            share = self._share(subset)
-            if subset not in self.posteriors:  # to choose the share, some were judged
-                self.posteriors[subset] = self._judge_logged(subset, share)
-
-    def _share(self, subset: Subset) -> float:
-        """By how much rows count for each sensor of a subset that they did not buy.
-
-        As lowers the log-loss of rows that were held out, and bought all that is looked at
-        with the subset. Only of logistic regressions whose penalty is not given.
-        """
-        log = self.data.continued
-        assert log is not None
-        within = log.within(subset)
-        if within in self.shares:
-            return self.shares[within]
-        self.shares[within] = 0.0
-        whole, kind = log.reach[within], self.classifier
-        judged = log.has(whole) & (self.data.fold >= 0)
-        choosable = isinstance(kind, RidgeLogisticRegression) and kind.C == "evidence"
-        choosable &= not log.counts_others and not log.has(whole).all()
-        if not choosable or not judged.any():
-            return 0.0
-        weight, least = self.data.weight * judged, np.inf
-        for share in LOG_SHARES:
-            shares = {**self.shares, within: share}
-            found = replace(self, posteriors={}, starts={}, pulled={}, shares=shares)
-            said = found._judge_logged(whole, share)
-            lost = self.data.task.compared(said, self.data.y, self.data.loss)
-            if float(weight @ lost) < least:
-                least, kept = float(weight @ lost), found
-                found.posteriors[whole] = said
-        self.shares.update(kept.shares)
-        self.posteriors.update(kept.posteriors)
-        self.starts.update(kept.starts)
-        self.pulled.update(kept.pulled)
-        return self.shares[within]
-
-    def _taught(self, subset: Subset) -> TrainingRows:
-        """Rows with the weights that the leaf of a subset learns with; 0 of the others."""
-        data, log = self.data, self.data.continued
-        assert log is not None
-        weight = log.taught(subset, data.weight)
-        return replace(data, weight=weight, weighted=True)
-
-    def _judge_logged(self, subset: Subset, share: float) -> Array:
-        """Posteriors of a subset by rows that bought it, and by others as a share says."""
-        if share:
-            return self._judge_drawn(subset, share)
-        rows, fewer = self._taught(subset), self._fewer(subset)
-        if fewer is not None:
-            return self._judge_pulled(subset, fewer, rows)
-        return self._judge([subset], rows)[subset]
-
-    def _judge_drawn(self, subset: Subset, share: float) -> Array:
-        """Posteriors of a subset by classifiers that were taught by drawn readings too.
-
-        The one of all rows comes first: its penalty is that of the others, which set out
-        from it.
-        """
-        data = self.data
-        engine, X = self._drawn_engine(subset, share, NONE)
-        self.starts[subset] = solution = engine.fit(X)
-        X, said = data.features(subset), np.empty((len(data.y), data.n_outputs))
-        for fold in np.unique(data.fold):
-            out, own = np.flatnonzero(data.fold == fold), solution
-            if fold >= 0:
-                engine, taught = self._drawn_engine(subset, share, int(fold))
-                own = engine.refit(taught, solution)
-            said[out] = posterior(own.scorer, X[out], data.n_outputs)
-        return said
-
-    def _drawn_engine(
-        self, subset: Subset, share: float, out: int
-    ) -> tuple[LogisticEngine, Array]:
-        """What fits the classifier of a subset without a fold, and the readings it fits to.
-
-        Some of these are drawn.
-        """
-        X, y, weight = self.drawn.without(subset, share, out)
-        engine = engine_of(self.classifier, y, self.data.n_outputs, weight)
-        assert isinstance(engine, LogisticEngine)
-        return engine, X
-
-    def _judge_pulled(self, subset: Subset, fewer: Subset, rows: TrainingRows) -> Array:
-        """Posteriors of a subset whose classifier is pulled towards one of fewer sensors.
-
-        As strongly as lowers the log-loss of rows that were held out.
-        """
-        start = self.starts[fewer]
-        pull = self._pull(subset, fewer, {**start.without, NONE: start.scorer})
-        self.pulled[subset] = fewer
-        X, said, least = rows.features(subset), np.empty((0, 0)), np.inf
-        for C in LOG_PULLS:
-            told, found = self._engine(rows, rows.fold, C).judge(X, pull)
-            loss = float(rows.weight @ rows.task.compared(told, rows.y, rows.loss))
-            if loss >= least:
-                break
-            said, least, self.starts[subset] = told, loss, found
-        return said
-
-    def _fewer(self, subset: Subset) -> Subset | None:
-        """The subset with a sensor less that most rows bought, judged.
-
-        None if hardly more did, and where the classifier is of another kind, or has a
-        penalty that was given.
-        """
-        log, kind = self.data.continued, self.classifier
-        assert log is not None
-        pullable = isinstance(kind, QuadraticLogisticRegression)
-        if not pullable or kind.C != "evidence" or len(subset) < 2:
-            return None
-        rows = {
-            name: int(log.has(subset - {name}).sum())
-            for name in self.data.sensors.in_order(subset)
-        }
-        name = max(rows, key=rows.__getitem__)
-        fewer = subset - {name}
-        if rows[name] < LOG_PULL_ROWS * int(log.has(subset).sum()):
-            return None
-        self._find([fewer])
-        return fewer if self.starts[fewer].without else None
-
-    def _pull(self, subset: Subset, fewer: Subset, given: dict[int, Any]) -> Fewer:
-        """Classifiers of fewer sensors, by fold, that one of a subset is pulled towards."""
-        assert self.data.continued is not None
-        return Fewer(self.data.continued.columns_of(fewer, subset), given)
+        self.posteriors.update(self._judge(new, self.data))
 
     def _judge(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Array]:
         """Posteriors of subsets on the rows that their leaves learn from, out of fold."""
@@ -244,27 +99,11 @@ class LeafClassifiers:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         wanted = list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
-        if self.data.continued is None:
-            self.classifiers.update(self._fit(new, self.data))
-        else:
-            for subset in new:
-                self.classifiers[subset] = self._fit_logged(subset)
+        self.classifiers.update(self._fit_new(new))
         return {subset: self.classifiers[subset] for subset in wanted}
 
-    def _fit_logged(self, subset: Subset) -> Any:
-        """Fit the classifier of a subset to all rows of a log that bought it."""
-        self._find([subset])  # how it is learned is found by judging
-        share = self._share(subset)
-        if share:
-            return self.starts[subset].scorer
-        rows = self._taught(subset)
-        if subset not in self.pulled:
-            return self._fit([subset], rows)[subset]
-        fewer = self.pulled[subset]
-        pull = self._pull(subset, fewer, {NONE: self.fit([fewer])[fewer]})
-        start = self.starts[subset]
-        engine = self._engine(rows, None, start.C)
-        return engine.fit(rows.features(subset), start, pull).scorer
+    def _fit_new(self, subsets: Subsets) -> dict[Subset, Any]:
+        return self._fit(subsets, self.data)
 
     def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Any]:
         """Fit the classifiers of some subsets to rows."""

@@ -10,6 +10,8 @@
     judgement    `LogEvaluation`: what a log says, as values and text
     evaluation   `evaluate_from_log`, `compare_from_log`;  page  `report_page_from_log`
     continuing   who stands in for rows whose log ended, where a tree is learned
+    gaussians    how readings go together within a class: what was not bought, guessed
+    leaves       `LoggedClassifiers`: leaves that learn from a log
 
 The old rule's stopping is censoring: rows whose log went on speak, by weights, for rows
 like them whose log ended.

@@ -27,15 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import (
-    Continued,
-    learn_gaussians,
-    owner_of,
-    patterns_of,
-)
+from sensortree.leaves.continued import Continued, owner_of
 from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.standardising import moments
 from sensortree.logs.estimate import LEAST_SHARE, effective_size
+from sensortree.logs.gaussians import learn_gaussians, patterns_of
 from sensortree.sensors.reader import joined_readings
 from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array, Mask, Rows

@@ -219,8 +219,8 @@ class Comparison(PlainForm):
     def __str__(self) -> str:
         ranked = sorted(self.risk, key=self.risk.__getitem__)
         lines = [
-            f"took {self.chosen}, by risk on {self.n_rows} held-out rows, ± of the "
-            f"difference to the least:"
+            f"chose {self.chosen}; risk on {self.n_rows} held-out rows, ± one standard "
+            f"error of its difference to the lowest, row by row:"
         ]
         lines += [
             f"  {name} {self.risk[name]:.4f} ± {self.error[name]:.4f}, "
@@ -229,12 +229,13 @@ class Comparison(PlainForm):
         ]
         if self.optimism:
             lines.append(
-                f"the least of {len(ranked)} is too good by {self.optimism:.4f}; the "
-                f"held-out score is corrected for that"
+                f"the lowest of {len(ranked)} is optimistic by {self.optimism:.4f}, "
+                f"because it was chosen; the held-out score is corrected for that"
             )
         if self.removed:
-            lines.append(f"not needed, and removed: {', '.join(self.removed)}")
-        lines += [f"not compared: {n}, {why}" for n, why in self.not_compared.items()]
+            names = ", ".join(self.removed)
+            lines.append(f"removed, because the tree does better without: {names}")
+        lines += [f"not compared: {n} ({why})" for n, why in self.not_compared.items()]
         return "\n".join(lines)
 
 

@@ -112,7 +112,7 @@ class Certificate:
     def __str__(self) -> str:
         state = "certified" if self.converged else "NOT certified"
         limit = f" over coefficients up to {self.reach:.0e}"
-        said = f"\nof {self.speaks_of}" if self.speaks_of else ""
+        said = f"\nabout {self.speaks_of}" if self.speaks_of else ""
         return (
             f"{state} to a gap of {self.gap:.1e} (asked for {self.tol:.0e}): the optimum"
             f"{limit if np.isfinite(self.reach) else ''} lies in [{self.lower:.10g}, "

@@ -612,7 +612,7 @@ def _proven(certificate: Mapping[str, Any]) -> str:
     """Between which bounds the optimum lies, and of which decisions."""
     lower, upper = certificate["lower"], certificate["upper"]
     speaks_of = certificate.get("speaks_of")  # files of before do not say
-    of = f" This is proven of {speaks_of}." if speaks_of else ""
+    of = f" This is proven about {speaks_of}." if speaks_of else ""
     return (
         f"The decisions come from a linear program whose least value is proven to lie "
         f"between {lower:.10g} and {upper:.10g}: learning found what it looked for.{of} "

@@ -282,23 +282,6 @@ class Loss:
         return 1.0 if self.matrix is None else float(self.matrix.max())
 
 
-def loss_per_mistake(cost: float, n_classes: int) -> Loss:
-    """Give the loss by which every wrong answer costs the same.
-
-    Examples
-    --------
-    >>> loss_per_mistake(500, 2).matrix
-    array([[  0., 500.],
-           [500.,   0.]])
-    """
-    if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
-        raise ParameterError(
-            f"loss must be a finite number above 0, got {cost!r}; a number is what one "
-            f"wrong answer costs, in the unit of the prices."
-        )
-    return Loss(float(cost) * (1.0 - np.eye(n_classes)))
-
-
 def loss_of_risk(risk: Any, by_class: Array | None, classes: NDArray[Any]) -> Loss:
     """Give the loss by a kind of risk, examples of each class counting what is given.
 
@@ -374,23 +357,33 @@ def class_position(name: Any, classes: Sequence[Any], what: str) -> int:
     return classes.index(name)
 
 
-def resolve_loss(
-    loss: ArrayLike | Mapping[Any, Any] | None, classes: NDArray[Any]
-) -> Loss:
+def resolve_loss(loss: ArrayLike | Mapping[Any, Any], classes: NDArray[Any]) -> Loss:
     """Say what a declaration of losses means for some classes.
 
     Parameters
     ----------
-    loss : None, mapping or array-like of shape (n_classes, n_classes)
-        None: 1 for each error. A mapping of class to number: what it costs to mistake an
-        example of that class for another. A mapping of class to mapping of answer to
-        number, 0 where not listed. An array: row the true class, column the answer, in
-        sorted order of the classes.
+    loss : number, mapping or array-like of shape (n_classes, n_classes)
+        A number: what each wrong answer costs. A mapping of class to number: what it
+        costs to mistake an example of that class for another. A mapping of class to
+        mapping of answer to number, 0 where not listed. An array: row the true class,
+        column the answer, in sorted order of the classes.
     classes : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_loss(500, np.array(["ill", "well"])).matrix
+    array([[  0., 500.],
+           [500.,   0.]])
     """
-    if loss is None:
-        return Loss()
     n_classes = len(classes)
+    if isinstance(loss, Real):
+        if not 0 < float(loss) < np.inf:
+            raise ParameterError(
+                f"loss must be a finite number above 0, got {loss!r}; a number is what one "
+                f"wrong answer costs, in the unit of the prices."
+            )
+        return Loss(float(loss) * (1.0 - np.eye(n_classes)))
     if isinstance(loss, Mapping):
         matrix = _from_mapping(loss, classes)
     else:
