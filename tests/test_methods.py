@@ -270,6 +270,19 @@ def test_a_cascade_follows_the_order_that_is_given():
     assert model.certificate_.converged
 
 
+def test_a_list_of_sensors_is_a_chain_in_that_order():
+    X, y = load_iris(return_X_y=True)
+    order = ["x3", "x0", "x2", "x1"]
+    program = Program.as_published(savings="tight")
+    given = {"classifier": "logistic2", "cv": None, "program": program}
+    model = SensorTreeClassifier(structure=order, **given).fit(X, y)
+    cascade = CascadeClassifier(order=order).fit(X, y)
+    assert str(model.tree_) == str(cascade.tree_)
+    np.testing.assert_array_equal(model.predict_proba(X), cascade.predict_proba(X))
+    with pytest.raises(ParameterError, match="order forgets sensor 'x1'"):
+        SensorTreeClassifier(structure=order[:3]).fit(X, y)
+
+
 def test_a_cascade_is_a_sensor_tree_on_the_same_chain():
     X, y = load_iris(return_X_y=True)
     settings = {
