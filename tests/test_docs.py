@@ -284,6 +284,13 @@ def test_files_that_pages_name_exist():
     for page in (ROOT / "CONTRIBUTING.md", ROOT / "README.md", *SITE):
         for name in re.findall(r"`([\w/]*\w\.(?:py|js|css))`", read(page)):
             assert any(f"/{path}".endswith(f"/{name}") for path in held), (page, name)
+    house = ROOT / "src" / "sensortree"
+    named = re.findall(
+        r"`([a-z]+/[a-z_]+)(?:\.[a-z_]{4,})?`", read(ROOT / "CONTRIBUTING.md")
+    )
+    modules = {name for name in named if (house / name.partition("/")[0]).is_dir()}
+    assert len(modules) > 10
+    assert [name for name in modules if not (house / f"{name}.py").exists()] == []
 
 
 def test_the_page_takes_its_solvers_from_the_registry():
