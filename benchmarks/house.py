@@ -1,6 +1,7 @@
 """Measures of the code base: how much of it a user's call passes, and how it is built.
 
-    python -m benchmarks.house            a table in Markdown
+    python -m benchmarks.house            tables in Markdown
+    python -m benchmarks.house --rooms    only the size of each room, in a second
     python -m benchmarks.house --files    and the files that each call passes
 
 Files are those under ``sensortree`` of which a function, method, lambda or comprehension is
@@ -24,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from pkgutil import walk_packages
 from types import CodeType, FrameType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -114,13 +115,21 @@ def fit_by_command(X: Any, y: Any) -> None:
                     raise RuntimeError(said.getvalue()) from left
 
 
-def entered(call: Callable[[], Any], folder: Path) -> set[CodeType]:
-    """Code under a folder that a call enters, in the main thread."""
-    codes: set[CodeType] = set()
+def entered(call: Callable[[], Any], folder: Path) -> tuple[set[CodeType], int]:
+    """Code under a folder that a call enters in the main thread, and how deep it nests."""
+    inside: dict[CodeType, bool] = {}
+    depth = deepest = 0
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            codes.add(frame.f_code)
+        nonlocal depth, deepest
+        if event not in ("call", "return"):
+            return
+        code = frame.f_code
+        if code not in inside:
+            inside[code] = Path(code.co_filename).is_relative_to(folder)
+        if inside[code]:
+            depth += 1 if event == "call" else -1
+            deepest = max(deepest, depth)
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -128,11 +137,11 @@ def entered(call: Callable[[], Any], folder: Path) -> set[CodeType]:
         call()
     finally:
         sys.setprofile(before)
-    return {code for code in codes if Path(code.co_filename).is_relative_to(folder)}
+    return {code for code, ours in inside.items() if ours}, deepest
 
 
-def passed() -> dict[str, set[CodeType]]:
-    """Code that each call of a user enters, the second time that it is made."""
+def passed() -> dict[str, tuple[set[CodeType], int]]:
+    """What each call of a user enters, the second time that it is made."""
     found = {}
     for name, prepare in calls_of_a_user().items():
         prepare()()
@@ -144,6 +153,70 @@ def files_of(codes: Iterable[CodeType]) -> list[str]:
     """Distinct files of some code, from the package's root."""
     names = {Path(code.co_filename).relative_to(PACKAGE).as_posix() for code in codes}
     return sorted(names)
+
+
+# how large the rooms are ------------------------------------------------------------------
+
+
+class Size(NamedTuple):
+    """How large some source is; lines are of code, of docstrings and of comments alone."""
+
+    files: int = 0
+    lines: int = 0
+    code: int = 0
+    docstring: int = 0
+    comment: int = 0
+    classes: int = 0
+    functions: int = 0
+
+    def __add__(self, other: Any) -> Size:
+        return Size(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def size_of(source: str) -> Size:
+    """The size of one file."""
+    tree, lines = ast.parse(source), source.splitlines()
+    nodes = list(ast.walk(tree))
+    documented = (ast.Module, ast.ClassDef, *DEFINES)
+    docstring: set[int] = set()
+    for node in nodes:
+        if isinstance(node, documented) and ast.get_docstring(node) is not None:
+            text = node.body[0]
+            docstring |= set(range(text.lineno, (text.end_lineno or 0) + 1))
+    comment = {k for k, line in enumerate(lines, 1) if line.strip().startswith("#")}
+    comment -= docstring
+    filled = {k for k, line in enumerate(lines, 1) if line.strip()}
+    return Size(
+        1,
+        len(lines),
+        len(filled - docstring - comment),
+        len(docstring),
+        len(comment),
+        sum(isinstance(node, ast.ClassDef) for node in nodes),
+        sum(isinstance(node, DEFINES) for node in nodes),
+    )
+
+
+def rooms(package: Path = PACKAGE) -> dict[str, Size]:
+    """The size of each folder of a package, and of the files beside them."""
+    found: dict[str, Size] = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).parts
+        room = parts[0] if len(parts) > 1 else "(root)"
+        found[room] = found.get(room, Size()) + size_of(path.read_text("utf-8"))
+    return found
+
+
+def rooms_table(found: Mapping[str, Size]) -> str:
+    """Rooms as Markdown, the sum at the end."""
+    heads = [name.replace("_", " ") for name in Size._fields]
+    rows = [f"| room | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    every = {**found, "all": sum(found.values(), Size())}
+    rows += [
+        f"| {room} | {' | '.join(f'{n:,}' for n in size)} |"
+        for room, size in every.items()
+    ]
+    return "\n".join(rows)
 
 
 # how the package is built -----------------------------------------------------------------
@@ -228,17 +301,50 @@ def measures() -> dict[str, str]:
             len(main_layers(found, "sensortree"))
         ),
         "import-linter contracts": str(len(found)),
+        "parameters of SensorTreeClassifier": str(
+            len(SensorTreeClassifier().get_params(deep=False))
+        ),
+        "names in `sensortree.__all__`": str(len(sensortree.__all__)),
+        "commands, and their options": commands(),
+        "pages of the docs": str(len(list((ROOT / "docs").glob("*.md")))),
+        "files of tests": str(len(list((ROOT / "tests").glob("test_*.py")))),
         "modules in the package's root": str(len(flat_modules(PACKAGE))),
         "modules in all": str(len(sources)),
     }
 
 
-def table(found: Mapping[str, Iterable[CodeType]], built: Mapping[str, str]) -> str:
-    """Everything that was measured, as Markdown."""
-    rows = ["| call | files passed | functions entered |", "|---|---|---|"]
-    for name, codes in found.items():
+def commands() -> str:
+    """How many commands there are, and options of all of them together."""
+    from typer.main import get_command
+
+    from sensortree.cli.app import app
+
+    def leaves(command: Any) -> Iterator[Any]:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield command
+        else:
+            for each in inner.values():
+                yield from leaves(each)
+
+    every = list(leaves(get_command(app)))
+    options = sum(
+        parameter.param_type_name == "option"
+        for command in every
+        for parameter in command.params
+    )
+    return f"{len(every)}, {options}"
+
+
+def table(
+    found: Mapping[str, tuple[Iterable[CodeType], int]], built: Mapping[str, str]
+) -> str:
+    """What calls pass, and how the package is built, as Markdown."""
+    rows = ["| call | files passed | functions entered | depth |", "|---|---|---|---|"]
+    for name, (codes, depth) in found.items():
         entries = set(codes)
-        rows.append(f"| {name} | {len(files_of(entries))} | {len(entries)} |")
+        files = len(files_of(entries))
+        rows.append(f"| {name} | {files} | {len(entries)} | {depth} |")
     rows += ["", "| measure | |", "|---|---|"]
     rows += [f"| {name} | {value} |" for name, value in built.items()]
     return "\n".join(rows)
@@ -248,11 +354,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--files", action="store_true", help="list the files passed")
+    parser.add_argument("--rooms", action="store_true", help="only the size of rooms")
     arguments = parser.parse_args(argv)
+    print(rooms_table(rooms()))
+    if arguments.rooms:
+        return 0
     found = passed()
-    print(table(found, measures()))
+    print("\n" + table(found, measures()))
     if arguments.files:
-        for name, codes in found.items():
+        for name, (codes, _) in found.items():
             print(f"\n{name}: {', '.join(files_of(codes))}")
     return 0
 

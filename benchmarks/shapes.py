@@ -32,7 +32,7 @@ from sensortree import Leaf, Node, SensorTree, SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.learning.choose import choose_recipe
 from sensortree.learning.held_out import held_out_parts
-from sensortree.learning.joint import automatic_ridge, measure_jointly, rehearse_jointly
+from sensortree.learning.joint import automatic_ridge, learn_to_compare, measure_jointly
 from sensortree.learning.pose import Posed, judged_subsets, leaf_risks, pose
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
@@ -277,8 +277,8 @@ def grow(data: Dataset, cost_weight: float) -> Grown:
     X, y, X_test, y_test = data.rows()
     rows = read_rows(model, settings, X, y, None, None)
     prepared = prepare(rows, settings, TextProgress(verbose=False))
-    rehearse = partial(rehearse_jointly, refine=True, tol=1e-6, **LIBRARY)
-    tree = choose_recipe(prepared, settings, rehearse).tree
+    learn = partial(learn_to_compare, refine=True, tol=1e-6, **LIBRARY)
+    tree = choose_recipe(prepared, settings, learn).tree
     test_rows = read_rows(model, settings, X_test, y_test, None, None)
     leaves = prepared.leaves
     likely = {

@@ -58,11 +58,27 @@ def test_a_file_counts_when_a_function_of_it_is_entered(house, tmp_path):
         two: "def g(): return 1\nclass K: ...",
     }.items():
         exec(compile(text, str(path), "exec"), space)
-    codes = house.entered(lambda: space["f"](), tmp_path)
+    codes, depth = house.entered(lambda: space["f"](), tmp_path)
+    assert depth in (2, 3)  # f, its comprehension unless it is inlined, and g
     assert {Path(code.co_filename) for code in codes} == {one, two}
     assert {"f", "g"} <= {code.co_name for code in codes}
     assert "h" not in {code.co_name for code in codes}
-    assert house.entered(lambda: space["K"]() and space["h"](), tmp_path / "x") == set()
+    outside = house.entered(lambda: space["K"]() and space["h"](), tmp_path / "x")
+    assert outside == (set(), 0)
+
+
+def test_a_line_is_code_docstring_or_comment_or_empty(house, tmp_path):
+    source = (
+        '"""One.\n\nTwo."""\n\n# three\nx = "# four"\n\n\ndef f():\n    """Five."""\n'
+    )
+    size = house.size_of(source)
+    assert size == house.Size(1, 10, 2, 4, 1, 0, 1)
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "a.py").write_text(source)
+    (tmp_path / "b.py").write_text("x = 1\n")
+    found = house.rooms(tmp_path)
+    assert set(found) == {"room", "(root)"}
+    assert house.rooms_table(found).splitlines()[-1].startswith("| all | 2 | 11 | 3 |")
 
 
 def test_the_classes_of_a_package_are_those_that_it_defines(house):

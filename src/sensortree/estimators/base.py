@@ -24,7 +24,7 @@ from sensortree.estimators.prediction import SensorEstimator
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import ParameterError, PriceWarning
 from sensortree.learning.choose import most_steps
-from sensortree.learning.fit import Fitted, said_of_prices
+from sensortree.learning.fit import Fitted, price_message
 from sensortree.learning.prepare import Prepared, prepare
 from sensortree.learning.settings import (
     LEARNED,
@@ -191,7 +191,7 @@ class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
             fitted = self._learned(prepared)
             self._show(fitted)
         progress.end()
-        said = said_of_prices(fitted, prepared.leaves, settings)
+        said = price_message(fitted, prepared.leaves, settings)
         if said:
             warnings.warn(said, PriceWarning, stacklevel=4)
         return self

@@ -24,8 +24,8 @@ from sensortree.learning.joint import (
     DecisionReport,
     Learner,
     learn_jointly,
+    learn_to_compare,
     measure_jointly,
-    rehearse_jointly,
 )
 from sensortree.learning.prepare import Prepared
 from sensortree.policy.about import Comparison, OutageReport
@@ -86,7 +86,7 @@ class LearnsJointly(BaseSensorTree):
 
     def _learn_less(self) -> Learner:
         """Learns decisions that are only compared."""
-        return partial(rehearse_jointly, l2=self._ridge(), **self._ways())
+        return partial(learn_to_compare, l2=self._ridge(), **self._ways())
 
 
 @parameters

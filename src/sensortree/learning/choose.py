@@ -20,17 +20,17 @@ from sensortree.constants import (
     OWN_TREES_ROWS,
 )
 from sensortree.learning.held_out import (
+    HeldOutDecisions,
     Outcome,
     Outcomes,
-    Rehearsed,
     answers_to_all,
     comparison_of,
+    decide_held_out,
     held_out_parts,
     nothing_bought,
     one_leaf,
     optimism_of,
     outcome_of,
-    rehearse,
     tells_more,
 )
 from sensortree.learning.joint import Learner
@@ -307,8 +307,10 @@ class Race:
             if seen.of and self.stopped:
                 break
             tree = self._posable(self.finder.find(name)[0])
-            rehearsed = rehearse(tree, quick, self.settings, self.learn, GLANCED_FOLDS)
-            seen.of[name] = outcome_of(rehearsed, quick, self.settings)
+            decided = decide_held_out(
+                tree, quick, self.settings, self.learn, GLANCED_FOLDS
+            )
+            seen.of[name] = outcome_of(decided, quick, self.settings)
         first = structures[0]
         lead = {name: seen.lead(name, first)[0] for name in seen.of}
         out = [name for name in seen.of if name != first and lead[name] <= 0]
@@ -354,7 +356,7 @@ class Race:
 
     def _outcome(self, trees: Sequence[SensorTree], leaves: LeafClassifiers) -> Outcome:
         """What decisions on a tree for each fold are worth there."""
-        seen = rehearse(trees, leaves, self.settings, self.learn)
+        seen = decide_held_out(trees, leaves, self.settings, self.learn)
         return outcome_of(seen, leaves, self.settings)
 
     def _judge_simple(self) -> None:
@@ -508,12 +510,12 @@ class Race:
 
     def _own(
         self, tree: SensorTree, leaves: LeafClassifiers
-    ) -> tuple[Outcome, list[Rehearsed]]:
+    ) -> tuple[Outcome, list[HeldOutDecisions]]:
         """What decisions on one tree are worth, and where held-out rows end."""
-        seen = rehearse(self._posable(tree), leaves, self.settings, self.learn)
+        seen = decide_held_out(self._posable(tree), leaves, self.settings, self.learn)
         return outcome_of(seen, leaves, self.settings), seen
 
-    def _may_go(self, sensor: str, ways: list[Rehearsed]) -> bool:
+    def _may_go(self, sensor: str, ways: list[HeldOutDecisions]) -> bool:
         """Whether a sensor may not earn its price, as a screen sees those who buy it."""
         search, weight = self.prepared.search, self.settings.cost_weight
         data = self.prepared.leaves.data

@@ -328,8 +328,8 @@ def at_a_glance(
     search, own = prepared.search, prepared.leaves
     if search.subsets.stand_ins is None:
         return None
-    said = {s: own.posteriors[s][search.rows] for s in policy.classifiers}
-    quick = replace(search.subsets.stand_ins, posteriors=said)
+    posteriors = {s: own.posteriors[s][search.rows] for s in policy.classifiers}
+    quick = replace(search.subsets.stand_ins, posteriors=posteriors)
     first, _ = own.data.distinct()
     every = np.repeat(leaf, np.diff(np.r_[first, len(own.data.y)]))
     return quick, every[search.rows][quick.data.distinct()[0]]

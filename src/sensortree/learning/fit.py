@@ -12,8 +12,8 @@ import numpy as np
 from sensortree.learning.calibrating import Calibrated, calibrate_leaves
 from sensortree.learning.choose import Chosen, choose_recipe
 from sensortree.learning.detours import learn_detours
-from sensortree.learning.held_out import nothing_bought, outcome_of, rehearse
-from sensortree.learning.joint import Learned, Learner, said_of_certificate
+from sensortree.learning.held_out import decide_held_out, nothing_bought, outcome_of
+from sensortree.learning.joint import Learned, Learner, with_scope
 from sensortree.learning.pose import (
     Posed,
     answers,
@@ -121,7 +121,7 @@ def finish(
     with watch.stage("finishing"):
         posed, learned = without_unreached(posed, learned, settings, visits)
         left = posed.problem.tree
-        learned = said_of_certificate(learned, tree, left)
+        learned = with_scope(learned, tree, left)
         compared = of_delivered(chosen, left, leaves, settings, learn_less)
         calibrated = None
         if settings.calibrate_leaves:
@@ -172,7 +172,7 @@ def of_delivered(
     compared = chosen.comparison
     if compared is None or left.n_nodes or not chosen.tree.n_nodes:
         return compared
-    seen = rehearse(left, leaves, settings, learn)
+    seen = decide_held_out(left, leaves, settings, learn)
     outcome = outcome_of(seen, leaves, settings)
     nothing = left.root.sensors == nothing_bought(leaves, settings)
     return replace(
@@ -188,7 +188,7 @@ def at_stake(leaves: LeafClassifiers, settings: Settings) -> tuple[Market, Loss,
     return data.market(settings.max_cost), data.loss, len(data.classes)
 
 
-def said_of_prices(
+def price_message(
     fitted: Fitted, leaves: LeafClassifiers, settings: Settings
 ) -> str | None:
     """What a user should know of sensors too dear to pay, or of a model that buys none.
@@ -260,9 +260,9 @@ def assemble(
     leaf_answers = answers(tree.leaves, leaves)[rows]
     leaf_losses = losses(tree.leaves, leaves)[rows]
     if calibrated is not None and calibrated.leaves is not None:
-        said, y = calibrated.judged, data.y[rows]
-        leaf_answers = np.stack([data.loss.answer(p) for p in said], axis=1)
-        answered = np.stack([data.loss.judge(y, p) for p in said], axis=1)
+        proba, y = calibrated.judged, data.y[rows]
+        leaf_answers = np.stack([data.loss.answer(p) for p in proba], axis=1)
+        answered = np.stack([data.loss.judge(y, p) for p in proba], axis=1)
         refers = np.array([bool(leaf.refers) for leaf in tree.leaves])
         leaf_losses = np.where(refers, leaf_losses, answered)
     flow = measure_flow(

@@ -165,7 +165,7 @@ def comparison_of(
 Folds = list[tuple[Rows, Rows]]
 
 
-class Rehearsed(NamedTuple):
+class HeldOutDecisions(NamedTuple):
     """Where some held-out rows end by decisions that were learned without them.
 
     Attributes
@@ -199,13 +199,13 @@ def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
         yield train, test
 
 
-def rehearse(
+def decide_held_out(
     trees: SensorTree | Sequence[SensorTree],
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
     n_parts: int | None = None,
-) -> list[Rehearsed]:
+) -> list[HeldOutDecisions]:
     """Learn decisions on a tree without each part of the rows that is held out.
 
     Parameters
@@ -230,7 +230,7 @@ def rehearse(
             mean = problem.take(train).constant_risk()
             can_pay = payable(tree, leaves, settings)[test]
             stop = best_payable(stop, mean, can_pay)
-        found.append(Rehearsed(tree, test, stop))
+        found.append(HeldOutDecisions(tree, test, stop))
     return found
 
 
@@ -265,7 +265,7 @@ def best_payable(stop: Rows, mean_risk: Array, can_pay: Mask) -> Rows:
 
 
 def outcome_of(
-    parts: Iterable[Rehearsed], leaves: LeafClassifiers, settings: Settings
+    parts: Iterable[HeldOutDecisions], leaves: LeafClassifiers, settings: Settings
 ) -> Outcome:
     """Risk, loss, error and cost of held-out rows where they stop."""
     data = leaves.data
@@ -313,9 +313,9 @@ def answers_to_all(leaves: LeafClassifiers) -> list[Array]:
     if data.loss.numbers or data.loss.score is not None:
         return [np.zeros(len(rows))]
     sure = np.eye(len(data.classes))
-    said = [np.broadcast_to(one, (len(rows), len(sure))) for one in sure]
+    certain = [np.broadcast_to(one, (len(rows), len(sure))) for one in sure]
     observed = data.observations()
-    return [observed.each(data.loss.judge(data.y[rows], each)) for each in said]
+    return [observed.each(data.loss.judge(data.y[rows], each)) for each in certain]
 
 
 def tells_more(

@@ -111,7 +111,7 @@ def measure_jointly(
     return keep(problem, observed, learned, ridge, fallback)
 
 
-def rehearse_jointly(
+def learn_to_compare(
     problem: RoutingProblem,
     observed: RoutingProblem,
     *,
@@ -201,9 +201,7 @@ def spread_rows(
     return part, float(part.weight.sum() / problem.weight.sum())
 
 
-def said_of_certificate(
-    learned: Learned, certified: SensorTree, kept: SensorTree
-) -> Learned:
+def with_scope(learned: Learned, certified: SensorTree, kept: SensorTree) -> Learned:
     """Let a certificate say which decisions it is about, beside those of the model.
 
     The linear program was solved on the `certified` tree; the model has the one `kept`.
@@ -212,15 +210,15 @@ def said_of_certificate(
     report = learned.evidence.get("decision_report")
     if certificate is None or report is None:
         return learned
-    said = replace(certificate, speaks_of=_speaks_of(certified, kept, report))
-    return Learned(learned.coef, {**learned.evidence, "certificate": said})
+    scoped = replace(certificate, speaks_of=_speaks_of(certified, kept, report))
+    return Learned(learned.coef, {**learned.evidence, "certificate": scoped})
 
 
 def _speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) -> str:
     leaves = f"{certified.n_leaves} leaves" if certified.n_leaves > 1 else "one leaf"
-    said = f"the linear program's own decisions on a tree of {leaves}"
+    scope = f"the linear program's own decisions on a tree of {leaves}"
     if not certified.n_nodes:
-        return f"{said}: there is nothing to decide"
+        return f"{scope}: there is nothing to decide"
     then = {
         "linear program": "the model makes exactly these",
         "refined": "the model's decisions were then refined on the training risk itself, "
@@ -230,7 +228,7 @@ def _speaks_of(certified: SensorTree, kept: SensorTree, report: DecisionReport) 
     if kept.n_leaves < certified.n_leaves and report.kept != ONE_LEAF:
         are = "is" if kept.n_leaves == 1 else "are"
         then += f"; {kept.n_leaves} of its leaves {are} reached and kept"
-    return f"{said}; {then}"
+    return f"{scope}; {then}"
 
 
 @dataclass(frozen=True)
@@ -270,10 +268,10 @@ class DecisionReport(PlainForm):
 
     def __str__(self) -> str:
         stops = self.fallback_sensors or ()
-        said = {
+        kept = {
             "linear program": "decisions of the linear program",
             "refined": "decisions of the linear program, refined",
         }.get(self.kept, f"every example stops with {', '.join(stops) or 'nothing'}")
         risks = ", ".join(f"{name} {risk:.4f}" for name, risk in self.risk.items())
-        own = f"{said}: training risk {self.risk[self.kept]:.4f}"
+        own = f"{kept}: training risk {self.risk[self.kept]:.4f}"
         return f"{own}\n{risks} (l2 = {self.l2:.3g})"

@@ -93,7 +93,7 @@ class Prepared:
         the model is kept, and must not depend on other fits.
     kinds : tuple of str
         Kinds of leaves that are compared, the one that searches go by first; none if
-        the user said which.
+        the user named one.
     not_compared : dict of str to str
         Kinds that are not, and why.
     of_kind : dict of str to LeafClassifiers
@@ -138,7 +138,7 @@ class Prepared:
         return replace(self, leaves=self.leaves_of(kind), kinds=kinds)
 
     def by_screens(self) -> Prepared:
-        """The same with searches that take the screen's word, and share what it said."""
+        """The same with searches that trust the screen, and share its answers."""
         other = replace(self, settings=replace(self.settings, n_exact=0))
         other.__dict__["search"] = replace(self.search, n_exact=0)
         return other
@@ -310,18 +310,18 @@ def lead_of_kind(one: LeafClassifiers, other: LeafClassifiers, subset: Known) ->
     weight = rows.weight if rows.weighted else None
     engine = engine_of(one.classifier, rows.y, rows.n_outputs, weight, rows.fold)
     if isinstance(engine, BoostedEngine) and len(folds) < len(every):
-        said, _ = engine.judge_some(rows.coded(subset), folds)
+        proba, _ = engine.judge_some(rows.coded(subset), folds)
         at = np.flatnonzero(np.isin(rows.fold, folds))
     else:
         one.judge([subset])
-        said = one.posteriors[subset]
+        proba = one.posteriors[subset]
         at = np.flatnonzero(rows.fold >= 0)
     other.judge([subset])
 
     def lost(likely: Array) -> Array:
         return np.asarray(rows.task.compared(likely[at], rows.y[at], rows.loss))
 
-    ahead = lost(other.posteriors[subset]) - lost(said)
+    ahead = lost(other.posteriors[subset]) - lost(proba)
     lead = rows.take(at).each_row().each(ahead)
     error = float(lead.std() / np.sqrt(len(lead)))
     return float(lead.mean()) / error if error else 0.0

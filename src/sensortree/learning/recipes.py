@@ -17,7 +17,7 @@ from sensortree.constants import (
     GROWN_FIRST_LEAVES,
 )
 from sensortree.exceptions import ParameterError
-from sensortree.learning.held_out import outcome_of, rehearse
+from sensortree.learning.held_out import decide_held_out, outcome_of
 from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
@@ -194,7 +194,7 @@ class TreeFinder:
     def _glanced(self, tree: SensorTree) -> float:
         """Risk of a tree on some held-out rows, by what stands in for its leaves."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
-        seen = rehearse(tree, leaves, self.settings, self.learn, GLANCED_FOLDS)
+        seen = decide_held_out(tree, leaves, self.settings, self.learn, GLANCED_FOLDS)
         return float(outcome_of(seen, leaves, self.settings).risk.mean())
 
 

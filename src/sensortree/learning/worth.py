@@ -118,23 +118,23 @@ def price_advice(
         )
     if not buys_nothing:
         return f"{counts}. {_remedy(loss)}" if too_dear else None
-    said = "the model buys nothing"
+    message = "the model buys nothing"
     least = market.least_price()
     if market.max_cost is not None and not within(least, market.max_cost):
-        return f"{said}: all cost more than max_cost={market.max_cost:g}. Raise it."
+        return f"{message}: all cost more than max_cost={market.max_cost:g}. Raise it."
     if not informative:
         return (
-            f"{said}: on held-out rows, what can be bought tells no more about the target "
-            f"than is known for nothing. It takes more rows, or other sensors."
+            f"{message}: on held-out rows, no sensor for sale tells more about the target "
+            f"than is known for free. It takes more rows, or other sensors."
         )
     left = set(market.sensors.names) - market.free() - set(too_dear)
     if left and not too_dear:
-        said += f": {counts} no sensor saves what it costs on held-out rows"
+        message += f": {counts} no sensor saves what it costs on held-out rows"
     elif left:
-        said += f": no sensor saves what it costs on held-out rows, and {counts}"
+        message += f": no sensor saves what it costs on held-out rows, and {counts}"
     else:
-        said += f": {counts}"
-    return f"{said}. {_remedy(loss)}"
+        message += f": {counts}"
+    return f"{message}. {_remedy(loss)}"
 
 
 def _remedy(loss: Loss) -> str:

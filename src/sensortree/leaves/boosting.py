@@ -193,35 +193,35 @@ class BoostedEngine(FoldedRows):
             prior = self._fit(rows, BOOSTED_UNJUDGED)
             return posterior(prior, rows.values, self.n_classes), BOOSTED_UNJUDGED
         groups = groups_of(self.folds, self.n_taught)
-        said, n_rounds = self._judge_without(groups, rows)
+        proba, n_rounds = self._judge_without(groups, rows)
         seen = self.fold < 0
         if seen.any():
             fitted = self._fit(rows, n_rounds)
-            said[seen] = posterior(fitted, rows.values[seen], self.n_classes)
-        return said, n_rounds
+            proba[seen] = posterior(fitted, rows.values[seen], self.n_classes)
+        return proba, n_rounds
 
     def judge_some(self, X: Array | Coded, folds: Sequence[int]) -> tuple[Array, int]:
-        """As `judge`, of the rows of some folds; others are said to be of no class."""
+        """As `judge`, of the rows of some folds; all others have probabilities of 0."""
         return self._judge_without([[fold] for fold in folds], coded(X))
 
     def loss_of_some(self, X: Array | Coded) -> Array:
         """Log-loss of the rows of the first folds that are held out together."""
         group = groups_of(self.folds, self.n_taught)[0]
-        said, _ = self._judge_without([group], coded(X))
+        proba, _ = self._judge_without([group], coded(X))
         judged = np.flatnonzero(np.isin(self.fold, group))
-        likely = said[judged, self.y[judged]]
+        likely = proba[judged, self.y[judged]]
         return np.asarray(-np.log(np.maximum(likely, FLOAT32_TINY)))
 
     def _judge_without(
         self, groups: Sequence[Sequence[int]], X: Coded
     ) -> tuple[Array, int]:
         """Posterior of the rows of each group by a booster without it, and its rounds."""
-        said = np.zeros((len(self.y), self.n_classes))
+        proba = np.zeros((len(self.y), self.n_classes))
         boosted = [self._without(group, X) for group in groups]
         n_rounds = self._boost(boosted) if boosted else BOOSTED_UNJUDGED
         for each in boosted:
-            said[each.judged] = each.posterior(each.best, self.n_classes)
-        return said, n_rounds
+            proba[each.judged] = each.posterior(each.best, self.n_classes)
+        return proba, n_rounds
 
     def _boost(self, folds: list[ClassFold]) -> int:
         """Boost all folds by one number of rounds, which it gives."""
@@ -333,18 +333,18 @@ class ClassFold(BoostedFold):
 
     def posterior(self, scores: Array, n_classes: int) -> Array:
         """Probability of every class, of those that were there to be learned."""
-        said = np.zeros((len(scores), n_classes))
+        proba = np.zeros((len(scores), n_classes))
         if self.booster is None:
-            said[:, self.classes] = 1.0
+            proba[:, self.classes] = 1.0
         else:
             likely = probabilities(np.ascontiguousarray(scores, dtype=np.float64))
-            said[:, self.classes] = likely
-        return said
+            proba[:, self.classes] = likely
+        return proba
 
     def loss(self, scores: Array) -> float:
         """Log-loss."""
-        said = self.posterior(scores, int(max(self.y.max(), self.y_judged.max())) + 1)
-        true = said[np.arange(len(self.judged)), self.y_judged]
+        proba = self.posterior(scores, int(max(self.y.max(), self.y_judged.max())) + 1)
+        true = proba[np.arange(len(self.judged)), self.y_judged]
         return float(-self.weight_judged @ np.log(np.maximum(true, FLOAT32_TINY)))
 
 

@@ -82,7 +82,7 @@ class LeafClassifiers:
             read = self._read(engine, rows, subsets)
             judged = each_subset(engine.judge, read, self.n_jobs)
             self.starts.update({subset: start for subset, (_, start) in judged.items()})
-            return {subset: said for subset, (said, _) in judged.items()}
+            return {subset: proba for subset, (proba, _) in judged.items()}
         return judge_leaf_classifiers(
             self.classifier,
             {subset: rows.features(subset) for subset in subsets},
@@ -137,7 +137,7 @@ class LeafClassifiers:
     def lost(self, subset: Subset, likely: Array | None = None) -> Array:
         """What answers with a subset lose, (n_samples,); of a log, doubly robust.
 
-        `likely` is what is said; None stands for the posteriors, judged before.
+        `likely` are predictions; None stands for the posteriors, judged before.
         """
         data = self.data
         lost = data.judge(self.posteriors[subset] if likely is None else likely)

@@ -136,12 +136,12 @@ class LogisticEngine(FoldedRows):
             solution = self._prior() if compared else self.fit(X)
             return rounded(solution.scorer.predict_proba(X)), solution
         C, coef, fits = self._fits(problem)
-        said = np.empty((len(self.y), self.n_classes))
+        proba = np.empty((len(self.y), self.n_classes))
         for rows, fold, terms in problem.blocks():
-            said[rows] = posterior_of(fits.get(fold, coef), terms)
-        self._without_a_class(said)
+            proba[rows] = posterior_of(fits.get(fold, coef), terms)
+        self._without_a_class(proba)
         without = {fold: problem.scorer(own) for fold, own in fits.items()}
-        return self._in_order(said), Solution(problem.scorer(coef), C, without)
+        return self._in_order(proba), Solution(problem.scorer(coef), C, without)
 
     def _fits(self, problem: RidgeProblem) -> tuple[float, Array, dict[int, Array]]:
         """C, and coefficients to all rows and without each fold."""
@@ -153,10 +153,10 @@ class LogisticEngine(FoldedRows):
         fitted, _ = problem.minimise(C, start, held_out, curvature, near)
         return C, fitted[0], dict(zip(self.folds, fitted[1:], strict=True))
 
-    def _in_order(self, said: Array) -> Array:
+    def _in_order(self, proba: Array) -> Array:
         """Posteriors of rows by fold as those of rows as they came."""
-        posterior = np.empty_like(said)
-        posterior[self.order] = said
+        posterior = np.empty_like(proba)
+        posterior[self.order] = proba
         return rounded(posterior)
 
     def _start(self, problem: RidgeProblem, coef: Array, out: tuple[int, ...]) -> Array:
@@ -271,10 +271,10 @@ class LogisticEngine(FoldedRows):
                 only[f] = int(rest[0])
         return only
 
-    def _without_a_class(self, said: Array, out: int = NONE) -> None:
+    def _without_a_class(self, proba: Array, out: int = NONE) -> None:
         """Where a fold takes one of two classes away, the other is all there is."""
         for f, there in self.only_classes(out).items():
-            said[(self.labels.fold == f) & (f != out)] = np.eye(2)[there]
+            proba[(self.labels.fold == f) & (f != out)] = np.eye(2)[there]
 
 
 def rounded(posterior: Array) -> Array:

@@ -241,8 +241,8 @@ def _judged_in_parts(
     judge = partial(_fit_and_judge, classifier, y, n_classes, sample_weight)
     answers = _in_parallel(judge, n_jobs, [(features[s], *part) for s, *part in tasks])
     posteriors = {subset: np.empty((len(y), n_classes)) for subset in features}
-    for (subset, _, judged), said in zip(tasks, answers, strict=True):
-        posteriors[subset][judged] = said
+    for (subset, _, judged), proba in zip(tasks, answers, strict=True):
+        posteriors[subset][judged] = proba
     return posteriors
 
 

@@ -81,8 +81,8 @@ class RidgeEngine(FoldedNumbers):
     >>> from sensortree.leaves.regression import RidgeEngine
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] + X[:, 0]
-    >>> said, scorer = RidgeEngine(y, fold=np.arange(200) % 5).judge(X)
-    >>> bool(np.median(np.abs(said[:, 0] - y)) < 1e-6)
+    >>> predicted, scorer = RidgeEngine(y, fold=np.arange(200) % 5).judge(X)
+    >>> bool(np.median(np.abs(predicted[:, 0] - y)) < 1e-6)
     True
     """
 
@@ -107,13 +107,13 @@ class RidgeEngine(FoldedNumbers):
         """
         problem = _Problem(self, X)
         scorer = problem.scorer(problem.ridge, np.ones(len(X), dtype=bool))
-        said = scorer.says(X)
+        predicted = scorer.says(X)
         if X.shape[1]:  # with nothing known there is nothing to overfit
             for fold in self.folds:
                 held_out = self.fold == fold
                 own = problem.scorer(problem.without(fold), ~held_out)
-                said[held_out] = own.says(X[held_out])
-        return self.rounded(said), scorer
+                predicted[held_out] = own.says(X[held_out])
+        return self.rounded(predicted), scorer
 
     def fit(self, X: Array, start: NumberScorer | None = None) -> NumberScorer:
         """The regression fitted to all rows, which judging has found already."""
@@ -122,10 +122,10 @@ class RidgeEngine(FoldedNumbers):
         problem = _Problem(self, X)
         return problem.scorer(problem.ridge, np.ones(len(X), dtype=bool))
 
-    def rounded(self, said: Array) -> Array:
+    def rounded(self, predicted: Array) -> Array:
         """To single precision of the numbers, so that the last bits decide nothing."""
         offset = np.array([self.center, 0.0])
-        short = ((said - offset) / self.scale).astype(np.float32)
+        short = ((predicted - offset) / self.scale).astype(np.float32)
         return np.asarray(short.astype(np.float64) * self.scale + offset)
 
 

@@ -74,14 +74,14 @@ class HeldOutEngine(FoldedNumbers, ABC):
             number = scorer.regression.scores(X)[:, 0]
             return scorer.says(X), Judged(BOOSTED_UNJUDGED, number)
         judged = self.numbers_held_out(groups, X)
-        said = np.empty((len(X), 2))
+        predicted = np.empty((len(X), 2))
         for held_out in groups:
             answering = self._answering(X, judged.number, ~held_out)
-            said[held_out] = answering.of(X[held_out], judged.number[held_out])
+            predicted[held_out] = answering.of(X[held_out], judged.number[held_out])
         never = self.fold < 0
         if never.any():
-            said[never] = self.fit(X, judged).says(X[never])
-        return said, judged
+            predicted[never] = self.fit(X, judged).says(X[never])
+        return predicted, judged
 
     def fit(self, X: Array, start: Judged | None = None) -> NumberScorer:
         """The regression fitted to all rows, with the spread that judging has found."""
@@ -153,8 +153,8 @@ class BoostedNumbers(HeldOutEngine):
     >>> from sensortree.leaves.regressors import BoostedNumbers
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> y = np.where(X[:, 0] > 0, X[:, 1] > 0, X[:, 1] < 0) * 1.0
-    >>> said, _ = BoostedNumbers(y, fold=np.arange(400) % 5).judge(X)
-    >>> bool(np.abs(said[:, 0] - y).mean() < 0.1)
+    >>> predicted, _ = BoostedNumbers(y, fold=np.arange(400) % 5).judge(X)
+    >>> bool(np.abs(predicted[:, 0] - y).mean() < 0.1)
     True
     """
 

@@ -9,7 +9,7 @@ over B, one row for two classes, else one for each; to all rows, or without some
 columns are standardised and multiplied once. Fits go side by side: blocks of rows, none of
 which spans two folds, are read once for all that learn from them.
 
-How close to the minimum is close enough is said in nats. The data say where the minimum is
+Tolerances are in nats. The data determine the minimum
 to about one nat, so that comparisons need no more than a fraction of one.
 """
 
@@ -262,8 +262,8 @@ class RidgeProblem:
         large = width > LOGISTIC_FACTORED
         matrix = np.zeros(width if large else (width, width))
         for rows, _, terms in self.blocks():
-            said = self._said(coef, terms)
-            unsure = (said * (1 - said)).sum(axis=0) / max(1, self.n_outputs - 1)
+            proba = self._proba(coef, terms)
+            unsure = (proba * (1 - proba)).sum(axis=0) / max(1, self.n_outputs - 1)
             unsure *= self.labels.weight[rows].astype(self.dtype)
             if large:
                 matrix += np.einsum("ij,ij,j->i", terms, terms, unsure)
@@ -307,8 +307,8 @@ class RidgeProblem:
         for rows, fold, terms in self.blocks():
             if fold == out:
                 continue
-            said, weight = self._said(coef, terms), self.labels.weight[rows]
-            share = said if n > 1 else np.sqrt(said * (1 - said))
+            proba, weight = self._proba(coef, terms), self.labels.weight[rows]
+            share = proba if n > 1 else np.sqrt(proba * (1 - proba))
             share = (share * np.sqrt(weight / most)).astype(kind)
             parts = share[:, None] * terms.astype(kind, copy=False)
             parts = parts.reshape(n * width, -1)
@@ -322,7 +322,7 @@ class RidgeProblem:
             blocks[a, :, a] = -blocks[a].sum(axis=1)
         return blocks.reshape(n * width, n * width)
 
-    def _said(self, coef: Array, terms: Array) -> Array:
+    def _proba(self, coef: Array, terms: Array) -> Array:
         """Probability of every output, (n_outputs, n)."""
         scores = coef.astype(self.dtype, copy=False) @ terms
         if self.n_outputs == 1:

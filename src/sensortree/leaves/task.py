@@ -82,17 +82,17 @@ class ClassTask:
         """What a screen's scores say in place of leaves: probabilities."""
         return as_probabilities(scores)
 
-    def judged(self, said: Array, rows: TrainingRows) -> Array:
+    def judged(self, predicted: Array, rows: TrainingRows) -> Array:
         """What a loss may judge: probabilities where it scores these, else scores."""
-        return said if rows.loss.score is None else as_probabilities(said)
+        return predicted if rows.loss.score is None else as_probabilities(predicted)
 
     def levels(self, y: NDArray[Any], weight: Array) -> Rows:
         """The target as positions of few levels: the classes."""
         return np.asarray(y)
 
-    def compared(self, said: Array, y: NDArray[Any], loss: Loss) -> Array:
+    def compared(self, predicted: Array, y: NDArray[Any], loss: Loss) -> Array:
         """What kinds of leaves are compared by, (n_rows,): log-loss."""
-        return _log_loss(said, y, FLOAT32_EPS)
+        return _log_loss(predicted, y, FLOAT32_EPS)
 
     def tells(self, y: NDArray[Any], loss: Loss) -> list[tuple[Measure, float]]:
         """Losses by which sensors may tell more, with the standard errors asked for.
@@ -109,7 +109,9 @@ class ClassTask:
             (brier, TELLS_VERY_CLEARLY),
         ]
 
-    def trusted(self, said: Mapping[Subset, Array], rows: TrainingRows) -> Array | None:
+    def trusted(
+        self, predicted: Mapping[Subset, Array], rows: TrainingRows
+    ) -> Array | None:
         """The posterior of the least log-loss; None if knowing nothing is as good.
 
         Posteriors are out of fold, or their log-loss flatters those who have seen the rows.
@@ -121,7 +123,7 @@ class ClassTask:
                 return float(-weight @ np.log(belief[np.arange(len(y)), y]))
 
         prior = np.bincount(y, rows.weight) / rows.weight.sum()
-        best = min(said.values(), key=log_loss)
+        best = min(predicted.values(), key=log_loss)
         return best if log_loss(best) < -weight @ np.log(prior[y]) else None
 
     def n_trees(self, n_classes: int) -> int:
@@ -189,9 +191,9 @@ class NumberTask:
 
     stand_in = read
 
-    def judged(self, said: Array, rows: TrainingRows) -> Array:
-        """What is said, as it is."""
-        return said
+    def judged(self, predicted: Array, rows: TrainingRows) -> Array:
+        """Predictions, unchanged."""
+        return predicted
 
     def levels(self, y: NDArray[Any], weight: Array) -> Rows:
         """Groups of equal weight, from low to high."""
@@ -201,22 +203,24 @@ class NumberTask:
         levels = np.floor(NUMBER_LEVELS * middle).astype(np.intp)
         return np.asarray(levels[values])
 
-    def compared(self, said: Array, y: NDArray[Any], loss: Loss) -> Array:
+    def compared(self, predicted: Array, y: NDArray[Any], loss: Loss) -> Array:
         """The loss itself."""
-        return loss.judge(y, said)
+        return loss.judge(y, predicted)
 
     def tells(self, y: NDArray[Any], loss: Loss) -> list[tuple[Measure, float]]:
         """Clearly by the loss itself."""
-        return [(lambda said: loss.judge(y, said), TELLS_CLEARLY)]
+        return [(lambda predicted: loss.judge(y, predicted), TELLS_CLEARLY)]
 
-    def trusted(self, said: Mapping[Subset, Array], rows: TrainingRows) -> Array | None:
-        """What is said by the leaves of the least loss."""
+    def trusted(
+        self, predicted: Mapping[Subset, Array], rows: TrainingRows
+    ) -> Array | None:
+        """The predictions of the leaves of the least loss."""
         loss, weight = rows.loss, rows.weight / rows.weight.sum()
 
         def mean(each: Array) -> float:
             return float(weight @ loss.judge(rows.y, each))
 
-        best = min(said.values(), key=mean)
+        best = min(predicted.values(), key=mean)
         return best if mean(best) < loss.stake else None
 
     def n_trees(self, n_classes: int) -> int:

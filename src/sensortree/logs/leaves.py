@@ -96,11 +96,11 @@ class LoggedClassifiers(LeafClassifiers):
         for share in LOG_SHARES:
             shares = {**self.shares, within: share}
             found = replace(self, posteriors={}, starts={}, pulled={}, shares=shares)
-            said = found._judge_logged(whole, share)
-            lost = self.data.task.compared(said, self.data.y, self.data.loss)
+            proba = found._judge_logged(whole, share)
+            lost = self.data.task.compared(proba, self.data.y, self.data.loss)
             if float(weight @ lost) < least:
                 least, kept = float(weight @ lost), found
-                found.posteriors[whole] = said
+                found.posteriors[whole] = proba
         self.shares.update(kept.shares)
         self.posteriors.update(kept.posteriors)
         self.starts.update(kept.starts)
@@ -132,14 +132,14 @@ class LoggedClassifiers(LeafClassifiers):
         data = self.data
         engine, X = self._drawn_engine(subset, share, NONE)
         self.starts[subset] = solution = engine.fit(X)
-        X, said = data.features(subset), np.empty((len(data.y), data.n_outputs))
+        X, proba = data.features(subset), np.empty((len(data.y), data.n_outputs))
         for fold in np.unique(data.fold):
             out, own = np.flatnonzero(data.fold == fold), solution
             if fold >= 0:
                 engine, taught = self._drawn_engine(subset, share, int(fold))
                 own = engine.refit(taught, solution)
-            said[out] = posterior(own.scorer, X[out], data.n_outputs)
-        return said
+            proba[out] = posterior(own.scorer, X[out], data.n_outputs)
+        return proba
 
     def _drawn_engine(
         self, subset: Subset, share: float, out: int
@@ -161,14 +161,14 @@ class LoggedClassifiers(LeafClassifiers):
         start = self.starts[fewer]
         pull = self._pull(subset, fewer, {**start.without, NONE: start.scorer})
         self.pulled[subset] = fewer
-        X, said, least = rows.features(subset), np.empty((0, 0)), np.inf
+        X, proba, least = rows.features(subset), np.empty((0, 0)), np.inf
         for C in LOG_PULLS:
             told, found = self._engine(rows, rows.fold, C).judge(X, pull)
             loss = float(rows.weight @ rows.task.compared(told, rows.y, rows.loss))
             if loss >= least:
                 break
-            said, least, self.starts[subset] = told, loss, found
-        return said
+            proba, least, self.starts[subset] = told, loss, found
+        return proba
 
     def _fewer(self, subset: Subset) -> Subset | None:
         """The subset with a sensor less that most rows bought, judged.

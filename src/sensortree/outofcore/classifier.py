@@ -23,7 +23,7 @@ from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.fit import Mark, counted, said_of_prices
+from sensortree.learning.fit import Mark, counted, price_message
 from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
@@ -207,7 +207,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
             fitted = replace(fitted, policy=replace(fitted.policy, about=about))
             self._show(fitted)
             self.n_sample_ = len(taken.y)
-        advice = said_of_prices(fitted, sample.prepared.leaves, settings)
+        advice = price_message(fitted, sample.prepared.leaves, settings)
         if advice:
             warnings.warn(advice, PriceWarning, stacklevel=3)
         return self

@@ -10,6 +10,9 @@ import numpy as np
 from sensortree.constants import BLOCK_ERRORS, CHAIN_PATIENCE, EPS
 from sensortree.types import Array
 
+# Share of a mean risk that sums in another order may differ by.
+ROUNDING = 1e-12
+
 Subset = frozenset[int]
 Losses = Callable[[Sequence[Subset]], Array]
 Price = Callable[[Subset, Subset], float]
@@ -130,7 +133,7 @@ def greedy_subsets(
         value = float(loss(present[:, None], [])[0])
         while (found := search.best_extension(subsets[k], loss)) is not None:
             sensor, extended, lower = found
-            if not lower < value:
+            if not lower < value * (1 - ROUNDING):
                 break
             subsets[k] = extended
             present, value = search.exact([subsets[k]])[:, 0], lower

@@ -186,9 +186,9 @@ class Scores:
             for sign in (-1, 1):
                 half = each / 2
                 half[:, c] += sign * more
-                said = half + STOPPING_PRIOR * self.prior
-                said /= said.sum(axis=1, keepdims=True)
-                total += self.loss.expect(each - half, said) / len(cells)
+                proba = half + STOPPING_PRIOR * self.prior
+                proba /= proba.sum(axis=1, keepdims=True)
+                total += self.loss.expect(each - half, proba) / len(cells)
         if np.isfinite(self.refer).all():
             total = np.minimum(total, each @ self.refer)
         return total.reshape(cells.shape[1:])

@@ -391,10 +391,10 @@ class SubsetLosses:
     def screened_each(self, subsets: Sequence[Subset]) -> Array:
         """Losses of the screen, (n_rows, n_subsets); of least squares, all at once."""
         screen, new = self._opened(), [s for s in subsets if s not in self._screened]
-        said: Iterable[tuple[int, Array]] = enumerate(map(self.scores, new))
+        proba: Iterable[tuple[int, Array]] = enumerate(map(self.scores, new))
         if len(new) > 1 and isinstance(screen, LeastSquaresScreen):
-            said = screen.scores_with(frozenset.intersection(*new), new)
-        for k, scores in said:
+            proba = screen.scores_with(frozenset.intersection(*new), new)
+        for k, scores in proba:
             posterior = self.data.task.read(scores, self.data)
             losses = self._losses(posterior, self.named(new[k]))
             self._screened[new[k]] = losses.astype(np.float32)  # there may be many

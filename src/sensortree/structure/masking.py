@@ -89,13 +89,13 @@ class MaskedScreen:
     def scores(self, subset: Sequence[int]) -> Array:
         """Probability of every class, (n_samples, n_classes); or numbers, one column."""
         known = sum(1 << int(j) for j in subset)
-        said = np.zeros(self.shape)
+        predicted = np.zeros(self.shape)
         for half in self.halves:
             if self.numbers:
-                said[half.rows] = half.sums(known).T
+                predicted[half.rows] = half.sums(known).T
             else:
-                said[half.rows[:, None], half.classes] = half.posterior(known)
-        return said
+                predicted[half.rows[:, None], half.classes] = half.posterior(known)
+        return predicted
 
 
 def _boosted(
@@ -184,7 +184,7 @@ class _Half:
 
 
 class _Tree:
-    """A tree, where the rows go at each of its nodes, and what it has said.
+    """A tree, where the rows go at each of its nodes, and its earlier answers.
 
     `sides` are the codes that go left and right at nodes that look at a category.
     `looks_at` are its sensors, as bits; `kept` is what it says when some of them are known.
@@ -218,7 +218,7 @@ class _Tree:
             self.steps.append((sensor, *ways, blank, goes_left))
 
     def value(self, known: int, at: int = 0) -> Any:
-        """What is said from a node on: a number, or one for each row."""
+        """The prediction below a node: a number, or one for each row."""
         step = self.steps[at]
         if isinstance(step, np.float32):
             return step
