@@ -30,7 +30,7 @@ serve: $(VENV)/all.stamp  ## the demo's model on http://127.0.0.1:8000, on this 
 	$(BIN)/python -m sensortree.demo --model demo_output/heart.json
 	$(BIN)/python -m sensortree serve demo_output/heart.json --database demo_output/sessions.sqlite3
 
-test: $(VENV)/all.stamp  ## the default tests (a few minutes on two cores)
+test: $(VENV)/all.stamp  ## the default tests (about eight minutes on two cores)
 	$(BIN)/python -m pytest --numprocesses 2
 
 coverage: $(VENV)/all.stamp  ## the same with the lines that no test runs; half as long again
