@@ -528,7 +528,7 @@ def test_of_distinct_rows_groups_that_share_one_are_held_out_together():
 
 
 def test_rows_in_chunks_do_not_take_groups_yet():
-    pytest.importorskip("dask")
+    pytest.importorskip("dask", reason="the extra 'dask' is absent")
     from sensortree.dask import DaskSensorTreeClassifier
     from sensortree.exceptions import ParameterError
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from sensortree.policy.steps import Decision, Step
 
 ADVICE = (
-    'Type each value; Enter if it is missing, "?" if the sensor cannot be had, Ctrl-C to '
+    'Type each value; Enter if it is missing, "?" if the sensor is unavailable, Ctrl-C to '
     "leave."
 )
-NEEDED = 'this model needs {}; type it, or "?" if the sensor cannot be had.'
+NEEDED = 'this model needs {}; type it, or "?" if the sensor is unavailable.'
 EXTRA = "serving needs {}, which is not installed; run pip install 'sensortree[serve]'."
 LINE_FORMS = 'a line holds {"tell": {...}} or {"unavailable": "..."}'
 FAULTS_SHOWN = 20

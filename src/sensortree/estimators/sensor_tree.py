@@ -220,8 +220,8 @@ class SensorTreeClassifier(JointTreeOfClasses, LearnsJointly, BaseSensorTreeClas
 
         - "auto": the kind whose tree has the least risk on held-out rows, compared with
           the structures. "boosted" takes longest: it is tried where its held-out log-loss
-          leads by more than a standard error, and not below 100 rows, or where it would
-          take out of proportion long; where readings are missing that no transformer
+          leads by more than a standard error, from 50 rows a class on, unless it would
+          take disproportionately long; where readings are missing that no transformer
           fills in, it is the only one. `comparison_` says what was compared, and its
           `leaf` which was taken.
         - "linear": ridge logistic regression.

@@ -288,7 +288,8 @@ class Race:
             self.dropped[kind] = (
                 f"by held-out log-loss {abs(lead):.1f} standard errors "
                 f"{'better' if lead > 0 else 'worse'} than {usual} leaves; tried if "
-                f"{'more than 1 better' if least > 0 else 'less than 1 worse'}"
+                f"{'more than' if least > 0 else 'less than'} {CLEARLY:g} "
+                f"{'better' if least > 0 else 'worse'}"
             )
         return lead > least
 
@@ -404,7 +405,8 @@ class Race:
             s
             for s in leaves.posteriors
             if (among is None or s in among)
-            if market.allows(s) and np.all(market.affordable(market.cost(s)))
+            and market.allows(s)
+            and np.all(market.affordable(market.cost(s)))
         ]
         if not self.settings.learns_structure:
             tree = self.finder.find(self.structures[0])[0]

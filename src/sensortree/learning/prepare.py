@@ -152,13 +152,12 @@ class Prepared:
         return other
 
     def without(self, fold: int) -> Prepared:
-        """The rows outside a fold, for searches that must not know it, by screens alone."""
+        """The rows outside a fold, for the same searches without it."""
         rows = np.flatnonzero(self.leaves.data.fold != fold)
         part = self.leaves.take(rows)
-        settings = self.settings
         own = self.progress.part()
         return Prepared(
-            part, settings, own, self.winners, self.kinds, self.not_compared
+            part, self.settings, own, self.winners, self.kinds, self.not_compared
         )
 
 

@@ -141,7 +141,7 @@ def _most_beside(needed: Subset, log: LogRows) -> tuple[Subset, StandIns] | None
 
 @dataclass(frozen=True, eq=False)
 class StandIns:
-    """Who stands in for whom within a set of sensors, and by what they were known."""
+    """Which row stands in for each row within a set of sensors, and why."""
 
     # Where the row stands that stands in for each; itself if it has all, (n_rows,).
     other: Rows

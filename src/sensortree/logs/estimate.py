@@ -33,10 +33,10 @@ class Estimate:
 
 FEW = 5  # rows of a kind that is too rare for the normal interval of its share
 
-LEAST_SHARE = 0.01  # effective size as a share of the rows, below which nothing is said
+LEAST_SHARE = 0.01  # least effective size for an estimate, as a share of the rows
 LEAST_ROWS = 10  # and as a number of rows
 CERTAIN = 0.95  # chance of stopping from which a row had hardly another
-MOST_UNREACHED = 0.1  # share of rows without a chance, above which nothing is said
+MOST_UNREACHED = 0.1  # largest share of rows without a chance for an estimate
 MOST_OFF = 2.0  # factor by which the mean weight may differ from 1
 
 
