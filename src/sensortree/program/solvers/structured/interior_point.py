@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import SolverError
-from sensortree.program.chunks import total
 from sensortree.program.solvers.base import Options, Progress, RawSolution
-from sensortree.program.solvers.structured.chunk import Blocks, Bounds, Chunk, Speeds
+from sensortree.program.solvers.structured.chunk import Blocks
 from sensortree.program.solvers.structured.newton import Newton, Penalties
+from sensortree.program.solvers.structured.rows import Bounds, Rows, Speeds
 from sensortree.program.surrogate import SurrogateProblem
 
 LOG = logging.getLogger("sensortree.solver")
@@ -58,7 +58,6 @@ class InteriorPoint:
     def __init__(self, blocks: Blocks, options: Options):
         self.options = options
         self.blocks = blocks
-        self.rows = blocks.rows
         ours = self.blocks.tree.coefficients()
         self.penalties = Penalties(options.ridge[ours], options.lasso[ours])
         self.n_values = self.blocks.n_values + self.penalties.n_values
@@ -69,9 +68,9 @@ class InteriorPoint:
     def start(self, multiple: float) -> None:
         """Stand at θ = 0, every example centred; the sum of s z is `multiple` values."""
         theta = np.zeros(self.blocks.n_coef)
-        value = total(self.rows.tell(Chunk.stand, theta))
+        value = self.blocks.tell(Rows.stand, theta)
         mu = multiple * value / self.n_values
-        self._bounds: Bounds = total(self.rows.tell(Chunk.center, mu))
+        self._bounds: Bounds = self.blocks.tell(Rows.center, mu)
         self.penalties.start(theta, mu)
 
     def bounds(self) -> tuple[float, float, float, float]:
@@ -95,10 +94,10 @@ class InteriorPoint:
 
         `product` is the sum of s z; `drag` is added to the curvature of each coefficient.
         """
-        rows, penalties = self.rows, self.penalties
+        rows, penalties = self.blocks, self.penalties
         newton = self._newton(drag)
         d = newton.predict(self._bounds.aim + penalties.aim(None))
-        speeds: Speeds = total(rows.tell(Chunk.follow, d))
+        speeds: Speeds = rows.tell(Rows.follow, d)
         speeds = speeds + Speeds(penalties.follow(d), penalties.changes())
         primal, dual = self._lengths(speeds.most)
         # With dz = -z (1 + r), the sum of s z after this step:
@@ -110,17 +109,17 @@ class InteriorPoint:
         )
         centring = min((left / product) ** 3, MOST_CENTRING)
         mu = centring * product / self.n_values
-        aim = total(rows.tell(Chunk.aim_at, mu))
+        aim = rows.tell(Rows.aim_at, mu)
         lengths = self._follow(newton.solve(aim + penalties.aim(mu)))
         lengths = self._lengthen(newton, mu, lengths)
         primal, dual = (1.0 if x == 1 else STEP_TO_BOUNDARY * x for x in lengths)
-        self._bounds = total(rows.tell(Chunk.move, primal, dual))
+        self._bounds = rows.tell(Rows.move, primal, dual)
         penalties.move(primal, dual)
         return min(primal, dual)
 
     def _follow(self, d: Vector) -> tuple[float, float]:
         """Complete the corrector for dθ; how far it can be followed."""
-        speeds: Speeds = total(self.rows.tell(Chunk.follow_corrected, d))
+        speeds: Speeds = self.blocks.tell(Rows.follow_corrected, d)
         return self._lengths(np.maximum(speeds.most, self.penalties.follow(d)))
 
     def _lengthen(
@@ -131,10 +130,10 @@ class InteriorPoint:
             if min(lengths) > LONG:
                 break
             last, before = lengths, self.penalties.direction
-            self.rows.note(Chunk.hold_direction)
+            self.blocks.note(Rows.hold_direction)
             lengths = self._correct(newton, mu, last)
             if min(lengths) < min(last):
-                self.rows.note(Chunk.turn_back)
+                self.blocks.note(Rows.turn_back)
                 self.penalties.direction = before
                 return last
             if min(lengths) < min(last) + LEAST_LONGER:
@@ -146,7 +145,7 @@ class InteriorPoint:
     ) -> tuple[float, float]:
         """Gondzio's corrector: aim at products nearer to mu a little further on."""
         primal, dual = (min(1.0, length + FURTHER) for length in lengths)
-        aim = total(self.rows.tell(Chunk.aim_beside, mu, primal, dual))
+        aim = self.blocks.tell(Rows.aim_beside, mu, primal, dual)
         aim = aim + self.penalties.aim_beside(mu, primal, dual)
         return self._follow(newton.solve(aim))
 
@@ -172,7 +171,7 @@ class InteriorPoint:
 
     def hold(self) -> Vector:
         """Have the present point remembered; its θ."""
-        self.rows.note(Chunk.hold_point)
+        self.blocks.note(Rows.hold_point)
         return self.penalties.theta
 
 
@@ -215,7 +214,7 @@ def minimise(blocks: Blocks, options: Options) -> Arrived:
     path = InteriorPoint(blocks, options)
     if not blocks.n_rows:  # no decision matters to any example
         nothing = np.zeros(blocks.n_coef)
-        blocks.rows.note(Chunk.hold_point)
+        blocks.note(Rows.hold_point)
         return Arrived(nothing, nothing, 0, False)
     with blocks.rows.working(), np.errstate(all="ignore"):
         starts = list(STARTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple
@@ -150,6 +151,42 @@ class Weights(NamedTuple):
     share: Array  # (2, n_nodes, n_rows)
 
 
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What some rows say of the present point; sums over rows.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (3,)
+        Surrogate, dual objective, and s z.
+    coupling : ndarray of shape (p,)
+    aim : ndarray of shape (p,)
+        The predictor's right-hand side, which reads the features at the same time.
+    """
+
+    sums: Vector
+    coupling: Vector
+    aim: Vector
+
+    def __add__(self, other: Bounds) -> Bounds:
+        return Bounds(
+            self.sums + other.sums,
+            self.coupling + other.coupling,
+            self.aim + other.aim,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Speeds:
+    """How fast a direction meets s = 0 and z = 0, and sums of s z r and s z r²."""
+
+    most: Vector
+    sums: Vector
+
+    def __add__(self, other: Speeds) -> Speeds:
+        return Speeds(np.maximum(self.most, other.most), self.sums + other.sums)
+
+
 class Rows:
     """Some examples: their data, their point (m, s, z), and one Newton step at a time.
 
@@ -170,6 +207,8 @@ class Rows:
         self.n_nodes, self.n_rows = weight.shape[1:]
         self.products = FeatureProducts(tree, features)
         self.rough: list[Array] = []  # features in single precision, once needed
+        self.best: Array = None  # multipliers of the best point so far
+        self.settled = False  # whether the point is all there is to know
         self.resting = False  # whether only the point is known
         self.from_file = False  # whether that cannot be written to
         at_once = PRODUCT_ROWS if xp is np else self.n_rows
@@ -180,14 +219,14 @@ class Rows:
     def __getstate__(self) -> dict[str, Any]:
         """What cannot be computed anew, where the rows stand at a point."""
         kept = (self.tree, self.features, self.weight, self.products.keep)
-        return {"data": kept, "point": (self.m, self.s, self.z)}
+        return {"data": kept, "point": (self.m, self.s, self.z, self.best)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tree, features, weight, keep = state["data"]
         self._lay(tree, features, weight)
         self.products.keep = keep
-        self.m, self.s, self.z = state["point"]
-        self.resting = self.from_file = True
+        self.m, self.s, self.z, self.best = state["point"]
+        self.settled = self.resting = self.from_file = True
 
     def rise(self) -> None:
         """Compute anew what a copy does not hold, unless it is there."""
@@ -203,9 +242,10 @@ class Rows:
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
         self.m, self.from_file = self.products.margins(theta), False
+        self.settled = False
         return float(self.xp.sum(self._values(0.0)[0, :]))
 
-    def center(self, mu: float) -> None:
+    def center(self, mu: float) -> Bounds:
         """Find v and z with s z = mu and the flow conserved, nearly.
 
         Margins held still, examples are apart: each takes its own Newton steps in v.
@@ -226,6 +266,7 @@ class Rows:
             speed = xp.max(-drops / xp.min(self.s, axis=0), axis=(0, 1))
             v = v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
         self.product = self.s * self.z
+        return self._bounds()
 
     def _values(self, slack: float) -> Array:
         """V of every node at the present margins, plus a slack per level."""
@@ -451,36 +492,43 @@ class Rows:
         pull -= self.slope * tau[WITH, ...]
         return -self.products.to_theta(pull[0, ...] + pull[1, ...])[0]
 
-    def follow(self, theta: Vector) -> Vector:
-        """Complete the predictor for dθ; what is needed to choose mu.
-
-        That is how fast it meets s = 0 and z = 0, and the sums of s z r and s z r².
-        """
+    def follow(self, theta: Vector) -> Speeds:
+        """Complete the predictor for dθ; what is needed to choose mu."""
         xp = self.xp
         self._complete(theta)
+        self.settled = False
         changes = self.product * self.r
-        return numbers(
+        found = numbers(
             -xp.min(self.r),
             1.0 + xp.max(self.r),
             xp.sum(changes),
             xp.sum(changes * self.r),
         )
+        return Speeds(found[:2], found[2:])
 
-    def follow_corrected(self, theta: Vector) -> Vector:
-        """Complete the corrector for dθ; return how fast it meets s = 0 and z = 0."""
+    def follow_corrected(self, theta: Vector) -> Speeds:
+        """Complete the corrector for dθ; how fast it meets s = 0 and z = 0."""
         self._complete(theta)
         self.t -= 1.0
         self.t -= self.r  # u
-        return numbers(-self.xp.min(self.r), -self.xp.min(self.t))
+        most = numbers(-self.xp.min(self.r), -self.xp.min(self.t))
+        return Speeds(most, np.zeros(0))
 
-    @property
-    def direction(self) -> tuple[Array, ...]:
-        """What `move` follows."""
-        return self.dm, self.r, self.t
+    def keep_products(self) -> None:
+        """Keep products of pairs of features once they are worked out."""
+        self.products.keep = True
 
-    @direction.setter
-    def direction(self, direction: tuple[Array, ...]) -> None:
-        self.dm, self.r, self.t = direction
+    def hold_direction(self) -> None:
+        """Remember the present direction: what `move` follows."""
+        self.turned_from = self.dm, self.r, self.t
+
+    def turn_back(self) -> None:
+        """Take the direction up again that was held."""
+        self.dm, self.r, self.t = self.turned_from
+
+    def hold_point(self) -> None:
+        """Remember the present multipliers; a step replaces arrays, and writes to none."""
+        self.best = self.z
 
     def _complete(self, theta: Vector) -> None:
         """Find dm, dv and r of a step for dθ."""
@@ -489,7 +537,7 @@ class Rows:
         self.r = self._rows(self._solve_laplacian(currents), self.dm)
         self.r /= self.s
 
-    def move(self, primal: float, dual: float) -> None:
+    def move(self, primal: float, dual: float) -> Bounds:
         """Take the corrector's step."""
         if self.from_file:
             self.m, self.s, self.from_file = self.m + 0.0, self.s + 0.0, False
@@ -501,19 +549,16 @@ class Rows:
         self.t += 1.0
         self.z = self.z * self.t  # the old one may be part of the best point so far
         self.product = self.s * self.z
+        return self._bounds()
 
-    def bounds(self) -> tuple[Vector, Vector, Vector]:
-        """Surrogate, dual objective and sum of s z; the coupling (p,); the predictor's aim.
-
-        The latter, its right-hand side (p,), is of the same point and reads the features
-        at the same time.
-        """
+    def _bounds(self) -> Bounds:
+        self.settled = True
         total = self.xp.sum
         pulls = self.slope * self.z[WITH, ...]
         low, high = pulls[0, ...], pulls[1, ...]
         value, product = total(self._values(0.0)[0, :]), total(self.product)
         coupling, aim = self.products.to_theta(low + high, self._aim_of_predictor())
-        return numbers(value, total(low - high), product), coupling, aim
+        return Bounds(numbers(value, total(low - high), product), coupling, aim)
 
     def _aim_of_predictor(self) -> Array:
         """Pulls (n_nodes, n_rows) that the predictor aims at."""
