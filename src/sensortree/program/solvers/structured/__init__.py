@@ -32,8 +32,7 @@ and (p,) vectors are read.
 
 ::
 
-    interior_point  Mehrotra's method; when to start over, go on, and stop
-    newton          the factored Newton matrix of a point; penalties
+    interior_point  Mehrotra's method, its Newton matrix; when to start over, and stop
     chunk           all examples, by sums over chunks of them
     rows            some examples as circuits, one Newton step at a time
     shape           the tree as the solver walks it, and where it is cut
