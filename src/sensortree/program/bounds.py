@@ -17,21 +17,15 @@ node is r_j = sum_i (pull_negative - pull_positive)_ij φ_j(x_i).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.program.chunks import Chunks, total, totals
+from sensortree.program.chunks import Chunks, totals
 from sensortree.program.proof_rows import ProofRows
-from sensortree.program.scaling import (
-    as_scale,
-    exact_total,
-    find_turns,
-    joined_triangle,
-    spread,
-)
+from sensortree.program.scaling import as_scale, exact_total, find_turns, spread
 from sensortree.program.surrogate import Penalty
 
 Vector = NDArray[np.float64]
@@ -68,15 +62,8 @@ def set_columns(
 ) -> list[Columns]:
     """Scale columns of given sizes; without penalties, turn them too where that helps.
 
-    Parameters
-    ----------
-    rows : Chunks
-        Of ProofRows.
-    sizes : list of ndarray of shape (D,)
-        Largest absolute values of the columns of each distinct array.
-    shared : sequence of n_nodes ints
-        Which distinct array each node has.
-    penalty : Penalty
+    `sizes` are the largest absolute values, (D,), of the columns of each distinct array;
+    `shared` says which of these each node has.
     """
     scales = [np.exp2(np.ceil(np.log2(as_scale(size)))) for size in sizes]
     rows.note(ProofRows.set_scale, scales)
@@ -152,40 +139,33 @@ def restore_coupling(
 def _steps(
     rows: Chunks, residual: dict[int, Vector], precisely: bool
 ) -> dict[int, Vector]:
-    """Steps that take residuals away, of the nodes that have one that is a number."""
+    """Steps that take residuals away, (Xᵀ room² X) step = residual, where there are such.
+
+    Fast, or precisely: from the triangle of room X, half the digits are not lost by
+    squaring.
+    """
     if not residual:
         return {}
+    steps: dict[int, Vector] = {}
     grams = totals(rows.ask(ProofRows.room_grams, list(residual)))
-    steps = {}
     for (j, off), gram in zip(residual.items(), grams, strict=True):
-        step = _precise_step(rows, j, gram, off) if precisely else _step(gram, off)
+        if not np.all(np.isfinite(gram)):
+            continue
+        if precisely:
+            norms, sizes, turn = spread(gram, rows, ProofRows.room_triangle, j)
+            kept = sizes > 1e-13 * sizes[0]
+            along = turn[kept] @ (off / norms)
+            step = turn[kept].T @ (along / sizes[kept] ** 2) / norms
+        else:
+            # Columns of rare or settled examples weigh little: give each the same weight.
+            unit = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
+            step = (
+                unit
+                * np.linalg.lstsq(gram * np.outer(unit, unit), unit * off, 1e-13)[0]
+            )
         if np.all(np.isfinite(step)):
             steps[j] = step
     return steps
-
-
-def _step(gram: Vector, residual: Vector) -> Vector:
-    """Solve (Xᵀ room² X) step = residual, fast, where the matrix is not too singular."""
-    if not np.all(np.isfinite(gram)):
-        return np.full(residual.shape, np.nan)
-    # Columns of rare or settled examples weigh little: give each the same weight.
-    unit = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
-    step = np.linalg.lstsq(gram * np.outer(unit, unit), unit * residual, 1e-13)[0]
-    return np.asarray(unit * step)
-
-
-def _precise_step(rows: Chunks, j: int, gram: Vector, residual: Vector) -> Vector:
-    """The same, from the triangle of room X: half the digits are not lost by squaring."""
-    if not np.all(np.isfinite(gram)):
-        return np.full(residual.shape, np.nan)
-
-    def triangle_over(norms: Vector) -> Vector:
-        return joined_triangle(list(rows.ask(ProofRows.room_triangle, j, norms)))
-
-    norms, sizes, turn = spread(gram, triangle_over)
-    kept = sizes > 1e-13 * sizes[0]
-    along = turn[kept] @ (residual / norms)
-    return np.asarray(turn[kept].T @ (along / sizes[kept] ** 2) / norms)
 
 
 def dual_values(rows: Chunks) -> tuple[list[float], list[Vector]]:
@@ -195,16 +175,6 @@ def dual_values(rows: Chunks) -> tuple[list[float], list[Vector]]:
         for each in rows.ask(ProofRows.dual_values)
     )
     return found[0].tolist(), found[1:]
-
-
-def n_rows_of(rows: Chunks) -> int:
-    """How many rows all chunks have."""
-    return int(total(rows.ask(count_rows)))
-
-
-def count_rows(rows: ProofRows) -> int:
-    """How many rows a chunk has."""
-    return rows.problem.n_samples
 
 
 # lower bounds -------------------------------------------------------------------------
@@ -335,72 +305,34 @@ def _costs_of_repairs(
     slacks: Sequence[Vector],
     n_rows: int,
     spare: float,
-) -> list[tuple[float, Vector]]:
+) -> Iterator[tuple[float, Vector]]:
     """What it costs at most to bring couplings within `slacks`, and what is left to do.
 
-    Parameters
-    ----------
-    rows : Chunks
-    columns : list of Columns
-    slacks : list of ndarray of shape (D_j,)
-    n_rows : int
-        How many rows there are.
-    spare : float
-        What may be spent on a node. Directions that would cost more are left.
+    `spare` is what may be spent on a node. Directions that would cost more are left.
     """
     n_nodes = len(columns)
     sums, couplings = coupling_of(rows, range(n_nodes))
-    rooms = totals(
+    squares, *grams = totals(
         [np.array([square for square, _ in each]), *(gram for _, gram in each)]
         for each in rows.ask(ProofRows.free_grams)
     )
-    return [
-        _cost_of_repair(
-            rows,
-            j,
-            gram=rooms[1 + j],
-            length=float(rooms[0][j]) ** 0.5,
-            coupling=couplings[j],
-            rounding=n_rows * EPSILON * sums[j],
-            slack=slacks[j],
-            spare=spare,
-        )
-        for j in range(n_nodes)
-    ]
-
-
-def _cost_of_repair(
-    rows: Chunks,
-    j: int,
-    *,
-    gram: Vector,
-    length: float,
-    coupling: Vector,
-    rounding: float,
-    slack: Vector,
-    spare: float,
-) -> tuple[float, Vector]:
-    """The same of one node; `length` and `gram` are of its rooms and weighted columns."""
-
-    def triangle_over(norms: Vector) -> Vector:
-        return joined_triangle(list(rows.ask(ProofRows.free_triangle, j, norms)))
-
-    norms, sizes, turn = spread(gram, triangle_over)
-    n_columns = norms.size
-    sizes = sizes - 1e-14 * n_columns * sizes[0]  # rounding in C
-    most = min(1.0, spare / length if length else 1.0) / n_columns**0.5
-    for exact in (False, True):  # the first is faster, and mostly enough
-        if exact:
-            coupling = exact_coupling(rows, j)
-            doubt = EPSILON * rounding + EPSILON * np.abs(coupling).max()
-        else:
-            doubt = rounding
-        excess = coupling - np.clip(coupling, -slack, slack)
-        along = np.abs(turn @ (excess / norms)) + float(np.sum(doubt / norms))
-        proved = along <= most * sizes
-        if proved.all():
-            break
-    moved = proved & (along > 0)
-    moves = along[moved] / sizes[moved]
-    cost = length * float(np.linalg.norm(moves))
-    return cost, norms * (np.abs(turn[~proved]).T @ along[~proved])
+    for j, (coupling, slack) in enumerate(zip(couplings, slacks, strict=True)):
+        length, rounding = float(squares[j]) ** 0.5, n_rows * EPSILON * sums[j]
+        norms, sizes, turn = spread(grams[j], rows, ProofRows.free_triangle, j)
+        n_columns = norms.size
+        sizes = sizes - 1e-14 * n_columns * sizes[0]  # rounding in C
+        most = min(1.0, spare / length if length else 1.0) / n_columns**0.5
+        for exact in (False, True):  # the first is faster, and mostly enough
+            if exact:
+                coupling = exact_coupling(rows, j)
+                doubt = EPSILON * rounding + EPSILON * np.abs(coupling).max()
+            else:
+                doubt = rounding
+            excess = coupling - np.clip(coupling, -slack, slack)
+            along = np.abs(turn @ (excess / norms)) + float(np.sum(doubt / norms))
+            proved = along <= most * sizes
+            if proved.all():
+                break
+        moved = proved & (along > 0)
+        cost = length * float(np.linalg.norm(along[moved] / sizes[moved]))
+        yield cost, norms * (np.abs(turn[~proved]).T @ along[~proved])

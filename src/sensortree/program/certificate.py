@@ -27,7 +27,6 @@ from sensortree.program.bounds import (
     Bound,
     Columns,
     free_bound,
-    n_rows_of,
     ridge_bound,
     set_columns,
 )
@@ -179,7 +178,7 @@ def certify_rows(
         residual=np.inf,
     )
     spare = SHARE * tol * max(unit, upper)
-    n_rows = n_rows_of(rows)
+    n_rows = int(total(rows.ask(ProofRows.n_rows)))
     # A little flow on every edge makes room for the repair, and costs as little. Where
     # that is not enough the repair may cost what it will: a poor bound is better than none.
     attempts = [(0.0, spare), (0.03 * tol, spare), (0.03 * tol, np.inf)]

@@ -520,7 +520,7 @@ class Rows:
 
     def hold_direction(self) -> None:
         """Remember the present direction: what `move` follows."""
-        self.turned_from = self.dm, self.r, self.t
+        self.turned_from: tuple[Array, ...] = (self.dm, self.r, self.t)
 
     def turn_back(self) -> None:
         """Take the direction up again that was held."""
