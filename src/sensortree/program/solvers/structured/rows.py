@@ -274,9 +274,7 @@ class Rows:
         hinges = self.weight - self.slope * self.m
         sides = xp.maximum(hinges, xp.zeros_like(hinges))
         values = xp.empty_like(self.m)
-        for level, edges in zip(
-            reversed(tree.levels), reversed(tree.edges), strict=True
-        ):
+        for level, edges in tree.upwards:
             for edge in edges:
                 sides[edge.side, edge.parents, :] += values[edge.children, :]
             values[level, :] = slack + xp.maximum(
@@ -307,9 +305,7 @@ class Rows:
         self.G = G = xp.empty_like(self.extra)
         self.transfer = transfer = xp.empty_like(G)
         self.inverse = inverse = xp.empty_like(G)
-        for level, edges in zip(
-            reversed(tree.levels), reversed(tree.edges), strict=True
-        ):
+        for level, edges in tree.upwards:
             for edge in edges:  # in series with what is below it
                 here, below = (edge.side, edge.parents), edge.children
                 inverse[below, :] = 1.0 / (q[*here, :] + G[below, :])
@@ -322,12 +318,11 @@ class Rows:
     def _weights(self) -> Weights:
         """Factors of which the entries of M are products."""
         above = self.xp.zeros_like(self.kappa)  # sum over ancestors of κ times shares²
-        for edges in self.tree.edges:
-            for edge in edges:
-                share = self.share[edge.side, edge.parents, :]
-                above[edge.children, :] = (
-                    share * share * above[edge.parents, :] + self.kappa[edge.parents, :]
-                )
+        for edge in self.tree.downwards:
+            share = self.share[edge.side, edge.parents, :]
+            above[edge.children, :] = (
+                share * share * above[edge.parents, :] + self.kappa[edge.parents, :]
+            )
         low, high = self.share[0, ...], self.share[1, ...]
         source = low * self.w[0, ...] + high * self.w[1, ...]
         y = self.w[0, ...] - self.w[1, ...]
@@ -354,31 +349,26 @@ class Rows:
         self._add_matrix(S, self.rough, weights)
 
     def _add_matrix(self, S: Array, features: list[Array], weights: Weights) -> None:
-        for part in self.parts:
-            self._add_part(
-                S,
-                [phi[:, part] for phi in features],
-                Weights(*(w[..., part] for w in weights)),
-            )
-
-    def _add_part(self, S: Array, features: list[Array], weights: Weights) -> None:
         tree = self.tree
-        factors = self.xp.empty_like(weights.source)
-        kind = {"dtype": factors.dtype, **on_device_of(factors)}
-        U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
-        for j, (phi, mine) in enumerate(zip(features, tree.columns, strict=True)):
-            weighted = U[: phi.shape[0], :]
-            multiply(phi, weights.diagonal[j, :], weighted)
-            add_product(S[mine, mine], weighted, phi)
-        for cut in tree.cuts:
-            self._fill_factors(cut, weights, factors)
-            end = 0  # small cuts use little of U, which stays in a cache
-            for at in range(cut.above.start, cut.below.stop):
-                phi = features[tree.nodes[at]]
-                start, end = end, end + phi.shape[0]
-                multiply(phi, factors[at, :], U[start:end, :])
-            height = cut.rows.stop - cut.rows.start
-            add_product(S[cut.rows, cut.columns], U[:height, :], U[height:end, :])
+        for part in self.parts:
+            phis = [phi[:, part] for phi in features]
+            some = Weights(*(w[..., part] for w in weights))
+            factors = self.xp.empty_like(some.source)
+            kind = {"dtype": factors.dtype, **on_device_of(factors)}
+            U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
+            for j, (phi, mine) in enumerate(zip(phis, tree.columns, strict=True)):
+                weighted = U[: phi.shape[0], :]
+                multiply(phi, some.diagonal[j, :], weighted)
+                add_product(S[mine, mine], weighted, phi)
+            for cut in tree.cuts:
+                self._fill_factors(cut, some, factors)
+                end = 0  # small cuts use little of U, which stays in a cache
+                for at in range(cut.above.start, cut.below.stop):
+                    phi = phis[tree.nodes[at]]
+                    start, end = end, end + phi.shape[0]
+                    multiply(phi, factors[at, :], U[start:end, :])
+                height = cut.rows.stop - cut.rows.start
+                add_product(S[cut.rows, cut.columns], U[:height, :], U[height:end, :])
 
     def _fill_factors(self, cut: Cut, weights: Weights, factors: Array) -> None:
         """Fill in, by place, of which M_kl of k above a cut and l below is the product."""
@@ -429,35 +419,31 @@ class Rows:
         m = self.products.margins(theta)
         sources = self.w * m  # of the branches
         u = self.xp.empty_like(m)
-        for level, edges in zip(
-            reversed(tree.levels), reversed(tree.edges), strict=True
-        ):
+        for level, edges in tree.upwards:
             for edge in edges:
                 sources[edge.side, edge.parents, :] += u[edge.children, :]
             at = self.share[:, level, :] * sources[:, level, :]
             u[level, :] = at[0, ...] + at[1, ...]
         flow = self.kappa * (sources[0, ...] - sources[1, ...])
         flow = self.xp.stack([flow, -flow])
-        for edges in tree.edges:
-            for edge in edges:
-                into = flow[edge.side, edge.parents, :]
-                flow[:, edge.children, :] += self.share[:, edge.children, :] * into
+        for edge in tree.downwards:
+            into = flow[edge.side, edge.parents, :]
+            flow[:, edge.children, :] += self.share[:, edge.children, :] * into
         pull = self.w * flow
         return self.products.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])[0]
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
         transfer, inverse = self.transfer, self.inverse
-        for edges in reversed(self.tree.edges):
+        for _, edges in self.tree.upwards:
             for edge in edges:
                 below = edge.children
                 currents[edge.parents, :] += transfer[below, :] * currents[below, :]
         currents[0, :] /= self.G[0, :]
-        for edges in self.tree.edges:
-            for edge in edges:
-                below = edge.children
-                currents[below, :] *= inverse[below, :]
-                currents[below, :] += transfer[below, :] * currents[edge.parents, :]
+        for edge in self.tree.downwards:
+            below = edge.children
+            currents[below, :] *= inverse[below, :]
+            currents[below, :] += transfer[below, :] * currents[edge.parents, :]
         return currents
 
     # With r = ds / s and a step to complementarity s z t the multipliers change by
@@ -565,10 +551,9 @@ class Rows:
         self.connect()
         dv = self.xp.empty_like(self.m)  # what a unit current into the root does
         dv[0, :] = 1.0 / self.G[0, :]
-        for edges in self.tree.edges:
-            for edge in edges:
-                below = edge.children
-                dv[below, :] = self.transfer[below, :] * dv[edge.parents, :]
+        for edge in self.tree.downwards:
+            below = edge.children
+            dv[below, :] = self.transfer[below, :] * dv[edge.parents, :]
         self.currents = self.xp.zeros_like(self.m)
         self.currents[0, :] = -1.0
         pull = fill_drops(self.tree, dv, self.xp.empty_like(self.pushed))
