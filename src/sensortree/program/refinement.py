@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.types import Array, Mask, Rows
 
 Coef = list[Array]
@@ -63,7 +63,7 @@ def alternate(
         return coef
     margins = problem.margins(coef)
     enough = LEAST_FALL * np.ptp(problem.leaf_risk) * problem.weight.sum()
-    visited: dict[int, tuple[Array, ...]] = {}  # rows and gains of the last visit
+    visited: dict[int, tuple[Rows, Array]] = {}  # rows and gains of the last visit
     for _ in range(max_sweeps):
         fallen = 0.0
         passed = problem.tree.passed(margins)
@@ -71,8 +71,8 @@ def alternate(
         for node in reversed(range(problem.tree.n_nodes)):
             rows, phi = np.flatnonzero(passed[:, node]), problem.features[node]
             if_negative, if_positive, gain = _gains(problem, node, below, rows)
-            last = visited.get(node, ())
-            if not last or not all(map(np.array_equal, last, (rows, gain))):
+            last = visited.get(node)
+            if last is None or not all(map(np.array_equal, last, (rows, gain))):
                 visited[node] = rows, gain
                 theta = improve(phi[rows], gain, coef[node], l2)
                 moved = phi @ theta

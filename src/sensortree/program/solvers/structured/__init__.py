@@ -1,6 +1,6 @@
 """Our own solver: a primal-dual interior point that uses the tree.
 
-The compact rows of `linear_program.compact_form`, per node j and example,
+The compact rows of `base.compact_form`, per node j and example,
 
     s1 = v_j - v_neg + a m_j - a,  s2 = v_j - v_neg,      multipliers z1, z2
     s3 = v_j - v_pos - b m_j - b,  s4 = v_j - v_pos,      multipliers z3, z4
