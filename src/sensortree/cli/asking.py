@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from io import TextIOWrapper
@@ -138,15 +137,14 @@ def _value(column: str, model: SavedModel, err: bool) -> Any:
     from sensortree.cells.words import PLAIN_FORMAT
     from sensortree.exceptions import DataError
 
-    written = model.written_
-    if column not in written.formats:  # not learned from a file, but typed all the same
-        written = replace(written, formats={column: PLAIN_FORMAT})
+    # Numbers are typed even if the model was not learned from a file.
+    form = model.formats_.get(column, PLAIN_FORMAT)
     while True:
         typed = _typed(f"  {column}: ", err)
         if typed == "?":
             raise _UnavailableError
         try:
-            return written.of(column, typed)
+            return model.value_of(column, typed, form)
         except DataError as error:
             typer.echo(f"  {error}", err=True)
 

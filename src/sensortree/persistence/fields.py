@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import ModelFileError
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 # JSON has no such numbers; where one may occur it stands as {"float": "NaN"}.
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -130,6 +130,12 @@ class Fields:
         if len(set(found)) < len(found):
             raise self.wrong(key, "names a position twice")
         return found
+
+    def marks(self, key: str, n: int) -> Mask:
+        """Such positions as an array of bool, (n,)."""
+        marks = np.zeros(n, dtype=bool)
+        marks[list(self.positions(key, n))] = True
+        return marks
 
     def numbers(
         self, key: str, shape: tuple[int, ...], least: float = -math.inf
