@@ -132,10 +132,9 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
         "max_cost": policy.max_cost,
         "referral": policy.referral,
     }
-    reading, outages, compared, curve, chosen = (
-        getattr(model, f"{name}_", None)
-        for name in ("reading", "outage_report", "comparison", "curve", "chosen")
-    )
+    of_model = ("reading", "outage_report", "comparison", "curve", "chosen")
+    given: list[Any] = [getattr(model, f"{name}_", None) for name in of_model]
+    reading, outages, compared, curve, chosen = given
     sections = {
         "about": policy.about,
         "calibration": policy.calibration,
@@ -435,11 +434,9 @@ def comparison_of(
 ) -> Comparison:
     """The same, of what a file says."""
     candidates = found.pop("candidates")
+    for key in ("risk", "error", "cost"):
+        found[key] = {name: figures[key] for name, figures in candidates.items()}
     return Comparison(
-        **{
-            key: {name: figures[key] for name, figures in candidates.items()}
-            for key in ("risk", "error", "cost")
-        },
         n_rows=found.pop("rows"),
         removed=tuple(sensors.names[at] for at in found.pop("removed")),
         not_compared={n: each["why"] for n, each in found.pop("not_compared").items()},
