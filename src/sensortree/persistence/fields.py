@@ -17,15 +17,7 @@ NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 class Fields:
-    """An object of a document.
-
-    Parameters
-    ----------
-    value : object
-        What stands where the object is expected.
-    where : str
-        Its place, for messages.
-    """
+    """What stands where an object of a document is expected, at a place for messages."""
 
     def __init__(self, value: Any, where: str):
         if not isinstance(value, dict):

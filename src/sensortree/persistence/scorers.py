@@ -638,23 +638,12 @@ ANSWERING = record(
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of a model while its parts are read.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    widths : tuple of int
-        Number of values in one reading of each sensor.
-    n_classes : int
-        0 where answers are numbers.
-    trusted : sequence of str or None
-        Types that skops may make.
-    """
+    """What is known of a model while its parts are read."""
 
     sensors: SensorSet
-    widths: tuple[int, ...]
-    n_classes: int
-    trusted: Sequence[str] | None
+    widths: tuple[int, ...]  # number of values in one reading of each sensor
+    n_classes: int  # 0 where answers are numbers
+    trusted: Sequence[str] | None  # types that skops may make
 
     def width(self, subset: frozenset[str]) -> int:
         """Number of values in one reading of a subset."""
