@@ -116,6 +116,7 @@ class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
         "calibrate_leaves": ["boolean"],
         "outages": [StrOptions({"auto"}), "boolean"],
         "max_cost": [None, AT_LEAST_0],
+        "budget": [None, AT_LEAST_0],
         "n_jobs": [None, Integral],
         "verbose": ["boolean"],
         "unit": [str],
