@@ -13,7 +13,7 @@ cross. A row is as high as what stands in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -348,8 +348,10 @@ class Layout:
         Left side of each column of nodes.
     right : dict of int to float
         Right side of each node's box.
-    table : list of (Column, left, right)
-        Columns of the table of leaves.
+    table : list of (Column, x)
+        Columns of the table of leaves, and the side that their words are set to.
+    heads : list of (text, x, align)
+        Heads of the table and of the bars.
     bars : float or None
         Left side of the bars that show the classes.
     legend : list of (name, x, y)
@@ -473,17 +475,28 @@ class Layout:
 
     def _set_table(self) -> None:
         left = self.table_left
-        self.table: list[tuple[Column, float, float]] = []
+        self.table: list[tuple[Column, float]] = []
         self.bars: float | None = None
         for column in self.columns:
             texts = (column.head, *column.cells)
             right = left + max(column.width, *map(self._measure, texts))
-            self.table.append((column, left, right))
+            self.table.append((column, left if column.align == "left" else right))
             left = right + 3 * PAD
+        self.heads = [(column.head, x, column.align) for column, x in self.table]
         if self.mix is not None:
             self.bars = left
+            self.heads.append((TRUTH, left, "left"))
             left += max(BAR, self._measure(TRUTH)) + 3 * PAD
         self.width = left - 2 * PAD
+
+    def bar(self, leaf: Vertex) -> Iterator[tuple[int, float, float]]:
+        """Parts of a leaf's bar: number of the class, left side, width."""
+        assert self.mix is not None
+        assert self.bars is not None
+        left = self.bars
+        for i, share in enumerate(self.mix.shares[leaf.row]):
+            yield i, left, BAR * share
+            left += BAR * share
 
     def _set_legend(self) -> None:
         """Put the names of the classes below, in as many lines as they need."""
