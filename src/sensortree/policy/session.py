@@ -631,31 +631,14 @@ def step_of(
 
 
 class Stand(NamedTuple):
-    """Where an example stands.
+    """Where an example stands."""
 
-    Attributes
-    ----------
-    sensor : str or None
-        What it asks for next; None where it has stopped.
-    price : float
-        What that costs now.
-    place : int
-        Where it has stopped, or last decided.
-    said : ndarray of shape (n_outputs,)
-        What is said there.
-    because : {"policy", "limit", "unavailable"}
-        Why it came there.
-    around : str or None
-        The sensor whose detour the place is of.
-    referred : bool
-    """
-
-    sensor: str | None
-    price: float
-    place: int
-    said: Array
-    because: Because
-    around: str | None
+    sensor: str | None  # what it asks for next; None where it has stopped
+    price: float  # what that costs now
+    place: int  # where it has stopped, or last decided
+    said: Array  # what is said there, (n_outputs,)
+    because: Because  # why it came there
+    around: str | None  # the sensor whose detour the place is of
     referred: bool
 
 

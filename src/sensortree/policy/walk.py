@@ -32,42 +32,20 @@ Obstacle = Literal["limit", "unavailable"]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A leaf, a node or the start, with all that is needed there.
-
-    Attributes
-    ----------
-    number : int
-    path : tuple of frozenset of str
-        What is known on the way to it.
-    sensors : frozenset of str
-        What is known there.
-    names : tuple of str
-        The same in declared order.
-    classifier : classifier on these sensors
-    n_classes : int
-        Columns of what it says.
-    decision : DecisionFunction or None
-        None elsewhere than at a node.
-    negative, positive : int
-        Where a node's decision leads.
-    leaves_below : tuple of int
-    refers : bool
-        Whether rows that stop there are referred to a person.
-    calibration : LeafCalibration or None
-        What puts a leaf's answers right; None elsewhere, and of leaves that need none.
-    """
+    """A leaf, a node or the start, with all that is needed there."""
 
     number: int
-    path: Path
-    sensors: frozenset[str]
-    names: tuple[str, ...]
+    path: Path  # what is known on the way to it
+    sensors: frozenset[str]  # what is known there
+    names: tuple[str, ...]  # the same in declared order
     classifier: Any
-    n_classes: int
-    decision: DecisionFunction | None = None
-    negative: int = 0
+    n_classes: int  # columns of what it says
+    decision: DecisionFunction | None = None  # None elsewhere than at a node
+    negative: int = 0  # where a node's decision leads
     positive: int = 0
     leaves_below: tuple[int, ...] = ()
-    refers: bool = False
+    refers: bool = False  # whether rows that stop there are referred to a person
+    # What puts a leaf's answers right; None elsewhere, and of leaves that need none.
     calibration: LeafCalibration | None = None
 
 

@@ -26,23 +26,13 @@ CLASSES = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#A39A00", "#8
 
 @dataclass(frozen=True)
 class Colours:
-    """What paper, letters and edges are drawn with.
+    """What paper, letters and edges are drawn with."""
 
-    Attributes
-    ----------
-    paper : str, or red, green, blue, alpha
-        Of the background.
-    ink : str
-        Of letters.
-    buy, stop, unreached : str
-        Of edges that buy, that do not, and that no row takes.
-    """
-
-    paper: Any
-    ink: str
-    buy: str
-    stop: str
-    unreached: str
+    paper: Any  # of the background
+    ink: str  # of letters
+    buy: str  # of edges that buy
+    stop: str  # of those that do not
+    unreached: str  # of those that no row takes
 
     def of(self, kind: str) -> str:
         """Colour of a kind of edge."""
