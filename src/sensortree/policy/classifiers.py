@@ -187,10 +187,7 @@ class BoostedScorer(Scorer):
 def quadratic_terms(linear: Array, terms: Array) -> None:
     """Write columns, then every square and product of two, a row for each term.
 
-    Parameters
-    ----------
-    linear : ndarray of shape (width, n_rows)
-    terms : ndarray of shape (width * (width + 3) / 2, n_rows)
+    From (width, n_rows) come (width * (width + 3) / 2, n_rows).
     """
     width = at = len(linear)
     terms[:width] = linear

@@ -240,15 +240,7 @@ class Meaning:
 
 
 def feature_meanings(policy: Policy, node: int, width: int) -> list[Meaning]:
-    """Meanings of the decision features of a node, before those of missing values.
-
-    Parameters
-    ----------
-    policy : Policy
-    node : int
-    width : int
-        Number of these features.
-    """
+    """Meanings of a node's decision features, of which there are `width` before missing."""
     readings = reading_meanings(policy.reader, policy.tree.nodes[node].sensors)
     classes = policy.classes.tolist()
     varying = policy.sensors.varying

@@ -200,13 +200,8 @@ def sum_of_bill(
 def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mask:
     """Whether rows can reach a leaf on the side of a node that was decided, (n_rows,).
 
-    Parameters
-    ----------
-    tree : SensorTree
-    node : int
-    upward : ndarray of bool of shape (n_rows,)
-        Whether the positive side was decided.
-    reachable : ndarray of bool of shape (n_rows, n_leaves)
+    `upward` says for which rows the positive side was, (n_rows,); `reachable` which leaves
+    each can pay for, (n_rows, n_leaves).
     """
     above = (reachable & tree.positive_paths[:, node]).any(axis=1)
     below = (reachable & tree.negative_paths[:, node]).any(axis=1)
@@ -214,21 +209,11 @@ def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mas
 
 
 def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
-    """Where rows that cannot go on from a node as decided are served best.
+    """Where rows that cannot go on from a node as decided are served best, (n_rows,).
 
-    Parameters
-    ----------
-    policy : Policy
-    node : int
-    more : ndarray of shape (n_rows, n_leaves)
-        Price of the way from the node to each leaf.
-    reachable : ndarray of bool of shape (n_rows, n_leaves)
-
-    Returns
-    -------
-    place : ndarray of shape (n_rows,)
-        The reachable leaf below the node of the least mean training risk among examples
-        that came to it, the first of equals; or ``~node`` if stopping there is better.
+    It is the reachable leaf below the node of the least mean training risk among examples
+    that came to it, the first of equals; or ``~node`` if stopping there is better. `more`
+    is the price of the way from the node to each leaf, (n_rows, n_leaves).
     """
     below = policy.tree.path_signs[:, node] != 0
     risk = policy.flow.leaf_loss[node] + policy.cost_weight * more
