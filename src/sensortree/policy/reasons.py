@@ -394,7 +394,7 @@ def number_words(answer: float, spread: float) -> str:
 
 
 def belief_of(policy: Policy, output: Array) -> str:
-    """What would be answered so far, by a leaf's output for one row, and how sure that is."""
+    """What would be answered so far, by a leaf's output for one row, and how surely."""
     if policy.loss.numbers:
         return f"so far {number_words(*output.tolist())}"
     at = int(policy.loss.answer(output[None, :])[0])
