@@ -17,7 +17,7 @@ from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned, ridge_of
 from sensortree.learning.prepare import Prepared
 from sensortree.program.refinement import alternate, best_direction
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 
 MAX_SWEEPS = 10
 

@@ -17,7 +17,7 @@ from sensortree.estimators.parameters import LeavesOfClasses, parameters
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned
 from sensortree.learning.prepare import Prepared
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.types import Array
 
 

@@ -19,7 +19,7 @@ from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned, Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
 from sensortree.structure import Search, forward_steps
 from sensortree.structure.algorithm1 import Subset

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +25,7 @@ from sensortree.estimators.parameters import (
 from sensortree.leaves.sklearn_private import ShallowTable
 from sensortree.policy.policy import Policy
 from sensortree.reports.interface import PolicyAnswers
-from sensortree.sensors.market import check_price_array
+from sensortree.sensors.market import priced
 from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
@@ -134,10 +133,7 @@ class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEst
                     self, X, reset=False, dtype=np.float64, ensure_all_finite=False
                 )
             )
-        if prices is None:
-            return table
-        own = check_price_array(prices, table.shape[0], reader.sensors)
-        return replace(table, prices=own)
+        return priced(table, prices, reader.sensors)
 
     def _html_repr(self) -> str:
         """What notebooks show: scikit-learn's diagram, and below it the fitted tree."""

@@ -40,10 +40,10 @@ from sensortree.logs.nuisances import (
     views,
 )
 from sensortree.logs.purchases import Log, Order, Unbought, labels_of
-from sensortree.policy.masked import partly_known
 from sensortree.policy.policy import Policy
 from sensortree.reports.report_sums import MEASURES
 from sensortree.reports.words import percent
+from sensortree.sensors.reader import table_as_fitted
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -246,7 +246,7 @@ def _read(
 ) -> _Log:
     """Check a log, and follow a policy through it."""
     policy = policy_of(model)
-    table = partly_known(policy, X, prices)
+    table = table_as_fitted(X, prices, policy.sensors)
     n_rows, classes = table.shape[0], policy.labels
     if not n_rows:
         raise DataError("X has no rows; a log needs at least one.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -46,6 +47,16 @@ class TreeShape:
     place: list[int]  # our node -> place among the coefficients
     columns: list[slice]  # of each node's coefficients
     cuts: list[Cut]
+
+    @cached_property
+    def downwards(self) -> list[Edges]:
+        """All edges, the root's first."""
+        return [edge for edges in self.edges for edge in edges]
+
+    @cached_property
+    def upwards(self) -> list[tuple[slice, list[Edges]]]:
+        """Each level with the edges below it, the lowest level first."""
+        return list(zip(self.levels, self.edges, strict=True))[::-1]
 
     @property
     def n_coef(self) -> int:
@@ -115,18 +126,16 @@ def _runs(side: int, level: Iterable[int], child: list[int]) -> list[Edges]:
 def fill_drops(tree: TreeShape, v: Array, drops: Array) -> Array:
     """Fill in the drops v_j - v_child over each node's edges; v of a leaf is 0."""
     drops[...] = v
-    for edges in tree.edges:
-        for edge in edges:
-            drops[edge.side, edge.parents, :] -= v[edge.children, :]
+    for edge in tree.downwards:
+        drops[edge.side, edge.parents, :] -= v[edge.children, :]
     return drops
 
 
 def outflow(tree: TreeShape, flow: Array) -> Array:
     """Adjoint of `fill_drops`: what flows out of each node, less what flows in."""
     total = flow[0, ...] + flow[1, ...]
-    for edges in tree.edges:
-        for edge in edges:
-            total[edge.children, :] -= flow[edge.side, edge.parents, :]
+    for edge in tree.downwards:
+        total[edge.children, :] -= flow[edge.side, edge.parents, :]
     return total
 
 
