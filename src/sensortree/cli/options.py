@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from sensortree.cells.words import DECIMALS, THOUSANDS
+from sensortree.cli.console import say
 from sensortree.cli.sensors_file import Risk, Task
 from sensortree.exceptions import DataError
 
@@ -143,13 +144,28 @@ class Learning:
             "squared or absolute.",
         ),
     ] = None
+    loss: Annotated[
+        float | None, from_file("--loss COST", "What one wrong answer costs.")
+    ] = None
     mistake_cost: Annotated[
-        float | None, from_file("--mistake-cost COST", "What one wrong answer costs.")
+        float | None, from_file("--mistake-cost COST", "Old name.", hidden=True)
     ] = None
     max_cost: Annotated[
         float | None,
         from_file("--max-cost COST", "No example ever spends more.", min=0),
     ] = None
+
+    def __post_init__(self) -> None:
+        if self.mistake_cost is None:
+            return
+        if self.loss is not None:
+            raise typer.BadParameter(
+                "--loss and --mistake-cost are one option; leave out --mistake-cost, its "
+                "old name.",
+                param_hint="--mistake-cost",
+            )
+        say("--mistake-cost is now called --loss.")
+        object.__setattr__(self, "loss", self.mistake_cost)
 
 
 @dataclass(frozen=True)

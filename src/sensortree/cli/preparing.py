@@ -28,12 +28,12 @@ HEAD = """\
 
 target = {target}
 {reading}# unit = "dollars"       # what prices are counted in
-# mistake_cost = 500     # what one wrong answer costs, in that unit: set it if prices are
+# loss = 500             # what one wrong answer costs, in that unit: set it if prices are
 #                        # money
 # cost_weight = 0.01     # error that one unit of cost is worth; larger buys less
 # max_cost = 100         # no example ever spends more
 
-# In place of mistake_cost, where classes differ: what it costs to mistake each. With
+# In place of loss = ..., where classes differ: what it costs to mistake each. With
 # either, cost_weight is 1 unless you set it.
 # [loss]
 {losses}
@@ -316,12 +316,13 @@ def _summary_text(found: dict[str, Any], unit: str) -> str:
     else:
         about = ", ".join(f"{name} ({n})" for name, n in found["classes"].items())
     everything, weight = found["everything"], found["cost_weight"]
+    loss = found.get("loss")
     total = "differs between rows" if everything is None else f"{everything:g} {unit}"
     table = aligned(("sensor", "cost", "missing", "columns"), lines, "left")
     return (
         f"{found['rows']} rows; target {found['target']}: {about}\n\n{table}\n\n"
         f"everything costs: {total.strip()}\n"
-        f"mistake_cost {found.get('mistake_cost') or 'none'}, "
+        f"loss {'by class' if isinstance(loss, dict) else loss or 'none'}, "
         f"cost_weight {weight if isinstance(weight, str) else format(weight, 'g')}, "
         f"max_cost {found['max_cost'] or 'none'}\n"
         f"the table and the sensors fit together."

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from sensortree.cli import options
-from sensortree.cli.console import check_free, emit, say, working, write
+from sensortree.cli.console import as_csv, check_free, emit, say, working, write
 from sensortree.cli.options import flag, option, output_file
 from sensortree.exceptions import DataError
 
@@ -229,7 +227,7 @@ def predict(
     _tell(table, read, problems)
     answers = {**{name: table.texts(name).tolist() for name in keep or []}, **answers}
     rows = list(zip(*answers.values(), strict=True))
-    text = _as_csv(answers, rows)
+    text = as_csv(answers, rows)
     if output is not None:
         write(output, text)
         without = f", {len(problems)} of them without an answer" if problems else ""
@@ -262,12 +260,6 @@ def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
         "leaf": model.apply(X).tolist(),
         "sensors": bought,
     }
-
-
-def _as_csv(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([head, *rows])
-    return text.getvalue()
 
 
 @options.grouped

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.callback import with_callbacks
 
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.base import BaseSensorTree
-from sensortree.estimators.callbacks import Progress, with_callbacks
+from sensortree.estimators.base import BaseSensorTree, Progress
 from sensortree.exceptions import ParameterError
 from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import EVERYTHING, NOTHING

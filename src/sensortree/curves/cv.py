@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.callback import with_callbacks
 
 from sensortree.curves.curve import (
     FIRST_POINTS,
@@ -22,7 +23,7 @@ from sensortree.curves.curve import (
     measured_curve,
 )
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
+from sensortree.estimators.base import Progress, all_or_nothing
 from sensortree.estimators.parameters import Buying, LeavesOfNumbers, parameters
 from sensortree.estimators.prediction import SensorEstimator
 from sensortree.estimators.sensor_tree import (
@@ -90,14 +91,9 @@ class PicksCostWeight(SensorEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-        prices : array-like of shape (n_samples, n_sensors), default=None
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
-        acquired, order, label_influenced_buying, unbought
-            What a log says was bought, as in `SensorTreeClassifier.fit`.
+        X, y, sample_weight, prices, groups, acquired, order, label_influenced_buying, \
+                unbought
+            As in `SensorTreeClassifier.fit`.
 
         Returns
         -------
@@ -132,16 +128,11 @@ class PicksCostWeight(SensorEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y, sample_weight, prices, groups, acquired, order, label_influenced_buying, \
+                unbought
+            As in `SensorTreeClassifier.fit`.
         budgets : iterable of float
             `max_time` is for the curves of all of them together.
-        sample_weight : array-like of shape (n_samples,), default=None
-        prices : array-like of shape (n_samples, n_sensors), default=None
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
-        acquired, order, label_influenced_buying, unbought
-            What a log says was bought, as in `SensorTreeClassifier.fit`.
 
         Returns
         -------

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from html import escape
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensortree.cells.numbers import Wanted, read_numbers
@@ -25,9 +23,8 @@ from sensortree.policy.about import Comparison, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.reports.interface import PolicyAnswers
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
-from sensortree.sensors.market import check_price_array
-from sensortree.sensors.reader import float_table
-from sensortree.sensors.table import Table, typed_table
+from sensortree.sensors.reader import float_table, table_as_fitted
+from sensortree.sensors.table import Table
 from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
 
 
@@ -256,46 +253,6 @@ class SavedModel(PolicyAnswers):
         return self._with_tree(head + (f"<p>{about}</p>" if about else ""))
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
-        """Check X: the same columns as in training, and prices."""
-        table = typed_table(X)
-        if table is None:
-            table = Table(_two_dimensional(X))
-        self._check_columns(table)
-        if not self.policy_.reader.transformers:
-            table = float_table(table, self.sensors_)
-        if prices is None:
-            return table
-        own = check_price_array(prices, table.shape[0], self.sensors_)
-        return replace(table, prices=own)
-
-    def _check_columns(self, table: Table) -> None:
-        """Refuse another number of columns, or names in another order."""
-        if table.shape[1] != self.n_features_in_:
-            raise DataError(
-                f"X has {table.shape[1]} columns, but the model was fitted with "
-                f"{self.n_features_in_}."
-            )
-        if self.feature_names_in_ is None or table.column_names is None:
-            return
-        pairs = zip(table.column_names, self.feature_names_in_, strict=True)
-        for i, (name, wanted) in enumerate(pairs):
-            if name != wanted:
-                raise DataError(
-                    f"column {i} of X is {name!r}, expected {wanted!r}; give the columns "
-                    f"that the model was fitted with, in their order: "
-                    f"X[list(model.feature_names_in_)]."
-                )
-
-
-def _two_dimensional(X: Any) -> NDArray[Any]:
-    """Lists and the like as a two-dimensional array."""
-    try:
-        array = np.asarray(X)
-    except ValueError as error:
-        raise DataError(f"X must be a table of rows and columns ({error}).") from error
-    if array.ndim != 2:
-        raise DataError(
-            f"X must be two-dimensional, one row per example, got {array.ndim} "
-            f"dimensions; a single row is X.reshape(1, -1)."
-        )
-    return array
+        table = table_as_fitted(X, prices, self.sensors_)
+        plain = not self.policy_.reader.transformers
+        return float_table(table, self.sensors_) if plain else table

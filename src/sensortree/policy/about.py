@@ -135,18 +135,11 @@ class Baseline:
     """A classifier that knows the same sensors of every example.
 
     It was fitted on the rows that the policy was fitted on.
-
-    Attributes
-    ----------
-    name : str
-    sensors : frozenset of str
-    classifier : classifier on these sensors
-        Its classes are positions, as those of a policy's classifiers.
     """
 
     name: str
     sensors: frozenset[str]
-    classifier: Any
+    classifier: Any  # its classes are positions, as those of a policy's classifiers
 
 
 # Names of the candidates that decide nothing.

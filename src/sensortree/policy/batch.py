@@ -30,22 +30,12 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """What was decided at a node for the rows that came to it.
-
-    Attributes
-    ----------
-    node : int
-    evidence : Evidence
-        What was known of the rows there.
-    score : ndarray of shape (n_rows,)
-        g_j: above 0 takes the positive child.
-    goes_on : ndarray of bool of shape (n_rows,)
-        Whether a row can pay for some leaf on that side; others are rerouted.
-    """
+    """What was decided at a node for the rows that came to it."""
 
     node: int
-    evidence: Evidence
-    score: Array
+    evidence: Evidence  # what was known of the rows there
+    score: Array  # g_j: above 0 takes the positive child, (n_rows,)
+    # Whether a row can pay for some leaf on that side; others are rerouted, (n_rows,).
     goes_on: Mask
 
 

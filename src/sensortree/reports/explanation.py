@@ -29,8 +29,8 @@ from sensortree.policy.reasons import (
     would_change,
 )
 from sensortree.reports.drawing import boxed, escaped, page
-from sensortree.reports.path_display import PathDisplay
 from sensortree.reports.tables import TextTable
+from sensortree.reports.tree_display import PathDisplay
 from sensortree.reports.words import percent, range_words
 from sensortree.sensors.table import Table
 from sensortree.text import chance_words, plain

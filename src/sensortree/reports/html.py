@@ -196,20 +196,11 @@ def _width(picture: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What the pages of reports have in common.
-
-    Attributes
-    ----------
-    policy : Policy
-    data : str
-        Name of the rows that were looked at; "" if they have none.
-    title : str
-        Heading of the page; "" for the usual one.
-    """
+    """What the pages of reports have in common."""
 
     policy: Policy
-    data: str
-    title: str
+    data: str  # name of the rows that were looked at; "" if they have none
+    title: str  # heading of the page; "" for the usual one
 
     @property
     def unit(self) -> str:

@@ -13,7 +13,7 @@ cross. A row is as high as what stands in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -38,27 +38,15 @@ RARE = 0.01  # share of rows; in a larger tree a way that fewer take is folded
 
 @dataclass(frozen=True)
 class Outline:
-    """What is drawn of a tree, from one vertex on.
+    """What is drawn of a tree, from one vertex on."""
 
-    Attributes
-    ----------
-    nodes : tuple of int
-        Nodes that the vertex stands for; none at an end.
-    leaves : tuple of int
-        Leaves that may be reached; at an end of several leaves these are folded.
-    known : frozenset of str
-        Sensors known there; where several ways are gathered, at their fork.
-    below : tuple of Outline
-        What its ways lead to; none at an end.
-    gathered : int
-        How many ways of its parent lead here.
-    """
-
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...]  # that the vertex stands for; none at an end
+    # Leaves that may be reached; at an end of several leaves these are folded.
     leaves: tuple[int, ...]
+    # Sensors known there; where several ways are gathered, at their fork.
     known: frozenset[str]
-    below: tuple[Outline, ...] = ()
-    gathered: int = 1
+    below: tuple[Outline, ...] = ()  # what its ways lead to; none at an end
+    gathered: int = 1  # how many ways of its parent lead here
 
     @property
     def n_lines(self) -> int:
@@ -164,49 +152,25 @@ def _end(tree: SensorTree, end: int) -> Outline:
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """A vertex of the picture with the edge that leads to it.
+    """A vertex of the picture with the edge that leads to it."""
 
-    Attributes
-    ----------
-    nodes : tuple of int
-        The tree's nodes that it stands for: one, or several that know the same; none at
-        an end of the picture.
-    leaves : tuple of int
-        The leaves that may be reached from it; an end of several leaves is folded.
-    parent : Vertex or None
-    way : int
-        Its place among its parent's ways.
-    n_ways : int
-        Ways that lead on from it.
-    gathered : int
-        How many ways of the tree the edge that leads here stands for.
-    known : tuple of str
-        Sensors known here.
-    bought : tuple of str
-        Sensors bought on the way here from the parent; at the root, those known there.
-    price : float
-        Price of `bought`.
-    share : float
-        Share of rows that come here.
-    row, column : int
-        Cell of the picture.
-    refers : bool
-        Whether it is an end where rows are referred to a person.
-    """
-
+    # The tree's nodes that it stands for: one, or several that know the same; none at
+    # an end of the picture.
     nodes: tuple[int, ...]
+    # The leaves that may be reached from it; an end of several leaves is folded.
     leaves: tuple[int, ...]
     parent: Vertex | None = field(repr=False)
-    way: int
-    n_ways: int
-    gathered: int
-    known: tuple[str, ...]
+    way: int  # its place among its parent's ways
+    n_ways: int  # ways that lead on from it
+    gathered: int  # how many ways of the tree the edge that leads here stands for
+    known: tuple[str, ...]  # sensors known here
+    # Sensors bought on the way here from the parent; at the root, those known there.
     bought: tuple[str, ...]
-    price: float
-    share: float
-    row: int
+    price: float  # price of `bought`
+    share: float  # share of rows that come here
+    row: int  # of the picture, as the column
     column: int
-    refers: bool = False
+    refers: bool = False  # whether it is an end where rows are referred to a person
 
     @property
     def is_leaf(self) -> bool:
@@ -313,17 +277,11 @@ def node_words(vertex: Vertex, second: str) -> str:
 
 @dataclass(frozen=True)
 class Mix:
-    """Classes of the rows at the ends of the picture, as bars with a legend.
+    """Classes of the rows at the ends of the picture, as bars with a legend."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the classes that have a colour, and of the others together.
-    shares : sequence of sequence of float
-        For every end the share of each; empty where no row came.
-    """
-
+    # Of the classes that have a colour, and of the others together.
     names: tuple[str, ...]
+    # For every end the share of each; empty where no row came.
     shares: Sequence[Sequence[float]]
 
 
@@ -348,8 +306,10 @@ class Layout:
         Left side of each column of nodes.
     right : dict of int to float
         Right side of each node's box.
-    table : list of (Column, left, right)
-        Columns of the table of leaves.
+    table : list of (Column, x)
+        Columns of the table of leaves, and the side that their words are set to.
+    heads : list of (text, x, align)
+        Heads of the table and of the bars.
     bars : float or None
         Left side of the bars that show the classes.
     legend : list of (name, x, y)
@@ -473,17 +433,28 @@ class Layout:
 
     def _set_table(self) -> None:
         left = self.table_left
-        self.table: list[tuple[Column, float, float]] = []
+        self.table: list[tuple[Column, float]] = []
         self.bars: float | None = None
         for column in self.columns:
             texts = (column.head, *column.cells)
             right = left + max(column.width, *map(self._measure, texts))
-            self.table.append((column, left, right))
+            self.table.append((column, left if column.align == "left" else right))
             left = right + 3 * PAD
+        self.heads = [(column.head, x, column.align) for column, x in self.table]
         if self.mix is not None:
             self.bars = left
+            self.heads.append((TRUTH, left, "left"))
             left += max(BAR, self._measure(TRUTH)) + 3 * PAD
         self.width = left - 2 * PAD
+
+    def bar(self, leaf: Vertex) -> Iterator[tuple[int, float, float]]:
+        """Parts of a leaf's bar: number of the class, left side, width."""
+        assert self.mix is not None
+        assert self.bars is not None
+        left = self.bars
+        for i, share in enumerate(self.mix.shares[leaf.row]):
+            yield i, left, BAR * share
+            left += BAR * share
 
     def _set_legend(self) -> None:
         """Put the names of the classes below, in as many lines as they need."""

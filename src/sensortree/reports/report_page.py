@@ -94,24 +94,14 @@ NEVER = {
 
 @dataclass(frozen=True, eq=False)
 class ReportPage(Page):
-    """All that the page of a report shows.
+    """All that the page of a report shows."""
 
-    Attributes
-    ----------
-    table : Table
-        The rows, for rules in plain words.
-    report : CostReport
-        Of these rows.
-    model : object
-        What knows more about its training: `certificate_`, `outage_report_`, `curve_`
-        with `chosen_`, `comparison_`, as far as it has them.
-    limits : sequence of LimitedUse
-        The same rows where none may cost more than a limit, the last without one.
-    """
-
-    table: Table
-    report: CostReport
+    table: Table  # the rows, for rules in plain words
+    report: CostReport  # of these rows
+    # What knows more about its training: `certificate_`, `outage_report_`, `curve_`
+    # with `chosen_`, `comparison_`, as far as it has them.
     model: Any = None
+    # The same rows where none may cost more than a limit, the last without one.
     limits: Sequence[LimitedUse] = ()
 
     def to_html(self) -> str:

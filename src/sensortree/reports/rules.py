@@ -29,28 +29,15 @@ WORTH = 0.3
 
 @dataclass(frozen=True)
 class Rule:
-    """A condition that tells roughly who takes a way out of a fork.
+    """A condition that tells roughly who takes a way out of a fork."""
 
-    Attributes
-    ----------
-    fork : int
-        First node of the fork.
-    end : int
-        Where the way leads: a node, or ``~leaf``.
-    words : str or None
-        The condition; None if no single one tells it.
-    agrees : float
-        Share of the rows at the fork for which it says rightly whether they take the way;
-        NaN without a condition.
-    rows : int
-        Rows that came to the fork.
-    """
-
-    fork: int
-    end: int
-    words: str | None
+    fork: int  # first node of the fork
+    end: int  # where the way leads: a node, or ``~leaf``
+    words: str | None  # the condition; None if no single one tells it
+    # Share of the rows at the fork for which it says rightly whether they take the way;
+    # NaN without a condition.
     agrees: float
-    rows: int
+    rows: int  # rows that came to the fork
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,28 +26,14 @@ SAVED = (
 
 @dataclass(frozen=True)
 class TextTable:
-    """Cells below their heads, the first column to the left.
-
-    Attributes
-    ----------
-    head : sequence of str
-    lines : sequence of sequences of str
-    last : {"right", "left"}
-        Where the last column is set.
-    notes : tuple of str
-        Lines below it.
-    title : str
-        What stands above it in a notebook.
-    bold : int or None
-        The line that matters most, there.
-    """
+    """Cells below their heads, the first column to the left."""
 
     head: Sequence[str]
     lines: Sequence[Sequence[str]]
-    last: str = "right"
-    notes: tuple[str, ...] = ()
-    title: str = ""
-    bold: int | None = None
+    last: str = "right"  # where the last column is set
+    notes: tuple[str, ...] = ()  # lines below it
+    title: str = ""  # what stands above it in a notebook
+    bold: int | None = None  # the line that matters most, there
 
     def to_text(self) -> str:
         """Give the table as lines of text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -162,6 +162,14 @@ def read_prices(table: Table, sensors: SensorSet) -> Array | None:
                 f"example; give prices=, an array of shape (n_samples, {len(sensors)})."
             )
     return prices
+
+
+def priced(table: Table, prices: Any, sensors: SensorSet) -> Table:
+    """A table with the prices of each row that were given beside it, if any, checked."""
+    if prices is None:
+        return table
+    own = check_price_array(prices, table.shape[0], sensors)
+    return replace(table, prices=own)
 
 
 def check_price_array(prices: Any, n_rows: int, sensors: SensorSet) -> Array:

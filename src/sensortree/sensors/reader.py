@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.default_encoding import fit_default_encoding
-from sensortree.sensors.market import read_prices
+from sensortree.sensors.market import priced, read_prices
 from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
-from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.sensor import SensorSet, default_names
 from sensortree.sensors.table import (
     NUMERIC,
     Kind,
@@ -26,6 +26,7 @@ from sensortree.sensors.table import (
     columns_of,
     kind_of,
     one_row,
+    typed_table,
 )
 from sensortree.sensors.transforms import Transform
 from sensortree.types import Array, Mask, Rows
@@ -284,6 +285,42 @@ def column_kinds(
             held.append(kind)
         kinds.append(tuple(held))
     return tuple(kinds)
+
+
+def table_as_fitted(X: Any, prices: Any, sensors: SensorSet) -> Table:
+    """X with prices, its columns those of training; no cell of X is looked at."""
+    table = typed_table(X)
+    if table is None:
+        table = Table(_two_dimensional(X))
+    expected, names = sensors.column_names, table.column_names
+    if table.shape[1] != len(expected):
+        raise DataError(
+            f"X has {table.shape[1]} columns, but the model was fitted with "
+            f"{len(expected)}; give all of them, with anything where they are unknown."
+        )
+    named = names is not None and expected != default_names(len(expected))
+    for i, (name, wanted) in enumerate(zip(names or (), expected, strict=False)):
+        if named and name != wanted:
+            raise DataError(
+                f"column {i} of X is {name!r}, expected {wanted!r}; give the columns "
+                f"that the model was fitted with, in their order: "
+                f"X[list(model.feature_names_in_)]."
+            )
+    return priced(table, prices, sensors)
+
+
+def _two_dimensional(X: Any) -> NDArray[Any]:
+    """Lists and the like as a two-dimensional array."""
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"X must be a table of rows and columns ({error}).") from error
+    if array.ndim != 2:
+        raise DataError(
+            f"X must be two-dimensional, one row per example, got {array.ndim} "
+            f"dimensions; a single row is X.reshape(1, -1)."
+        )
+    return array
 
 
 def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) -> Table:
