@@ -136,8 +136,6 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     given: list[Any] = [getattr(model, f"{name}_", None) for name in of_model]
     reading, outages, compared, curve, chosen = given
     sections = {
-        "about": policy.about,
-        "calibration": policy.calibration,
         "reading": reading and {k: f for k, f in reading.items() if f != PLAIN_FORMAT},
         "outages": outages and {index(n): o for n, o in outages.outages.items()},
         "comparison": compared and comparison_form(compared, index),
@@ -146,10 +144,12 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
     seen = reader.seen and [list(map(SEEN.write, each)) for each in reader.seen]
     document: dict[str, Any] = {
         "library_version": __version__,
+        "about": ABOUT.write(policy.about),
         "problem": {
             **write_answers(policy.classes, policy.loss),
+            **COLUMNS.write(problem),
             "sensors": write_sensors(sensors),
-            **PROBLEM.write(problem),
+            **WEIGHTS.write(problem),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),
@@ -178,6 +178,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
+        **CALIBRATED.write({"calibration": policy.calibration}),
         "baselines": write_baselines(policy, foreign),
         "flow": FLOW.write(policy.flow),
         "evidence": {
@@ -203,9 +204,11 @@ def read_model(
     problem = fields.child("problem")
     classes, loss = read_answers(problem)
     n_classes = len(classes)
-    of_problem = PROBLEM.take(problem, {"classes": n_classes})
+    sizes = {"classes": n_classes}
+    of_problem = COLUMNS.take(problem, sizes)
     columns = of_problem["columns"]
     sensors = read_sensors(problem, columns)
+    of_problem |= WEIGHTS.take(problem, {**sizes, "columns": len(columns)})
     tree = read_tree(fields.child("tree"), sensors)
     reader = _read_reader(fields.child("reader"), sensors, trusted)
     known = Known(sensors, reader.widths, n_classes, trusted)
@@ -214,9 +217,9 @@ def read_model(
     detours = None
     if fields.has("detours"):
         detours = read_detours(fields.child("detours"), known, subsets)
-    sizes = {"classes": n_classes, "leaves": tree.n_leaves, "sensors": len(sensors)}
+    sizes |= {"leaves": tree.n_leaves, "sensors": len(sensors)}
     sections = SECTIONS.take(fields, sizes)
-    about = sections["about"] or About()
+    about = later(ABOUT).read(fields, "about", {}) or About()
     policy = Policy(
         reader,
         tree,
@@ -229,7 +232,7 @@ def read_model(
         of_problem["max_cost"],
         _read_own_classifiers(fields, tree, known),
         detours,
-        calibration=sections["calibration"],
+        **CALIBRATED.take(fields, sizes),
         baselines=read_baselines(fields, classifiers, known),
         about=about,
         referral=of_problem["referral"],
@@ -257,10 +260,13 @@ def _read_columns(problem: Fields, key: str, sizes: Sizes) -> tuple[str, ...]:
     return tuple(check_text(name, where) if name != "" else "" for name in names)
 
 
-PROBLEM = record(
+COLUMNS = record(
     dict,
     columns=Codec(lambda names: list(map(str, names)), _read_columns),
     columns_are_named=FLAG,
+)
+WEIGHTS = record(
+    dict,
     cost_weight=real(0.0),
     max_cost=nullable(real(0.0)),
     referral=later(REFERRAL),
@@ -313,10 +319,10 @@ def _check_calibration(leaf: LeafCalibration, fields: Fields) -> None:
         raise fields.wrong("slope", "must be above 0")
 
 
-CALIBRATION = listed(
-    record(LeafCalibration, _check_calibration, slope=real(0.0), bias=array("classes")),
-    "leaves",
+LEAF_CALIBRATION = record(
+    LeafCalibration, _check_calibration, slope=real(0.0), bias=array("classes")
 )
+CALIBRATED = record(dict, calibration=later(listed(LEAF_CALIBRATION, "leaves")))
 
 
 # evidence ---------------------------------------------------------------------------------
@@ -532,8 +538,6 @@ def curve_of(found: dict[str, Any], unit: str) -> tuple[TradeoffCurve, Choice]:
 # What only some models know; files of before have no such section.
 SECTIONS = record(
     dict,
-    about=later(ABOUT),
-    calibration=later(CALIBRATION),
     reading=later(READING),
     outages=later(OUTAGES),
     comparison=later(COMPARISON),
