@@ -319,8 +319,10 @@ class Ledger(ABC):
     def totals(self) -> Totals:
         """Money and rows so far."""
         found = dict(self._read("SELECT name, amount FROM totals"))
-        money = (Decimal(found.get(name, 0)) for name in Totals._fields[:-1])
-        return Totals(*money, rows=int(Decimal(found.get("rows", 0))))
+        spent, reserved, lost, rows = (
+            Decimal(found.get(name, 0)) for name in Totals._fields
+        )
+        return Totals(spent, reserved, lost, int(rows))
 
     # orders -------------------------------------------------------------------------------
 
