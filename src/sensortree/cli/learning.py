@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -46,19 +46,12 @@ def fit(
     learning: options.TreeLearning,
     purchases: options.Purchases,
     layout: options.Layout,
-    budget: Annotated[
-        float | None,
-        option(
-            "--budget B",
-            "Mean cost per example to keep to; sets the cost weight.",
-            min=0,
-        ),
-    ] = None,
+    budget: float | None = option(
+        "--budget B", "Mean cost per example to keep to; sets the cost weight.", min=0
+    ),
     cost_weight: options.CostWeight = None,
     jobs: options.Jobs = 1,
-    output: Annotated[Path, output_file("JSON", "Where to write the model.")] = Path(
-        "model.json"
-    ),
+    output: Path = output_file("JSON", "Where to write the model.", Path("model.json")),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -114,25 +107,17 @@ def curve(
     sensors: options.Sensors,
     learning: options.TreeLearning,
     layout: options.Layout,
-    cost_weights: Annotated[
-        str | None,
-        option(
-            "--cost-weights W,W,...",
-            "Cost weights to fit at; by default from buying nothing to everything.",
-        ),
-    ] = None,
+    cost_weights: str | None = option(
+        "--cost-weights W,W,...",
+        "Cost weights to fit at; by default from buying nothing to everything.",
+    ),
     cv: options.Folds = 5,
-    plot: Annotated[
-        Path | None, option("--plot SVG", "Draw the curve; .svg, .png or .pdf.")
-    ] = None,
-    metric: Annotated[
-        Literal["accuracy", "auroc", "brier", "log_loss"] | None,
-        option(
-            "--metric NAME",
-            "Print, and draw, accuracy, auroc, brier or log_loss beside what is minimised.",
-        ),
-    ] = None,
-    in_csv: Annotated[bool, flag("--csv", "Print a CSV table.")] = False,
+    plot: Path | None = option("--plot SVG", "Draw the curve; .svg, .png or .pdf."),
+    metric: Literal["accuracy", "auroc", "brier", "log_loss"] | None = option(
+        "--metric NAME",
+        "Print, and draw, accuracy, auroc, brier or log_loss beside what is minimised.",
+    ),
+    in_csv: bool = flag("--csv", "Print a CSV table."),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:

@@ -316,7 +316,10 @@ def _read_column(data: DataFile, file: SensorsFile, column: str) -> _Column:
         steps = file.sensors[sensor].steps.get(column, ())
         if "date" in steps:
             return _dates(data, column, sensor, file)
-        if _is_category(data, column, steps):
+        is_text = data.is_text(column)
+        if "one-hot" in steps:  # codes, of which no digit must be lost
+            is_text |= data.is_blurred(column) or bool(data.read(column).strays)
+        if is_text and (not steps or "one-hot" in steps):
             return _texts(data, column)
         remedy = (
             f"correct it, or take {' and '.join(steps)} from [sensors.{sensor}] of "
@@ -324,14 +327,6 @@ def _read_column(data: DataFile, file: SensorsFile, column: str) -> _Column:
         )
         values = data.numbers(column, remedy)
     return _Column(values, data.read(column).form, data.read(column).notes())
-
-
-def _is_category(data: DataFile, column: str, steps: tuple[str, ...]) -> bool:
-    """Whether a column is read as text."""
-    if "one-hot" in steps:  # codes, of which no digit must be lost
-        codes = data.is_blurred(column) or bool(data.read(column).strays)
-        return codes or data.is_text(column)
-    return not steps and data.is_text(column)
 
 
 def _texts(data: DataFile, column: str) -> _Column:
