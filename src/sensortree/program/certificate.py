@@ -29,7 +29,7 @@ node is r_j = sum_i (pull_negative - pull_positive)_ij φ_j(x_i).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from sensortree.program.chunks import Chunks, InMemory, cut, largest, total, tot
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.scaling import as_scale, exact_total, find_turns, spread
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.threads import one_thread
 
 Vector = NDArray[np.float64]
@@ -57,7 +57,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(PlainForm):
     """Proved bounds of the optimum of a surrogate problem.
 
     Attributes
@@ -110,11 +110,6 @@ class Certificate:
     def converged(self) -> bool:
         """Whether the gap is at most the tolerance."""
         return bool(self.gap <= self.tol)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the certificate as plain values for JSON; None for infinity."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
 
     def __str__(self) -> str:
         state = "certified" if self.converged else "NOT certified"
