@@ -68,16 +68,7 @@ def section(title: str, parts: Iterable[str], kind: str = "") -> str:
 def table(
     caption: str, head: Sequence[str], lines: Iterable[Sequence[Words]], left: int = 1
 ) -> str:
-    """A table whose first cells name the lines.
-
-    Parameters
-    ----------
-    caption : str
-    head : sequence of str
-    lines : iterable of sequences of words
-    left : int, default=1
-        How many of the first columns are set to the left, as words are.
-    """
+    """A table whose first cells name the lines; `left` columns are set as words are."""
     heads = "".join(
         f'<th scope="col"{_side(i, left)}>{escaped(name)}</th>'
         for i, name in enumerate(head)
@@ -221,16 +212,8 @@ class Page:
     ) -> str:
         """The HTML page, which needs nothing from elsewhere.
 
-        Parameters
-        ----------
-        title : str
-            The usual heading.
-        told : str
-            What was looked at, in a line.
-        parts : iterable of str
-            The page, from below the head to above the facts about the model.
-        facts : mapping of str to str
-            Facts that come first there.
+        `title` is the usual heading, `told` says in a line what was looked at. The parts
+        stand between the head and the facts about the model, of which `facts` come first.
         """
         about, written, title = self.policy.about, now(), escaped(self.title or title)
         rows = "" if about.rows is None else f"{about.rows:,} rows"

@@ -59,14 +59,8 @@ def without_rare(
 ) -> Outline:
     """Outline of a tree in which ways that few rows take are folded.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    leaf_share : ndarray of shape (n_leaves,)
-    max_leaves : int or None
-        Nothing is folded in a tree of so many leaves. In a larger one, that is all that
-        fewer than 1 % of the rows take, and more, the rarest first, until so many lines
-        are left.
+    Nothing is folded in a tree of at most `max_leaves`. In a larger one, all that fewer
+    than 1 % of the rows take is, and more, the rarest first, until so many lines are left.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
         return _outline(tree)
@@ -86,13 +80,8 @@ def without_rare(
 def around(tree: SensorTree, on_way: Sequence[int], max_leaves: int | None) -> Outline:
     """Outline of a tree in which every way off one row's way is folded by itself.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    on_way : sequence of int
-        Nodes that the row passed.
-    max_leaves : int or None
-        Nothing is folded in a tree of so many leaves.
+    `on_way` are the nodes that the row passed. Nothing is folded in a tree of at most
+    `max_leaves`.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
         return _outline(tree)

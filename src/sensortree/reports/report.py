@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -216,18 +216,8 @@ def cost_report(
 ) -> CostReport:
     """Send rows through a policy, and add up what they cost and what answers they got.
 
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    y : array-like of shape (n_rows,)
-        Right answers.
-    sample_weight : array-like of shape (n_rows,), default=None
-        Weight 0 is the same as leaving the row out.
-    n_bootstrap : int, default=1000
-        Number of times that rows are drawn anew for the intervals; 0 for no intervals.
-    random_state : int, default=0
-        Seed of these draws.
+    A weight of 0 is the same as leaving the row out. For the intervals, rows are drawn
+    anew `n_bootstrap` times, seeded by `random_state`; 0 gives no intervals.
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])
@@ -354,61 +344,39 @@ def _flat(line: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class BaselineUse:
-    """How a classifier that buys the same for all would have answered the same rows.
+    """How a classifier that buys the same for all would have answered the same rows."""
 
-    Attributes
-    ----------
-    name : {"everything", "best fixed set", "nothing"}
-    sensors : tuple of str
-        What is bought for every row; for "nothing", the free sensors.
-    error, loss, cost, total : float
-        Means per row; NaN where the rows do not hold what it must read.
-    intervals : mapping of str to (float, float)
-        As those of a `CostReport`.
-    saved : mapping of str to float
-        By how much the policy has less of each; below 0, the baseline has less.
-    saved_intervals : mapping of str to (float, float)
-        95 % intervals of these differences, which are taken row by row.
-    note : str or None
-        What keeps this from being a fair comparison.
-    """
-
-    name: str
-    sensors: tuple[str, ...]
+    name: str  # "everything", "best fixed set" or "nothing"
+    sensors: tuple[str, ...]  # bought for every row; for "nothing", the free ones
+    # Means per row; NaN where the rows do not hold what it must read:
     error: float
     loss: float
     cost: float
     total: float
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, Interval]  # as those of a `CostReport`
+    # By how much the policy has less of each; below 0, the baseline has less.
     saved: Mapping[str, float]
+    # 95 % intervals of these differences, which are taken row by row.
     saved_intervals: Mapping[str, Interval]
-    note: str | None
+    note: str | None  # what keeps this from being a fair comparison
 
 
-@dataclass(frozen=True, eq=False)
-class Rival:
-    """A baseline's answers: error, loss, cost and total of each row, (n_rows, 4).
-
-    There are none where the rows do not hold what it must read.
-    """
+class Rival(NamedTuple):
+    """A baseline's answers to some rows."""
 
     name: str
     sensors: tuple[str, ...]
+    # Error, loss, cost and total of each row, (n_rows, 4); None where the rows do not
+    # hold what it must read.
     measures: Array | None
     note: str | None
 
     def use(
         self, own: Array, weight: Array, intervals: Iterator[Interval]
     ) -> BaselineUse:
-        """Means, and by how much the policy has less.
+        """Means, and by how much the policy, whose means are `own`, has less.
 
-        Parameters
-        ----------
-        own : ndarray of shape (4,)
-            Mean error, loss, cost and total of the policy.
-        weight : ndarray of shape (n_rows,)
-        intervals : iterator of (float, float)
-            Of the measures and of what the policy has less, or none.
+        Intervals of both come next, if there are any.
         """
         mean = np.full(len(MEASURES), np.nan)
         between: dict[str, Interval] = {}
@@ -419,18 +387,14 @@ class Rival:
             less = dict(zip(MEASURES, intervals, strict=False))
             if between:
                 between["error"] = wilson(self.measures[:, 0] > 0, weight)
-        error, loss, cost, total = map(float, mean)
         return BaselineUse(
             self.name,
             self.sensors,
-            error,
-            loss,
-            cost,
-            total,
-            between,
-            dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
-            less,
-            self.note,
+            **dict(zip(MEASURES, mean.tolist(), strict=True)),
+            intervals=between,
+            saved=dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
+            saved_intervals=less,
+            note=self.note,
         )
 
 
@@ -509,14 +473,6 @@ def limited(
     Decisions stay as they were learned; a row that cannot pay for what is decided goes
     where it is best served, according to training (`max_cost`). A limit at which some
     rows would have to buy what the table does not hold is left out.
-
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    y : array-like of shape (n_rows,)
-        Right answers.
-    sample_weight : array-like of shape (n_rows,), default=None
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])

@@ -86,31 +86,14 @@ class ClassUse:
 
 @dataclass(frozen=True)
 class ReferralUse:
-    """Use and cost of referring to a person, on some rows.
+    """Use and cost of referring to a person, on some rows."""
 
-    Attributes
-    ----------
-    share : float
-        Share of the rows that are referred.
-    cost : float or None
-        What that costs per row of all, in the unit of the loss; None if no price of a
-        person was given.
-    error : float
-        Share of wrong answers among the rows that are not referred; NaN if all are.
-    error_interval : (float, float)
-        Its 95 % interval, by Wilson.
-    guess_error : float
-        Share of wrong best guesses among the rows that are referred; NaN if none is.
-    promise : Promise or None
-        What was promised of the others; see `guarantee_error`.
-    """
-
-    share: float
-    cost: float | None
-    error: float
-    error_interval: Interval
-    guess_error: float
-    promise: Promise | None = None
+    share: float  # share of the rows that are referred
+    cost: float | None  # per row of all, in the unit of the loss; None without a price
+    error: float  # share of wrong answers among the others; NaN if all are referred
+    error_interval: Interval  # its 95 % interval, by Wilson
+    guess_error: float  # of best guesses for those referred; NaN if none is
+    promise: Promise | None = None  # of the others; see `guarantee_error`
 
     def __str__(self) -> str:
         text = f"handed over to a person: {self.share:.1%} of the rows"
@@ -281,18 +264,9 @@ def _share(right: Mask, weight: Array) -> float:
 
 
 def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
-    """What rows that stop at some places are charged, by sensor, and what they acquire.
+    """What rows that stop at some places pay for each sensor, and which they acquire.
 
-    Parameters
-    ----------
-    policy : Policy
-    place : ndarray of shape (n_rows,)
-    prices : ndarray of shape (n_rows, n_sensors) or None
-
-    Returns
-    -------
-    spend : ndarray of shape (n_rows, n_sensors)
-    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    Prices, and what is given, have shape (n_rows, n_sensors).
     """
     sensors = policy.sensors
     spend = np.zeros((len(place), len(sensors)))
@@ -311,16 +285,8 @@ def losses_of(
 ) -> Array:
     """What rows lose: by their answers, or what a person costs, (n_rows,).
 
-    Without a price of a person, referred rows lose what the best guess loses.
-
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    truth : ndarray of shape (n_rows,)
-        Positions of the classes.
-    referred : ndarray of bool of shape (n_rows,)
-    belief : ndarray of shape (n_rows, n_classes)
+    Without a price of a person, referred rows lose what the best guess loses. `truth`
+    holds positions of the classes, `belief` is (n_rows, n_classes).
     """
     lost = policy.loss.judge(truth, belief)
     costs = person_costs(policy, table, truth)
@@ -409,16 +375,10 @@ def wilson(right: NDArray[np.bool_], weight: Array) -> Interval:
 def mean_intervals(
     values: Array, weight: Array, n_draws: int, random_state: int
 ) -> list[Interval]:
-    """Interval of the mean of each column.
+    """Interval of the mean of each column of values, (n_rows, n_columns).
 
     Percentiles of means over rows that are drawn anew, the same for every column; of many
     rows the normal interval, which is then the same.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    weight : ndarray of shape (n_rows,)
-    n_draws, random_state : int
     """
     if len(weight) > MANY:
         mean = weight @ values
@@ -445,18 +405,10 @@ def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Arr
 
 @dataclass(frozen=True)
 class NumberFit:
-    """How well numbers are predicted.
+    """How well numbers are predicted."""
 
-    Attributes
-    ----------
-    r2 : float
-        Share of the variance that is explained; NaN if there is none.
-    rmse : float
-        Root of the mean squared distance from the truth.
-    """
-
-    r2: float
-    rmse: float
+    r2: float  # share of the variance that is explained; NaN if there is none
+    rmse: float  # root of the mean squared distance from the truth
 
 
 def number_fit(y: Array, answer: Array, weight: Array) -> NumberFit:
@@ -489,22 +441,11 @@ def metrics(
 def auroc(
     belief: Array, truth: NDArray[np.intp], weight: Array
 ) -> tuple[Array, float, Interval]:
-    """Areas under the ROC curves, one class against the others.
+    """Areas under the ROC curves, one class against the others, (n_classes,).
 
-    Parameters
-    ----------
-    belief : ndarray of shape (n_rows, n_classes)
-    truth : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    areas : ndarray of shape (n_classes,)
-        NaN of a class that no row, or every row, has.
-    mean : float
-        Over the classes that have one.
-    interval : (float, float)
-        Normal, by DeLong's variance: every row's share in the mean, added up.
+    Also their mean, over the classes that have one, and its normal interval by DeLong's
+    variance: every row's share in the mean, added up. The area of a class that no row, or
+    every row, has is NaN.
     """
     found = [_area(belief[:, c], truth == c, weight) for c in range(belief.shape[1])]
     areas = np.array([area for area, _ in found])

@@ -34,8 +34,7 @@ class Rule:
     fork: int  # first node of the fork
     end: int  # where the way leads: a node, or ``~leaf``
     words: str | None  # the condition; None if no single one tells it
-    # Share of the rows at the fork for which it says rightly whether they take the way;
-    # NaN without a condition.
+    # Share of the rows at the fork about which it is right; NaN without a condition.
     agrees: float
     rows: int  # rows that came to the fork
 
@@ -49,11 +48,7 @@ class _Condition:
 def plain_rules(policy: Policy, table: Table) -> tuple[Rule, ...]:
     """Rules for every way out of every fork that enough rows come to.
 
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-        Rows to look at; only what they acquire is read.
+    Of the rows, only what they acquire is read.
     """
     place, tree = policy.apply(table), policy.tree
     rules: list[Rule] = []
