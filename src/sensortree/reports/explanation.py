@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.exceptions import DataError
 from sensortree.policy.batch import Crossing, Walk, send
 from sensortree.policy.policy import Policy
 from sensortree.policy.reasons import (
@@ -486,10 +485,6 @@ def explain(policy: Policy, table: Table) -> Explanation:
 
     Nothing but the sensors that the row acquires is read.
     """
-    if table.shape[0] != 1:
-        raise DataError(
-            f"an explanation is of one row, got {table.shape[0]}; explain them one by one."
-        )
     trail: list[Crossing] = []
     walk = send(policy, table, trail=trail)
     place = policy.places[int(walk.place[0])]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sensortree.policy.about import now
 from sensortree.policy.policy import Policy
 from sensortree.reports.drawing import DARK, LIGHT, escaped
+from sensortree.reports.report_sums import Interval
 from sensortree.reports.words import percent
 
 if TYPE_CHECKING:
@@ -251,7 +252,6 @@ class Page:
 
 NO_BREAK = "\u00a0"
 PERCENT = f"{NO_BREAK}%"
-Interval = tuple[float, float]
 
 
 def money(amount: float) -> str:

@@ -14,7 +14,6 @@ from sensortree.reports.chart import COLOURS, GREY, Chart, Series
 from sensortree.reports.drawing import escaped
 from sensortree.reports.html import (
     PERCENT,
-    Interval,
     Markup,
     Page,
     Words,
@@ -35,6 +34,7 @@ from sensortree.reports.html import (
 )
 from sensortree.reports.layout import Vertex
 from sensortree.reports.report import BaselineUse, CostReport, LimitedUse
+from sensortree.reports.report_sums import Interval
 from sensortree.reports.rules import plain_rules
 from sensortree.reports.tables import WIDEST, mistaken
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
