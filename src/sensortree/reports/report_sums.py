@@ -110,25 +110,10 @@ class ReferralUse:
 
 
 class ReportSums:
-    """Rows that a policy was followed for, with their answers and bills.
+    """Rows at the end of their walk through a policy, with their answers and bills.
 
-    Parameters
-    ----------
-    walk : Walk
-        The rows at the end of their ways.
-    truth : ndarray of shape (n_rows,)
-        Right answers, as positions among the policy's classes.
-    weight : ndarray of shape (n_rows,)
-
-    Attributes
-    ----------
-    place : ndarray of shape (n_rows,)
-    spend : ndarray of shape (n_rows, n_sensors)
-    acquired : ndarray of bool of shape (n_rows, n_sensors)
-    belief : ndarray of shape (n_rows, n_classes)
-    answer : ndarray of shape (n_rows,)
-    measures : ndarray of shape (n_rows, 4)
-        Error, loss, cost and total of each row.
+    Right answers are positions among the policy's classes, or numbers, (n_rows,). What is
+    worked out by sensor is (n_rows, n_sensors), beliefs are (n_rows, n_classes).
     """
 
     def __init__(self, walk: Walk, truth: NDArray[Any], weight: Array):
