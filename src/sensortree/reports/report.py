@@ -186,7 +186,12 @@ class CostReport:
             )
         if kind == "summary":
             measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
-            lines = [_interval_line(self, m) for m in measured]
+            unknown = float("nan"), float("nan")
+            lines = [
+                {"measure": m, "mean": getattr(self, m), "low": low, "high": high}
+                for m in measured
+                for low, high in (self.intervals.get(m, unknown),)
+            ]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -315,12 +320,6 @@ def _intervals(
         between["loss"] = between["error"]
     of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
     return {**between, "auroc": area, **of_scores}
-
-
-def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:
-    low, high = report.intervals.get(measure, (float("nan"), float("nan")))
-    mean = getattr(report, measure)
-    return {"measure": measure, "mean": mean, "low": low, "high": high}
 
 
 def _flat(line: dict[str, Any]) -> dict[str, Any]:

@@ -494,7 +494,7 @@ class ReportPage(Page):
         listed = table(
             f"Examples whose way needs the sensor, and what all examples then have more on "
             f"average, {counted}; measured in training, on rows held out.",
-            ("without", "those held up", "are", "each example loses"),
+            ("without", "blocked examples", "share", "each example loses"),
             lines,
             left=2,
         )
