@@ -176,14 +176,9 @@ def tree_section(tree: TreeDisplay, more: str) -> str:
         kind="faint",
     )
     boxed = f'<div class="wide" tabindex="0">{picture}</div>'
-    kind = "landscape" if _width(picture) > UPRIGHT else ""
+    width = re.search(r' width="([\d.]+)"', picture)  # in pixels, of its first tag
+    kind = "landscape" if width and float(width[1]) > UPRIGHT else ""
     return section("The tree", [boxed, note], kind)
-
-
-def _width(picture: str) -> float:
-    """Width of a picture in pixels, as its first tag says."""
-    said = re.search(r' width="([\d.]+)"', picture)
-    return float(said[1]) if said else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -539,6 +540,7 @@ def _floats(values: ArrayLike | None) -> Array | None:
 # one example's way ------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay(Picture):
     """A tree of sensors, with the way of one example drawn thick and the rest pale.
 
@@ -564,18 +566,8 @@ class PathDisplay(Picture):
     ----------
     vertices : tuple of Vertex
         What is drawn, depth first; the share of a vertex is 1 on the way, else 0.
-    ax_ : matplotlib Axes
-        Where `plot` drew.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
-    nodes_ : list of matplotlib Text
-        The boxes, as in `vertices`.
-    edges_ : list of matplotlib Line2D
-        The edges, as in `vertices`.
-    edge_labels_ : list of matplotlib Text
-        What is written on the edges.
-    leaves_ : list of lists of matplotlib Text
-        The cells of each line of the table on the right.
+    ax_, figure_, nodes_, edges_, edge_labels_, leaves_
+        What `plot` drew, as in `TreeDisplay`.
 
     Examples
     --------
@@ -593,26 +585,15 @@ class PathDisplay(Picture):
     Then ``display.plot()`` draws it.
     """
 
-    def __init__(
-        self,
-        tree: SensorTree,
-        sensors: SensorSet,
-        place: int,
-        answer: str,
-        beliefs: Mapping[int, str],
-        *,
-        prices: Array | None = None,
-        unit: str = "",
-        max_leaves: int | None = LINES,
-    ):
-        self.tree = tree
-        self.sensors = sensors
-        self.place = place
-        self.answer = answer
-        self.beliefs = beliefs
-        self.prices = prices
-        self.unit = unit
-        self.max_leaves = max_leaves
+    tree: SensorTree
+    sensors: SensorSet
+    place: int
+    answer: str
+    beliefs: Mapping[int, str]
+    _: KW_ONLY
+    prices: Array | None = None
+    unit: str = ""
+    max_leaves: int | None = LINES
 
     def __repr__(self) -> str:
         return f"PathDisplay(place={self.place}, answer={self.answer!r})"
@@ -673,10 +654,8 @@ class PathDisplay(Picture):
         x : array-like of shape (n_features,), pandas Series, or table of one row
         prices : array-like of shape (n_sensors,), default=None
             Prices of the row, if the model was fitted with such.
-        unit : str, default=None
-            What a price is counted in; by default what the model says.
-        max_leaves : int or None, default=32
-            Leaves of a tree that is drawn whole.
+        unit, max_leaves
+            As in `from_explanation`.
 
         Returns
         -------
