@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -351,34 +351,35 @@ class TreeDisplay(Picture):
         """Columns of the table: a line for each leaf, or for several that are folded."""
         money = money_format(self.sensors.costs)
         unit = f"\n({self.unit})" if self.unit else ""
-        judged = f"\n({self.judged})" if self.judged else ""
         costs = [cost_words(self.leaf_cost[list(end.leaves)], money) for end in ends]
-        columns = [
+        return [
             *end_columns(ends),
             Column("share\nof rows", [percent(end.share) for end in ends]),
             Column(f"cost{unit}", costs),
+            *(
+                Column(head, [words(end, values) for end in ends], align)
+                for head, align, words, values in self._measures()
+            ),
         ]
-        if self.leaf_answers is not None:
-            answers = [self._answer_words(end, self.leaf_answers) for end in ends]
-            columns.append(Column("answers", answers, "left"))
-        if self.leaf_accuracy is not None:
-            right = [self._right_words(end, self.leaf_accuracy) for end in ends]
-            columns.append(Column(f"right{judged}", right))
-        if self.leaf_numbers is not None:
-            numbers = [self._number_words(end, self.leaf_numbers) for end in ends]
-            columns.append(Column(f"mean ± sd{judged}", numbers))
-        return columns
 
     def _judged(self, end: Vertex) -> list[str]:
         """What is answered in a line, and how often rightly."""
-        lines, judged = [], f" ({self.judged})" if self.judged else ""
-        if self.leaf_numbers is not None:
-            lines.append(f"mean ± sd: {self._number_words(end, self.leaf_numbers)}")
+        return [
+            f"{head}: {words(end, values)}".replace("\n", " ")
+            for head, _, words, values in self._measures()
+        ]
+
+    def _measures(
+        self,
+    ) -> Iterator[tuple[str, str, Callable[[Vertex, Array], str], Array]]:
+        """What is known of answers: head, alignment, and the words for an end's values."""
+        judged = f"\n({self.judged})" if self.judged else ""
         if self.leaf_answers is not None:
-            lines.append(f"answers: {self._answer_words(end, self.leaf_answers)}")
+            yield "answers", "left", self._answer_words, self.leaf_answers
         if self.leaf_accuracy is not None:
-            lines.append(f"right{judged}: {self._right_words(end, self.leaf_accuracy)}")
-        return lines
+            yield f"right{judged}", "right", self._right_words, self.leaf_accuracy
+        if self.leaf_numbers is not None:
+            yield f"mean ± sd{judged}", "right", self._number_words, self.leaf_numbers
 
     def _answer_words(self, end: Vertex, answers: Array) -> str:
         """What is answered in a line, the most frequent first; "–" without rows."""
