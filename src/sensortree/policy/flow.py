@@ -76,10 +76,6 @@ class Flow:
         """Examples, by weight, that end in each leaf, (n_leaves,)."""
         return np.asarray(self.leaf_classes.sum(axis=1))
 
-    def share(self, rows: float) -> float:
-        """A number of examples as a share of all."""
-        return float(rows) / max(float(self.leaf_classes.sum()), 1e-300)
-
 
 def measure_flow(
     tree: SensorTree,

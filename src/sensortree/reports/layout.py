@@ -276,12 +276,11 @@ class Mix:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table, a cell for each row; `width` is the least that it takes."""
+    """A column of the table, a cell for each row."""
 
     head: str
     cells: Sequence[str]
     align: str = "right"
-    width: float = 0.0
 
 
 class Layout:
@@ -399,8 +398,7 @@ class Layout:
         left = self.table_left
         self.table: list[tuple[Column, float]] = []  # and the side of its words
         for column in self.columns:
-            texts = (column.head, *column.cells)
-            right = left + max(column.width, *map(self._measure, texts))
+            right = left + max(map(self._measure, (column.head, *column.cells)))
             self.table.append((column, left if column.align == "left" else right))
             left = right + 3 * PAD
         self.heads = [(column.head, x, column.align) for column, x in self.table]

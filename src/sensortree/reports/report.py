@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -110,8 +110,7 @@ class CostReport:
         95 % intervals: of shares (error, sensitivity) by Wilson, of means (loss, cost,
         total, and what is saved) percentiles over 1,000 times rows drawn anew, or normal
         ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
-        are for this policy, not how it would vary if it were fitted again. Empty if
-        `n_bootstrap` was 0.
+        are for this policy, not how it would vary if it were fitted again.
     referral : ReferralUse or None
         ``share`` of rows that are referred to a person, what that ``cost``, ``error`` of
         the others; None for a model that never refers. `error` counts best guesses for
@@ -216,13 +215,10 @@ def cost_report(
     table: Table,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
-    n_bootstrap: int = 1000,
-    random_state: int = 0,
 ) -> CostReport:
     """Send rows through a policy, and add up what they cost and what answers they got.
 
-    A weight of 0 is the same as leaving the row out. For the intervals, rows are drawn
-    anew `n_bootstrap` times, seeded by `random_state`; 0 gives no intervals.
+    A weight of 0 is the same as leaving the row out.
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])
@@ -232,27 +228,26 @@ def cost_report(
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
     belief, right = rows.belief[rows.counted], truth[rows.counted]
-    judged = np.empty((len(right), 0))
-    if not policy.loss.numbers:
-        judged = scores(belief, right)
-    intervals: list[Interval] = []
-    if n_bootstrap > 0:
-        others = [rival.measures for rival in rivals if rival.measures is not None]
-        beside = [part for other in others for part in (other, other - own)]
-        values = np.hstack([own, *beside, judged])
-        intervals = mean_intervals(values, counted, n_bootstrap, random_state)
+    numbers, area = policy.loss.numbers, float("nan")
+    judged = np.empty((len(right), 0)) if numbers else scores(belief, right)
+    others = [rival.measures for rival in rivals if rival.measures is not None]
+    beside = [part for other in others for part in (other, other - own)]
+    means = iter(mean_intervals(np.hstack([own, *beside, judged]), counted))
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
-    area, nothing = float("nan"), (float("nan"), float("nan"))
-    areas, area_interval = np.empty(0), nothing
-    brier, log_loss = nothing
+    intervals = {measure: next(means) for measure in MEASURES}
+    baselines = tuple(rival.use(counted @ own, counted, means) for rival in rivals)
+    areas, brier, log_loss = np.empty(0), area, area
     fit: NumberFit | None = None
-    if policy.loss.numbers:
+    if numbers:
         fit = number_fit(right, belief[:, 0], counted)
     else:
-        areas, area, area_interval = auroc(belief, right, counted)
+        intervals["error"] = wilson(own[:, 0] > 0, counted)
+        if not _has_loss(policy):
+            intervals["loss"] = intervals["error"]
+        areas, area, intervals["auroc"] = auroc(belief, right, counted)
+        intervals["brier"], intervals["log_loss"] = means
         brier, log_loss = (counted @ judged).tolist()
     everything = float(rows.weight @ rows.everything)
-    left = iter(intervals[len(MEASURES) :])
     return CostReport(
         n_rows=int((weight > 0).sum()),
         **mean,
@@ -265,14 +260,14 @@ def cost_report(
         share_of_everything=mean["cost"] / everything if everything else 0.0,
         sensors=tuple(rows.sensor_uses()),
         leaves=tuple(rows.place_uses()),
-        classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
-        baselines=tuple(rival.use(counted @ own, counted, left) for rival in rivals),
+        classes=tuple(rows.class_uses(areas)),
+        baselines=baselines,
         auroc=area,
         brier=brier,
         log_loss=log_loss,
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
-        intervals=_intervals(rows, intervals, area_interval),
+        intervals=intervals,
         unseen=rows.unseen,
         referral=rows.referral_use(),
         fit=fit,
@@ -303,23 +298,6 @@ def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
     wanted = np.array(QUANTILES) * reached[-1] * (1 - 1e-12)
     at = np.minimum(np.searchsorted(reached, wanted), len(order) - 1)
     return dict(zip(QUANTILES, cost[order][at].tolist(), strict=True))
-
-
-def _intervals(
-    rows: ReportSums, means: Sequence[Interval], area: Interval
-) -> dict[str, Interval]:
-    """Intervals of all measures, given those of means; without any, none."""
-    if not means:
-        return {}
-    between = dict(zip(MEASURES, means, strict=False))
-    if rows.policy.loss.numbers:
-        return between
-    wrong = rows.measures[rows.counted, 0] > 0
-    between["error"] = wilson(wrong, rows.weight[rows.counted])
-    if not _has_loss(rows.policy):
-        between["loss"] = between["error"]
-    of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
-    return {**between, "auroc": area, **of_scores}
 
 
 def _flat(line: dict[str, Any]) -> dict[str, Any]:
@@ -375,17 +353,16 @@ class Rival(NamedTuple):
     ) -> BaselineUse:
         """Means, and by how much the policy, whose means are `own`, has less.
 
-        Intervals of both come next, if there are any.
+        If there are any, intervals of both come next.
         """
         mean = np.full(len(MEASURES), np.nan)
         between: dict[str, Interval] = {}
         less: dict[str, Interval] = {}
         if self.measures is not None:
             mean = weight @ self.measures
-            between = dict(zip(MEASURES, intervals, strict=False))
-            less = dict(zip(MEASURES, intervals, strict=False))
-            if between:
-                between["error"] = wilson(self.measures[:, 0] > 0, weight)
+            between = {measure: next(intervals) for measure in MEASURES}
+            less = {measure: next(intervals) for measure in MEASURES}
+            between["error"] = wilson(self.measures[:, 0] > 0, weight)
         return BaselineUse(
             self.name,
             self.sensors,

@@ -25,6 +25,7 @@ from sensortree.types import Array, Mask, Rows
 Interval = tuple[float, float]
 MEASURES = ("error", "loss", "cost", "total")
 COVERAGE = 0.95
+DRAWS = 1000  # of rows anew, for an interval
 MANY = 10_000  # rows from which a mean is as good as normal
 DEVIATIONS = 1.959963984540054  # of a normal variable that hold 95 %
 
@@ -209,7 +210,7 @@ class ReportSums:
         np.add.at(table, (self.truth, self.answer), weight)
         return tuple(map(tuple, table.tolist()))
 
-    def class_uses(self, areas: Array, with_intervals: bool) -> Iterator[ClassUse]:
+    def class_uses(self, areas: Array) -> Iterator[ClassUse]:
         """What happened to each class that occurs."""
         for label, name in enumerate(self.policy.labels):
             has, answered = self.truth == label, self.answer == label
@@ -238,7 +239,7 @@ class ReportSums:
                 dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
                 **shares,
                 auroc=float(areas[label]),
-                intervals=between if with_intervals else {},
+                intervals=between,
             )
 
 
@@ -357,9 +358,7 @@ def wilson(right: NDArray[np.bool_], weight: Array) -> Interval:
     return max(0.0, float(middle - spread)), min(1.0, float(middle + spread))
 
 
-def mean_intervals(
-    values: Array, weight: Array, n_draws: int, random_state: int
-) -> list[Interval]:
+def mean_intervals(values: Array, weight: Array) -> list[Interval]:
     """Interval of the mean of each column of values, (n_rows, n_columns).
 
     Percentiles of means over rows that are drawn anew, the same for every column; of many
@@ -371,17 +370,17 @@ def mean_intervals(
         low, high = mean - DEVIATIONS * errors, mean + DEVIATIONS * errors
     else:
         tails = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
-        means = _drawn(values, weight, n_draws, random_state)
+        means = _drawn(values, weight)
         low, high = np.quantile(means, tails, axis=0)
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Array:
-    """Means over rows that are drawn anew, (n_draws, n_columns)."""
-    rng = np.random.default_rng(random_state)
+def _drawn(values: Array, weight: Array) -> Array:
+    """Means over rows that are drawn anew, (DRAWS, n_columns), always the same ones."""
+    rng = np.random.default_rng(0)
     n_rows = len(weight)
-    means = np.empty((n_draws, values.shape[1]))
-    for draw in range(n_draws):
+    means = np.empty((DRAWS, values.shape[1]))
+    for draw in range(DRAWS):
         times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
         drawn = times * weight
         means[draw] = drawn @ values / drawn.sum()
