@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sensortree.estimators.callbacks import CallbackSupportMixin
 from sensortree.estimators.parameters import (
     OF_PROGRAM,
     OF_SENSORS,
@@ -103,20 +103,17 @@ class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEst
         named = isinstance(classifier, str)
         return named or calibrated or hasattr(classifier, "predict_proba")
 
-    def _leaves_have_spread(self) -> bool:
-        """Whether leaves answer with numbers."""
-        return hasattr(self, "regressor")
-
     predict_proba = available_if(_leaves_have_probabilities)(
         PolicyAnswers.predict_proba
     )
-    predict_spread = available_if(_leaves_have_spread)(PolicyAnswers.predict_spread)
+    predict_spread = available_if(lambda self: hasattr(self, "regressor"))(
+        PolicyAnswers.predict_spread
+    )
 
     @property
     def _policy(self) -> Policy:
         check_is_fitted(self)
-        policy: Policy = self.policy_
-        return policy
+        return self.policy_
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X at prediction: the same columns as in training, and prices."""

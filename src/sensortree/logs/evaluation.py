@@ -30,6 +30,7 @@ from sensortree.logs.judgement import (
     Measured,
     PlaceFromLog,
     SensorFromLog,
+    policy_of,
 )
 from sensortree.logs.nuisances import (
     Histories,
@@ -265,17 +266,6 @@ def _read(
     if given.label_influenced_buying:
         before = (truth[:, None] == np.arange(len(policy.classes))).astype(np.float64)
     return _Log(policy, truth, followed, histories, logger, before)
-
-
-def policy_of(model: Any) -> Policy:
-    """The policy of a model, or what is given as one."""
-    policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
-    if not isinstance(policy, Policy):
-        raise ParameterError(
-            f"model must be a fitted classifier of sensortree, a loaded model or a policy, "
-            f"got {type(model).__name__}; fit it first."
-        )
-    return policy
 
 
 def _judge(
