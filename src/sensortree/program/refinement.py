@@ -41,22 +41,9 @@ def alternate(
 ) -> Coef:
     """Improve decision functions node by node, from the leaves up, while the risk falls.
 
-    Parameters
-    ----------
-    problem : RoutingProblem
-    coef : sequence of n_nodes arrays of shape (D_j,)
-        Where to start.
-    l2 : float
-        Ridge penalty of the weighted logistic regressions.
-    improve : {best_direction, best_cut}
-        How a node's coefficients are found from its features, gains and coefficients.
-    max_sweeps : int, default=20
-        How often each node is visited at most.
-
-    Returns
-    -------
-    coef : list of n_nodes arrays of shape (D_j,)
-        Their true risk is at most that of the start.
+    `l2` is the ridge penalty of the weighted logistic regressions. `improve`, which is
+    `best_direction` or `best_cut`, finds a node's coefficients from its features, gains and
+    coefficients. The true risk of what is returned is at most that of `coef`, the start.
     """
     coef = [np.array(theta, dtype=float) for theta in coef]
     if not coef:
