@@ -20,9 +20,13 @@ import numpy as np
 from scipy import sparse
 
 from sensortree.program import SurrogateProblem
-from sensortree.program.linear_program import LinearProgram, compact_form
 from sensortree.program.solvers import Candidate, Options, RawSolution, Solver
-from sensortree.program.solvers.base import RunLinear, solve_form
+from sensortree.program.solvers.base import (
+    LinearProgram,
+    RunLinear,
+    compact_form,
+    solve_form,
+)
 from sensortree.program.solvers.clarabel import run as run_clarabel
 from sensortree.program.solvers.clarabel import settings as clarabel_settings
 from sensortree.program.solvers.highs import run as run_highs

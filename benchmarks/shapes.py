@@ -39,7 +39,7 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.classifiers import posterior
 from sensortree.program.refinement import best_cut, learn_upwards
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.progress import TextProgress
 from sensortree.threads import one_thread
 from sensortree.tree.forks import fork_at, leaves_behind

@@ -12,7 +12,7 @@ from benchmarks.rivals import RIVALS
 from experiments.data import few, load
 from sensortree import Leaf, Node, SensorTree, exhaustive_tree
 from sensortree.program import SOLVERS, solve
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,7 +8,7 @@ from strategies import random_problem
 
 from sensortree.exceptions import CertificateWarning
 from sensortree.program import DualPoint, Penalty, certify, solve
-from sensortree.program import bounds as bounds_module
+from sensortree.program import certificate as certificate_module
 from sensortree.program import solution as solution_module
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.solvers import Candidate, RawSolution, Solver
@@ -175,7 +175,7 @@ def test_with_a_ridge_a_coupling_is_not_repaired_beyond_what_that_is_worth(
     ridge = {"tol": 1e-4, "penalty": Penalty(1.0)}
     bound = certify(problem, solution.coef, solution.dual, **ridge)
     needed = len(repairs)
-    monkeypatch.setattr(bounds_module, "SMALL_SHARE", 0.0)
+    monkeypatch.setattr(certificate_module, "SMALL_SHARE", 0.0)
     closest = certify(problem, solution.coef, solution.dual, **ridge)
     assert needed < len(repairs) - needed
     assert closest.lower - bound.lower <= 1e-3 * 1e-4 * bound.upper + 1e-12

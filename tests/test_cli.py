@@ -319,7 +319,7 @@ def test_compare_measures_methods_on_held_out_rows(folder):
 
 
 @pytest.mark.parametrize("sensors", ["plain.toml", "sensors.toml"])
-@pytest.mark.parametrize("extra", [(), ("--max-cost", 3), ("--mistake-cost", 50)])
+@pytest.mark.parametrize("extra", [(), ("--max-cost", 3), ("--loss", 50)])
 def test_curve_and_compare_measure_the_same(folder, sensors, extra):
     """One definition of everything and nothing, and of a method, on the same folds."""
     given = (
@@ -504,7 +504,7 @@ def test_inspect_shows_sensors_tree_and_certificate(folder):
     form = document("inspect", folder / "model.json")
     assert form["digest"] in result.stdout
     assert form["sensors"][3]["after"] == ["glucose"]
-    assert re.search(r"^without +held up +usual +turning +detour$", result.stdout, re.M)
+    assert re.search(r"^without +blocked +usual +turning +detour$", result.stdout, re.M)
     assert set(form["outages"]) <= {s["sensor"] for s in form["sensors"]}
     assert all(0 < outage["share"] <= 1 for outage in form["outages"].values())
     assert (form["curve"], form["curve_text"]) == (None, "")
@@ -586,11 +586,13 @@ def test_check_names_the_sensors_that_can_never_pay(folder, tmp_path):
     arguments = ("check", folder / "data.csv", "--sensors", sensors)
     assert "'scan' can never pay: at cost_weight=0.01" in run(*arguments).stderr
     assert document(*arguments)["never_pay"] == ["scan"]
-    sensors = euros(folder, tmp_path / "s.toml", "mistake_cost = 500")
+    sensors = euros(folder, tmp_path / "s.toml", "loss = 500")
     result = run(*arguments)
     assert "never pay" not in result.stderr
-    assert "mistake_cost 500.0, cost_weight 1," in result.stdout
+    assert "loss 500.0, cost_weight 1," in result.stdout
     assert document(*arguments)["never_pay"] == []
+    euros(folder, tmp_path / "s.toml", "loss = { 0 = 60, 1 = 500 }")
+    assert "loss by class, cost_weight 1," in run(*arguments).stdout
 
 
 def test_a_price_in_a_column_pays_if_it_does_for_somebody(folder, tmp_path):
@@ -607,15 +609,29 @@ def test_a_price_in_a_column_pays_if_it_does_for_somebody(folder, tmp_path):
 
 def test_a_mistake_costs_the_same_by_option_as_by_file(folder, tmp_path):
     plain = euros(folder, tmp_path / "plain.toml")
-    said = euros(folder, tmp_path / "said.toml", "mistake_cost = 500")
+    said = euros(folder, tmp_path / "said.toml", "loss = 500")
     start = ("fit", folder / "data.csv", "--structure", "chain", "--sensors")
     by_file = document(*start, said, "-o", tmp_path / "a.json")
-    by_option = document(
-        *start, plain, "--mistake-cost", 500, "-o", tmp_path / "b.json"
-    )
+    by_option = document(*start, plain, "--loss", 500, "-o", tmp_path / "b.json")
     assert by_file["digest"] == by_option["digest"]
     assert by_file["cost_weight"] == 1
     assert "a wrong answer costs 500 EUR" in run("inspect", tmp_path / "a.json").stdout
+
+
+def test_a_loss_by_its_old_name_works_and_the_new_one_is_named(folder, tmp_path):
+    plain = euros(folder, tmp_path / "plain.toml")
+    old = euros(folder, tmp_path / "old.toml", "mistake_cost = 500")
+    start = ("fit", folder / "data.csv", "--structure", "cascade", "--sensors")
+    new = run(*start, plain, "--loss", 500, "-o", tmp_path / "a.json", "--json")
+    by_file = run(*start, old, "-o", tmp_path / "b.json", "--json")
+    option = (plain, "--mistake-cost", 500)
+    by_option = run(*start, *option, "-o", tmp_path / "c.json", "--json")
+    digests = {json.loads(said.stdout)["digest"] for said in (new, by_file, by_option)}
+    assert len(digests) == 1
+    assert "old.toml: mistake_cost is now called loss." in by_file.stderr
+    assert "--mistake-cost is now called --loss." in by_option.stderr
+    both = run(*start, *option, "--loss", 3, "-o", tmp_path / "d.json", code=2)
+    assert "leave out --mistake-cost" in " ".join(both.stderr.split())
 
 
 def test_a_fit_that_buys_nothing_says_so_and_why(folder, tmp_path):
@@ -631,12 +647,12 @@ def test_a_fit_that_buys_nothing_says_so_and_why(folder, tmp_path):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        ("mistake_cost = 0", "mistake_cost must be above 0"),
-        ("mistake_cost = 'much'", "mistake_cost must be a finite number"),
+        ("loss = 0", "loss must be above 0"),
+        ("loss = 'much'", "loss must be a finite number"),
         ("mistake_cost = 5\nloss = { 0 = 1, 1 = 1 }", "both say what wrong answers"),
     ],
 )
-def test_a_mistake_cost_that_cannot_be_is_refused(folder, tmp_path, head, message):
+def test_a_loss_that_cannot_be_is_refused(folder, tmp_path, head, message):
     sensors = euros(folder, tmp_path / "s.toml", head)
     result = run("check", folder / "data.csv", "--sensors", sensors, code=1)
     assert message in result.stderr

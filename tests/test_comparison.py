@@ -35,7 +35,7 @@ from sensortree.leaves import boosting
 from sensortree.persistence.files import parse, render
 from sensortree.policy.about import NOTHING, ONE_SET
 from sensortree.program import solution
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.progress import TextProgress
 
 

@@ -174,7 +174,7 @@ def test_rows_drawn_for_a_leaf_without_a_fold_know_nothing_of_the_fold():
             fold=fold,
             continued=continued,
         )
-        return Drawn(rows).without(ALL, 0.5, 0)
+        return Drawn(rows, rows.continued).without(ALL, 0.5, 0)
 
     elsewhere = X.copy()
     elsewhere[fold == 0] += 3.0

@@ -39,8 +39,7 @@ from sensortree.program.refinement import (
     best_threshold,
     learn_upwards,
 )
-from sensortree.program.risk import product_form
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem, product_form
 
 
 def random_problem(seed: int, n: int = 60) -> RoutingProblem:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -11,17 +9,19 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LinearRegression
 
 from sensortree import ASTCClassifier, CSTCClassifier, Sensor
-from sensortree.baselines import astc, cstc
 from sensortree.baselines.astc import IncrementalRegression, add_sensors
-from sensortree.baselines.cstc import HardTree, prune_nodes, split_rows, start
-from sensortree.baselines.linear_tree import LinearData, linear_data
-from sensortree.baselines.soft_tree import (
+from sensortree.baselines.cstc import (
+    HardTree,
     SoftTree,
     SoftTreeProblem,
     descend,
     fit_last_level,
     inner_node,
+    prune_nodes,
+    split_rows,
+    start,
 )
+from sensortree.baselines.linear_tree import LinearData, linear_data
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import SensorError
 
@@ -139,11 +139,7 @@ def test_the_policy_answers_as_the_tree_of_regressions_does(method, load):
     X, y = load(return_X_y=True)
     model = method.fit(X[::2], y[::2])
     data = linear(X[::2], y[::2])
-    home = astc if isinstance(method, ASTCClassifier) else cstc
-    asked = inspect.signature(home.grow_tree).parameters
-    root, _ = home.grow_tree(
-        data, **{k: v for k, v in vars(method).items() if k in asked}
-    )
+    root, _ = method._grow(data)
     scores = np.array([follow(root, x) for x in (X - data.center) / data.scale])
     said = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
     np.testing.assert_array_equal(model.predict(X), said)

@@ -199,5 +199,5 @@ def test_masks_and_tables_of_the_wrong_shape_are_named():
         masked.act(X, np.zeros((2, 3), dtype=bool))
     with pytest.raises(DataError, match=r"got int64; write mask.astype\(bool\)"):
         masked.act(X, np.zeros((2, 2), dtype=np.int64))
-    with pytest.raises(DataError, match="X has 3 columns, but the policy was fitted"):
+    with pytest.raises(DataError, match="X has 3 columns, but the model was fitted"):
         masked.act(np.zeros((2, 3)), np.zeros((2, 2), dtype=bool))

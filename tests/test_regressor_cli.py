@@ -61,5 +61,5 @@ def test_where_it_is_not_clear_the_task_is_asked_for(folder):
 
 def test_losses_of_classes_are_refused_for_a_number(folder):
     run("init", "rows.csv", "--target", "target")
-    said = run("fit", "rows.csv", *SENSORS, "--mistake-cost", "5", code=1)
+    said = run("fit", "rows.csv", *SENSORS, "--loss", "5", code=1)
     assert "no number is simply wrong" in " ".join(said.split())

@@ -4,10 +4,9 @@ A display holds plain data; only its `plot` needs matplotlib. ``to_svg``, ``to_h
 ``to_text`` of a tree need nothing.
 """
 
-from sensortree.reports.path_display import PathDisplay
 from sensortree.reports.sensor_use import SensorUseDisplay
 from sensortree.reports.tradeoff_display import LogDisplay, TradeoffDisplay
-from sensortree.reports.tree_display import TreeDisplay
+from sensortree.reports.tree_display import PathDisplay, TreeDisplay
 
 __all__ = [
     "LogDisplay",

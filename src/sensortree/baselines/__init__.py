@@ -7,7 +7,6 @@
     static       the same sensors for every example, chosen greedily
     astc         a tree of regressions grown greedily, a budget at every node
     cstc         a tree of regressions learned jointly, with soft routing
-    soft_tree    CSTC's objective, and its descent
     linear_tree  what ASTC and CSTC learn from, and the policy they become
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned, ridge_of
 from sensortree.learning.prepare import Prepared
 from sensortree.program.refinement import alternate, best_direction
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 
 MAX_SWEEPS = 10
 
@@ -84,29 +83,15 @@ class AlternatingTreeClassifier(TreeSearch, LeavesOfClasses, BaseSensorTreeClass
     n_starts: int = 5
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        learn = partial(
-            learn_by_alternating,
-            l2=self.l2,
-            n_starts=self.n_starts,
-            random_state=self.random_state,
-        )
-        return fit_policy(prepared, self._settings(), learn)
+        return fit_policy(prepared, self._settings(), self._alternate)
 
-
-def learn_by_alternating(
-    problem: RoutingProblem,
-    observed: RoutingProblem,
-    *,
-    l2: float | str,
-    n_starts: int,
-    random_state: Any,
-) -> Learned:
-    """Alternate from random normal coefficients; keep the least training risk."""
-    rng = check_random_state(random_state)
-    ridge = ridge_of(l2, problem)
-    ends = []
-    for _ in range(n_starts):
-        start = [rng.normal(size=n) for n in problem.n_features]
-        ends.append(alternate(problem, start, ridge, best_direction, MAX_SWEEPS))
-    risks = np.array([problem.risk(coef) for coef in ends])
-    return Learned(ends[int(np.argmin(risks))], {"training_risks": risks})
+    def _alternate(self, problem: RoutingProblem, observed: RoutingProblem) -> Learned:
+        """Alternate from random normal coefficients; keep the least training risk."""
+        rng = check_random_state(self.random_state)
+        ridge = ridge_of(self.l2, problem)
+        ends = []
+        for _ in range(self.n_starts):
+            start = [rng.normal(size=n) for n in problem.n_features]
+            ends.append(alternate(problem, start, ridge, best_direction, MAX_SWEEPS))
+        risks = np.array([problem.risk(coef) for coef in ends])
+        return Learned(ends[int(np.argmin(risks))], {"training_risks": risks})

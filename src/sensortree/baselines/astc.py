@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -29,7 +28,7 @@ from sensortree.estimators.base import (
 from sensortree.estimators.parameters import parameters
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
-from sensortree.sensors.market import Market, within
+from sensortree.sensors.market import within
 from sensortree.types import Array, Rows
 
 Subset = frozenset[str]
@@ -107,46 +106,35 @@ class ASTCClassifier(BaseSensorTreeClassifier):
     soft: bool = False
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        grow = partial(
-            grow_tree,
-            budget=float(self.budget),
-            depth=int(self.depth),
-            soft=self.soft,
-        )
-        return fit_linear_tree(prepared, self._settings(), grow)
+        return fit_linear_tree(prepared, self._settings(), self._grow)
 
+    def _grow(self, data: LinearData) -> tuple[LinearVertex, dict[str, Any]]:
+        """Grow the tree from the root down; there is no evidence beside it."""
+        root = self._below(data, np.arange(len(data.y)), data.weight, frozenset(), 1)
+        return root, {}
 
-def grow_tree(
-    data: LinearData, *, budget: float, depth: int, soft: bool
-) -> tuple[LinearVertex, dict[str, Any]]:
-    """Grow the tree from the root down; there is no evidence beside it."""
-
-    def below(rows: Rows, weight: Array, inherited: Subset, depth: int) -> LinearVertex:
-        known = add_sensors(data, rows, weight, inherited, budget)
-        columns = data.columns_of(known)
-        coef, intercept = least_squares(data, rows, weight, columns)
+    def _below(
+        self, data: LinearData, rows: Rows, weight: Array, inherited: Subset, level: int
+    ) -> LinearVertex:
+        """Grow what comes below some rows that know some sensors."""
+        known = add_sensors(data, rows, weight, inherited, float(self.budget))
+        coef, intercept = least_squares(data, rows, weight, data.columns_of(known))
         leaf = LinearVertex(coef, intercept)
-        if depth == 1:
+        if level == self.depth:
             return leaf
         direction = coef @ main_direction(leaf.scores(data.X[rows]), weight)
         score = data.X[rows] @ direction
         threshold = halving_threshold(score, weight)
         if threshold is None:
             return leaf
+        margin = score - threshold
+        up = expit(margin) if self.soft else (margin > 0).astype(float)
         children = [
-            below(rows[kept], share[kept], known, depth - 1)
-            for share in shares(score - threshold, weight, soft)
+            self._below(data, rows[kept], share[kept], known, level + 1)
+            for share in (weight * (1.0 - up), weight * up)
             for kept in [share > 0]
         ]
         return LinearVertex(coef, intercept, direction, threshold, *children)
-
-    return below(np.arange(len(data.y)), data.weight, frozenset(), depth), {}
-
-
-def shares(margin: Array, weight: Array, soft: bool) -> tuple[Array, Array]:
-    """Weights of a node's examples at its negative and its positive child."""
-    up = expit(margin) if soft else (margin > 0).astype(float)
-    return weight * (1.0 - up), weight * up
 
 
 def add_sensors(
@@ -162,11 +150,11 @@ def add_sensors(
     regression.add(data.columns_of(inherited))
     known, spent = inherited, 0.0
     while True:
-        options = [
-            (more, price)
-            for more, price in extensions(market, known)
-            if within(spent + price, budget)
-        ]
+        # What may be known next, one sensor with what it needs, and its mean price.
+        new = (name for name in market.sensors.names if name not in known)
+        found = dict.fromkeys(market.extension(known, name) for name in new)
+        priced = [(more, market.mean_cost(more, known)) for more in found if more]
+        options = [one for one in priced if within(spent + one[1], budget)]
         gains = regression.gains([data.columns_of(m - known) for m, _ in options])
         prices = np.array([max(price, EPS) for _, price in options])
         if not len(gains) or gains.max() <= LEAST_GAIN:
@@ -177,16 +165,6 @@ def add_sensors(
             known, spent = more, spent + price
 
 
-def extensions(market: Market, known: Subset) -> list[tuple[Subset, float]]:
-    """What may be known next, one sensor with what it needs, and its mean price."""
-    found: dict[Subset, float] = {}
-    for name in market.sensors.names:
-        more = None if name in known else market.extension(known, name)
-        if more is not None:
-            found[more] = market.mean_cost(more, known)
-    return list(found.items())
-
-
 @dataclass(eq=False)
 class IncrementalRegression:
     """Least squares on more and more columns, by an orthogonal basis of them (QR).
@@ -194,17 +172,11 @@ class IncrementalRegression:
     With Q the basis and t the residual of the target, a column a has the residual
     q = a - QQᵀa, whose square is |a|² - |Qᵀa|², and aᵀt = qᵀt. So each new basis vector
     costs one product with all columns, and all gains (qᵀt)² / q² one more.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-    target : ndarray of shape (n_rows, n_outputs)
-    weight : ndarray of shape (n_rows,)
     """
 
-    X: Array
-    target: Array
-    weight: Array
+    X: Array  # (n_rows, n_columns)
+    target: Array  # (n_rows, n_outputs)
+    weight: Array  # (n_rows,)
     basis: list[Array] = field(default_factory=list)
     products: list[Array] = field(default_factory=list)
 

@@ -32,49 +32,27 @@ from sensortree.types import Array, Rows
 
 @dataclass(frozen=True, eq=False)
 class LinearData:
-    """Training rows as regressions see them: standardised columns, numbers for classes.
+    """Training rows as regressions see them: standardised columns, numbers for classes."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_columns)
-        Columns of all sensors in declared order, of mean 0 and variance 1.
-    target : ndarray of shape (n_samples, n_outputs)
-        -1 and 1 for two classes, as published; else one column per class, 1 for it and 0
-        for the others (our extension).
-    y : ndarray of shape (n_samples,)
-        Positions in `classes`.
-    weight : ndarray of shape (n_samples,)
-    owner : ndarray of shape (n_columns,)
-        The sensor that each column belongs to.
-    center, scale : ndarray of shape (n_columns,)
-    market : Market
-    readings : ndarray of shape (n_samples, n_columns)
-        Columns as they were read; rows are sorted by them.
-    classes : ndarray of shape (n_classes,)
-    unit : ndarray of shape (n_samples,)
-        Equal for rows that are held out together.
-    """
-
+    # Columns of all sensors in declared order, of mean 0 and variance 1,
+    # (n_samples, n_columns).
     X: Array
+    # -1 and 1 for two classes, as published; else one column per class, 1 for it and 0 for
+    # the others (our extension), (n_samples, n_outputs).
     target: Array
-    y: Rows
-    weight: Array
-    owner: Rows
-    center: Array
+    y: Rows  # positions in `classes`, (n_samples,)
+    weight: Array  # (n_samples,)
+    owner: Rows  # the sensor that each column belongs to, (n_columns,)
+    center: Array  # (n_columns,)
     scale: Array
     market: Market
-    readings: Array
+    readings: Array  # columns as they were read; rows are sorted by them
     classes: NDArray[Any]
-    unit: Rows
+    unit: Rows  # equal for rows that are held out together, (n_samples,)
 
     def columns_of(self, names: frozenset[str]) -> Rows:
         """Columns of some sensors, in declared order."""
         return np.flatnonzero(self.market.sensors.mask(names)[self.owner])
-
-    def sensors_of(self, used: NDArray[np.bool_]) -> frozenset[str]:
-        """Sensors that own some of the marked columns."""
-        names = self.market.sensors.names
-        return frozenset(names[s] for s in np.unique(self.owner[used]))
 
 
 def linear_data(data: TrainingRows, max_cost: float | None) -> LinearData:
@@ -104,31 +82,16 @@ def linear_data(data: TrainingRows, max_cost: float | None) -> LinearData:
 
 @dataclass(frozen=True, eq=False)
 class LinearVertex:
-    """A vertex of a tree of linear classifiers, on standardised columns.
+    """A vertex of a tree of linear classifiers, on standardised columns."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n_columns, n_outputs)
-    intercept : ndarray of shape (n_outputs,)
-        The answer is the sign of one output, or the largest of several.
-    direction : ndarray of shape (n_columns,) or None
-        Rows whose product with it is above the threshold go to `positive`; None at a
-        leaf.
-    threshold : float
-    negative, positive : LinearVertex or None
-    """
-
-    coef: Array
-    intercept: Array
+    coef: Array  # (n_columns, n_outputs)
+    intercept: Array  # the answer is the sign of one output, or the largest of several
+    # Rows whose product with it is above the threshold go to `positive`, (n_columns,); None
+    # at a leaf.
     direction: Array | None = None
     threshold: float = 0.0
     negative: LinearVertex | None = None
     positive: LinearVertex | None = None
-
-    def uses(self) -> NDArray[np.bool_]:
-        """Columns that it looks at, (n_columns,)."""
-        used = np.asarray(self.coef.any(axis=1))
-        return used if self.direction is None else used | (self.direction != 0)
 
     def scores(self, X: Array) -> Array:
         """Outputs of its regression, (n_rows, n_outputs)."""
@@ -200,32 +163,16 @@ def fit_linear_tree(
 ) -> Fitted:
     """Learn structure, decisions and answers together; then say it as a policy.
 
-    `grow` gives the root of a tree of linear classifiers, and the evidence for it.
+    `grow` gives the root of a tree of linear classifiers, and the evidence for it. In the
+    policy a vertex knows what it and its ancestors look at. Probabilities are the logistic
+    function of its scores times a positive factor, the most likely on the training rows
+    that come there; so the answer is that of the scores.
     """
     data = prepared.leaves.data
     linear = linear_data(data, settings.max_cost)
     root, evidence = grow(linear)
     prepared.progress.step("tree")
-    max_cost = None if settings.max_cost is None else float(settings.max_cost)
-    policy = as_policy(root, linear, data, settings.cost_weight, max_cost)
-    report = report_of_built("learned", policy.tree, data.sensors)
-    return Fitted(policy, report, evidence)
-
-
-def as_policy(
-    root: LinearVertex,
-    linear: LinearData,
-    data: TrainingRows,
-    cost_weight: float,
-    max_cost: float | None,
-) -> Policy:
-    """Say a tree of linear classifiers as a policy.
-
-    A vertex knows what it and its ancestors look at. Probabilities are the logistic
-    function of its scores times a positive factor, the most likely on the training rows
-    that come there; so the answer is that of the scores.
-    """
-    n_varying = len(data.sensors.varying)
+    sensors, n_varying = data.sensors, len(data.sensors.varying)
     everyone = np.arange(len(linear.y))
     leaf_scorers: list[LogisticScorer] = []
     node_scorers: list[LogisticScorer] = []
@@ -237,15 +184,25 @@ def as_policy(
             only = vertex.positive if vertex.threshold < 0 else vertex.negative
             assert only is not None
             return walk(only, known, rows)
-        for name in data.sensors.in_order(linear.sensors_of(vertex.uses())):
-            known = known | data.sensors.closure(name)
+        used = vertex.coef.any(axis=1)
+        if vertex.direction is not None:
+            used = used | (vertex.direction != 0)
+        for owner in np.unique(linear.owner[used]):
+            known = known | sensors.closure(sensors.names[owner])
         columns = linear.columns_of(known)
         scorer = _scorer(vertex, linear, columns, rows if len(rows) else everyone)
         if vertex.direction is None:
             leaf_scorers.append(scorer)
             return Leaf(known)
         node_scorers.append(scorer)
-        decisions.append(_decision(vertex, linear, columns, n_varying))
+        features = DecisionFeatures(
+            (Raw(),),
+            np.r_[linear.center[columns], np.zeros(n_varying)],
+            np.r_[linear.scale[columns], np.ones(n_varying)],
+            np.zeros(len(columns) + n_varying, dtype=bool),
+        )
+        theta = vertex.direction[columns], np.zeros(n_varying), -vertex.threshold
+        decisions.append(DecisionFunction(features, np.r_[theta]))
         assert vertex.negative is not None
         assert vertex.positive is not None
         above = linear.X[rows] @ vertex.direction > vertex.threshold
@@ -257,12 +214,15 @@ def as_policy(
         *zip(tree.nodes, node_scorers, strict=True),
         *zip(tree.leaves, leaf_scorers, strict=True),
     ]
-    said = [_posterior(v, scorer, linear) for v, scorer in vertices]
-    given = np.stack([data.loss.answer(belief) for belief in said], axis=1)
-    lost = np.stack([data.loss.judge(linear.y, belief) for belief in said], axis=1)
+    readings = {
+        v.sensors: linear.readings[:, linear.columns_of(v.sensors)] for v, _ in vertices
+    }
+    beliefs = [scorer.predict_proba(readings[v.sensors]) for v, scorer in vertices]
+    given = np.stack([data.loss.answer(belief) for belief in beliefs], axis=1)
+    lost = np.stack([data.loss.judge(linear.y, belief) for belief in beliefs], axis=1)
     no_prices = np.zeros((len(linear.y), n_varying))
     margins = [
-        decision(linear.readings[:, linear.columns_of(node.sensors)], None, no_prices)
+        decision(readings[node.sensors], None, no_prices)
         for node, decision in zip(tree.nodes, decisions, strict=True)
     ]
     flow = measure_flow(
@@ -279,7 +239,7 @@ def as_policy(
     prior = np.bincount(linear.y, linear.weight) / linear.weight.sum()
     by_subset = {vertex.sensors: scorer for vertex, scorer in reversed(vertices)}
     own = {~j: scorer for j, scorer in enumerate(node_scorers)}
-    return Policy(
+    policy = Policy(
         data.reader,
         tree,
         tuple(decisions),
@@ -287,27 +247,11 @@ def as_policy(
         data.classes,
         flow,
         data.loss,
-        float(cost_weight),
-        max_cost,
+        float(settings.cost_weight),
+        None if settings.max_cost is None else float(settings.max_cost),
         {**own, **dict(enumerate(leaf_scorers))},
     )
-
-
-def _decision(
-    vertex: LinearVertex, linear: LinearData, columns: Rows, n_varying: int
-) -> DecisionFunction:
-    """Say where a vertex sends examples, as a decision function of the raw readings."""
-    assert vertex.direction is not None
-    features = DecisionFeatures(
-        (Raw(),),
-        np.r_[linear.center[columns], np.zeros(n_varying)],
-        np.r_[linear.scale[columns], np.ones(n_varying)],
-        np.zeros(len(columns) + n_varying, dtype=bool),
-    )
-    direction = vertex.direction[columns]
-    return DecisionFunction(
-        features, np.r_[direction, np.zeros(n_varying), -vertex.threshold]
-    )
+    return Fitted(policy, report_of_built("learned", tree, sensors), evidence)
 
 
 def _scorer(
@@ -331,16 +275,8 @@ def sharpness(scores: Array, y: Rows, weight: Array) -> float:
     rows = np.arange(len(y))
 
     def surprise(log_factor: float) -> float:
-        said = probabilities(np.exp(log_factor) * scores)[rows, y]
-        return float(-weight @ np.log(np.maximum(said, TINY)))
+        likely = probabilities(np.exp(log_factor) * scores)[rows, y]
+        return float(-weight @ np.log(np.maximum(likely, TINY)))
 
     found = minimize_scalar(surprise, bounds=SHARPNESS, method="bounded")
     return float(np.exp(found.x))
-
-
-def _posterior(
-    vertex: Leaf | Node, scorer: LogisticScorer, linear: LinearData
-) -> Array:
-    """What a vertex says of all training rows, (n_samples, n_classes)."""
-    readings = linear.readings[:, linear.columns_of(vertex.sensors)]
-    return scorer.predict_proba(readings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ from sensortree.estimators.parameters import LeavesOfClasses, parameters
 from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned
 from sensortree.learning.prepare import Prepared
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.types import Array
 
 
@@ -81,37 +80,27 @@ class MyopicClassifier(LeavesOfClasses, BaseSensorTreeClassifier):
         return {**super()._asked(), **fixed}
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        learn = partial(
-            learn_by_confidence,
-            reject=float(self.reject),
-            by_margin=self.confidence == "margin",
-        )
-        return fit_policy(prepared, self._settings(), learn)
+        return fit_policy(prepared, self._settings(), self._by_confidence)
 
-
-def learn_by_confidence(
-    problem: RoutingProblem,
-    observed: RoutingProblem,
-    *,
-    reject: float,
-    by_margin: bool,
-) -> Learned:
-    """Put each stage's threshold where the share `reject` lies below it."""
-    # `Posterior` leaves out the first probability, and the lead for two classes.
-    lead = int(by_margin and problem.n_classes > 2)
-    column = problem.n_classes - 1 + lead
-    coef = []
-    here = np.ones(len(problem.weight), dtype=bool)
-    for features in problem.features:
-        threshold = least_sure(features[here, column], problem.weight[here], reject)
-        theta = np.zeros(features.shape[1])
-        if np.isfinite(threshold):
-            theta[column], theta[-1] = -1.0, threshold
-        else:
-            theta[-1] = np.sign(threshold)
-        coef.append(theta)
-        here = here & (features @ theta > 0)
-    return Learned(coef)
+    def _by_confidence(
+        self, problem: RoutingProblem, observed: RoutingProblem
+    ) -> Learned:
+        """Put each stage's threshold where the share `reject` lies below it."""
+        # `Posterior` leaves out the first probability, and the lead for two classes.
+        lead = int(self.confidence == "margin" and problem.n_classes > 2)
+        column = problem.n_classes - 1 + lead
+        coef, here = [], np.ones(len(problem.weight), dtype=bool)
+        for features in problem.features:
+            sure, weight = features[here, column], problem.weight[here]
+            threshold = least_sure(sure, weight, float(self.reject))
+            theta = np.zeros(features.shape[1])
+            if np.isfinite(threshold):
+                theta[column], theta[-1] = -1.0, threshold
+            else:
+                theta[-1] = np.sign(threshold)
+            coef.append(theta)
+            here = here & (features @ theta > 0)
+        return Learned(coef)
 
 
 def least_sure(confidence: Array, weight: Array, share: float) -> float:

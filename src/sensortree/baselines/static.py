@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from sensortree.estimators.base import (
-    AT_LEAST_0,
+    BaseSensorTree,
     BaseSensorTreeClassifier,
     BaseSensorTreeRegressor,
 )
@@ -19,7 +19,7 @@ from sensortree.learning.fit import Fitted, fit_policy
 from sensortree.learning.joint import Learned, Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
 from sensortree.structure import Search, forward_steps
 from sensortree.structure.algorithm1 import Subset
@@ -29,7 +29,22 @@ from sensortree.tree.tree import Leaf, SensorTree
 
 
 @parameters
-class StaticSubsetClassifier(LeavesOfClasses, BaseSensorTreeClassifier):
+class OneSubset(BaseSensorTree):
+    """Estimators that choose the sensors, and fit the one leaf that knows them."""
+
+    cost_weight: float | str = "auto"
+    budget: float | None = None
+    n_exact: int | str = 3
+
+    def _learn(self, prepared: Prepared) -> Fitted:
+        most = np.inf if self.budget is None else float(self.budget)
+        choose = partial(choose_static_subset, budget=most)
+        settings = self._settings_for(prepared)
+        return fit_policy(prepared, settings, decide_nothing, choose)
+
+
+@parameters
+class StaticSubsetClassifier(OneSubset, LeavesOfClasses, BaseSensorTreeClassifier):
     """Buy the same sensors for every example: the best subset that greed finds.
 
     What decisions must beat. Sensors are added one after another, each time the one that
@@ -70,22 +85,11 @@ class StaticSubsetClassifier(LeavesOfClasses, BaseSensorTreeClassifier):
     leaf 0 stops with x0, x2
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseSensorTreeClassifier._parameter_constraints,
-        "budget": [None, AT_LEAST_0],
-    }
-
-    cost_weight: float | str = "auto"
-    budget: float | None = None
-    n_exact: int | str = 3
     cv: Any = 5
-
-    def _learn(self, prepared: Prepared) -> Fitted:
-        return fit_static_subset(prepared, self._settings_for(prepared), self.budget)
 
 
 @parameters
-class StaticSubsetRegressor(BaseSensorTreeRegressor):
+class StaticSubsetRegressor(OneSubset, BaseSensorTreeRegressor):
     """Buy the same sensors for every example: the best subset that greed finds.
 
     What decisions must beat, of numbers; as `StaticSubsetClassifier`.
@@ -116,27 +120,7 @@ class StaticSubsetRegressor(BaseSensorTreeRegressor):
     leaf 0 stops with x0, x2
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseSensorTreeRegressor._parameter_constraints,
-        "budget": [None, AT_LEAST_0],
-    }
-
-    cost_weight: float | str = "auto"
-    budget: float | None = None
-    n_exact: int | str = 3
     regressor: Any = "quadratic"
-
-    def _learn(self, prepared: Prepared) -> Fitted:
-        return fit_static_subset(prepared, self._settings_for(prepared), self.budget)
-
-
-def fit_static_subset(
-    prepared: Prepared, settings: Settings, budget: float | None
-) -> Fitted:
-    """Choose the sensors, and fit the one leaf that knows them."""
-    most = np.inf if budget is None else float(budget)
-    choose = partial(choose_static_subset, budget=most)
-    return fit_policy(prepared, settings, decide_nothing, choose)
 
 
 def decide_nothing(problem: RoutingProblem, observed: RoutingProblem) -> Learned:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +16,7 @@ from sensortree._version import __version__
 from sensortree.cli import asking, inspecting, learning, options, preparing, using
 from sensortree.cli.console import emit, say, told_warnings
 from sensortree.cli.options import flag, output_file
-from sensortree.exceptions import SensorTreeError
+from sensortree.exceptions import MissingDependencyError, SensorTreeError
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -59,21 +59,16 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    version: Annotated[
-        bool,
-        flag("--version", "Print the version.", callback=_print_version, is_eager=True),
-    ] = False,
+    version: bool = flag(
+        "--version", "Print the version.", callback=_print_version, is_eager=True
+    ),
 ) -> None:
     """Learn which measurement to buy next, and when to stop."""
 
 
 def demo(
-    output: Annotated[Path, output_file("FOLDER", "For the pictures.")] = Path(
-        "demo_output"
-    ),
-    quick: Annotated[
-        bool, flag("--quick", "Fewer repeats: a look in seconds.")
-    ] = False,
+    output: Path = output_file("FOLDER", "For the pictures.", Path("demo_output")),
+    quick: bool = flag("--quick", "Fewer repeats: a look in seconds."),
     as_json: options.Json = False,
 ) -> None:
     """Show a model of heart patients and tests priced in dollars."""
@@ -89,22 +84,15 @@ def demo(
 
 
 def reproduce(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="EXPERIMENT",
-            help="Without it, experiments are listed.",
-        ),
-    ] = None,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="ARGUMENTS", help="Handed on to the experiment."),
-    ] = None,
+    experiment: str | None = typer.Argument(
+        None, metavar="EXPERIMENT", help="Without it, experiments are listed."
+    ),
+    arguments: list[str] | None = typer.Argument(
+        None, metavar="ARGUMENTS", help="Handed on to the experiment."
+    ),
     as_json: options.Json = False,
 ) -> None:
     """Run an experiment of a checkout again, or list them."""
-    from sensortree.exceptions import MissingDependencyError
-
     roots = (Path.cwd(), Path(__file__).resolve().parents[3])
     checkouts = [root for root in roots if (root / "experiments" / "run.py").is_file()]
     if not checkouts:
@@ -116,7 +104,10 @@ def reproduce(
     found = {path.stem: path for path in studies.glob("[!_]*.py")}
     found |= {path.parent.name: path for path in studies.glob("*/__init__.py")}
     if experiment is None:
-        about = {name: _first_line(path) for name, path in sorted(found.items())}
+        texts = {
+            name: found[name].read_text(encoding="utf-8") for name in sorted(found)
+        }
+        about = {n: text.partition("\n")[0].strip('"') for n, text in texts.items()}
         text = "\n".join(f"{name:14} {what}" for name, what in about.items())
         emit("reproduce", {"experiments": about}, text, as_json)
         return
@@ -129,10 +120,6 @@ def reproduce(
     code = subprocess.run(command, cwd=checkouts[0], check=False).returncode
     if code:
         raise typer.Exit(code)
-
-
-def _first_line(path: Path) -> str:
-    return path.read_text(encoding="utf-8").partition("\n")[0].strip('"')
 
 
 for command in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
+from contextlib import closing
 from datetime import UTC, datetime
 from enum import StrEnum
 from io import TextIOWrapper
@@ -17,6 +17,13 @@ import typer
 from sensortree.cli import options
 from sensortree.cli.console import emit, to_json
 from sensortree.cli.options import flag, option
+from sensortree.exceptions import (
+    DataError,
+    MissingDependencyError,
+    SensorTreeError,
+    SessionError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from sensortree.persistence.saved import SavedModel
@@ -47,25 +54,18 @@ class _UnavailableError(Exception):
 
 def ask(
     model: options.Model,
-    stdin: Annotated[
-        bool,
-        flag(
-            "--stdin",
-            'Speak JSON lines: read {"tell": {"blood": {"crp": 3}}} or '
-            '{"unavailable": "xray"}, write steps and the decision.',
-        ),
-    ] = False,
-    limit: Annotated[
-        float | None,
-        option("--limit COST", "The most that this example may spend.", min=0),
-    ] = None,
-    price: Annotated[
-        list[str] | None,
-        option(
-            "--price SENSOR=PRICE",
-            "Price of a sensor for this example, where prices differ; repeatable.",
-        ),
-    ] = None,
+    stdin: bool = flag(
+        "--stdin",
+        'Speak JSON lines: read {"tell": {"blood": {"crp": 3}}} or '
+        '{"unavailable": "xray"}, write steps and the decision.',
+    ),
+    limit: float | None = option(
+        "--limit COST", "The most that this example may spend.", min=0
+    ),
+    price: list[str] | None = option(
+        "--price SENSOR=PRICE",
+        "Price of a sensor for this example, where prices differ; repeatable.",
+    ),
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
@@ -110,8 +110,6 @@ def _prices(given: list[str] | None, model: SavedModel) -> dict[str, float] | No
 
 def _question(session: Session, step: Step, model: SavedModel, err: bool) -> None:
     """Ask for the values of one sensor, and tell them to the session."""
-    from sensortree.exceptions import DataError
-
     assert step.sensor is not None
     why = "everybody is asked this" if step.why is None else step.why
     typer.echo(
@@ -136,36 +134,25 @@ def _question(session: Session, step: Step, model: SavedModel, err: bool) -> Non
 def _value(column: str, model: SavedModel, err: bool) -> Any:
     """Ask for one value until it can be read."""
     from sensortree.cells.words import PLAIN_FORMAT
-    from sensortree.exceptions import DataError
 
-    written = model.written_
-    if column not in written.formats:  # not learned from a file, but typed all the same
-        written = replace(written, formats={column: PLAIN_FORMAT})
+    # Numbers are typed even if the model was not learned from a file.
+    form = model.formats_.get(column, PLAIN_FORMAT)
     while True:
-        typed = _typed(f"  {column}: ", err)
+        typer.echo(f"  {column}: ", nl=False, err=err)
+        line = sys.stdin.readline()
+        if not line:
+            raise SessionError("the input ended before the decision.")
+        typed = line.strip()
         if typed == "?":
             raise _UnavailableError
         try:
-            return written.of(column, typed)
+            return model.value_of(column, typed, form)
         except DataError as error:
             typer.echo(f"  {error}", err=True)
 
 
-def _typed(prompt: str, err: bool) -> str:
-    """Ask the person for a line."""
-    from sensortree.exceptions import SessionError
-
-    typer.echo(prompt, nl=False, err=err)
-    line = sys.stdin.readline()
-    if not line:
-        raise SessionError("the input ended before the decision.")
-    return line.strip()
-
-
 def _converse(session: Session, model: SavedModel) -> None:
     """Read and write JSON lines until the decision."""
-    from sensortree.exceptions import SensorTreeError, SessionError
-
     if isinstance(sys.stdin, TextIOWrapper):  # bytes that are no UTF-8 make bad JSON
         sys.stdin.reconfigure(encoding="utf-8", errors="backslashreplace")
     _write_step(session)
@@ -195,8 +182,6 @@ def _write_step(session: Session) -> None:
 
 def _apply(session: Session, model: SavedModel, line: str) -> None:
     """Carry out one line."""
-    from sensortree.exceptions import SessionError
-
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:  # also brackets without end
@@ -239,54 +224,40 @@ def _decision_text(decision: Decision, model: SavedModel) -> str:
 
 
 def serve(
-    model: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL",
-            help="Model files, as FILE or NAME=FILE. Of several with one name the last "
-            "is asked, and sessions stay with theirs.",
-        ),
-    ],
-    host: Annotated[
-        str,
-        option(
-            "--host ADDRESS",
-            "Where it listens; elsewhere than on loopback it needs tokens.",
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, option("--port N", "Its port.", min=0, max=65535)] = 8000,
-    database: Annotated[
-        Path,
-        option(
-            "--database FILE",
-            "Sessions and ledger; made if it is not there.",
-            dir_okay=False,
-        ),
-    ] = Path("sensortree.sqlite3"),
-    token_file: Annotated[
-        Path | None,
-        option(
-            "--token-file TOML",
-            "Who may ask; `token` writes its entries. SENSORTREE_TOKEN in the "
-            "environment is one more, with all scopes.",
-            **options.IS_FILE,
-        ),
-    ] = None,
-    rate: Annotated[
-        float, option("--rate N", "Requests a second of each token, over time.")
-    ] = 1_000.0,
-    max_body: Annotated[int, option("--max-body BYTES", "The largest request.")] = 1
-    << 20,
-    max_sessions: Annotated[
-        int, option("--max-sessions N", "Sessions that a tenant may have.")
-    ] = 100_000,
-    log_values: Annotated[
-        bool, flag("--log-values", "Log what is sent, values and all.")
-    ] = False,
+    model: list[str] = typer.Argument(
+        ...,
+        metavar="MODEL",
+        help="Model files, as FILE or NAME=FILE. Of several with one name the last "
+        "is asked, and sessions stay with theirs.",
+    ),
+    host: str = option(
+        "--host ADDRESS",
+        "Where it listens; elsewhere than on loopback it needs tokens.",
+        "127.0.0.1",
+    ),
+    port: int = option("--port N", "Its port.", 8000, min=0, max=65535),
+    database: Path = option(
+        "--database FILE",
+        "Sessions and ledger; made if it is not there.",
+        Path("sensortree.sqlite3"),
+        dir_okay=False,
+    ),
+    token_file: Path | None = option(
+        "--token-file TOML",
+        "Who may ask; `token` writes its entries. SENSORTREE_TOKEN in the "
+        "environment is one more, with all scopes.",
+        **options.IS_FILE,
+    ),
+    rate: float = option(
+        "--rate N", "Requests a second of each token, over time.", 1_000.0
+    ),
+    max_body: int = option("--max-body BYTES", "The largest request.", 1 << 20),
+    max_sessions: int = option(
+        "--max-sessions N", "Sessions that a tenant may have.", 100_000
+    ),
+    log_values: bool = flag("--log-values", "Log what is sent, values and all."),
 ) -> None:
     """Serve models over HTTP: a page, an API, and a ledger that loses nothing."""
-    from sensortree.exceptions import MissingDependencyError
-
     try:
         from sensortree.service.app import serve as run
         from sensortree.service.gate import Limits
@@ -303,28 +274,23 @@ def serve(
 
 
 def token(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Who it is for; logs show it.")
-    ],
-    token_file: Annotated[
-        Path,
-        option(
-            "--token-file TOML",
-            "File that its entry is added to: its hash, not the token.",
-            dir_okay=False,
-        ),
-    ],
-    tenant: Annotated[
-        str, option("--tenant TENANT", "Whose sessions it sees and begins.")
-    ] = "default",
-    scope: Annotated[
-        list[Scope] | None,
-        option(
-            "--scope SCOPE",
-            "What it may do, repeatable: read models and sessions; ask; admin, which is "
-            "metrics, watch and ledger. By default read and ask.",
-        ),
-    ] = None,
+    name: str = typer.Argument(
+        ..., metavar="NAME", help="Who it is for; logs show it."
+    ),
+    token_file: Path = option(
+        "--token-file TOML",
+        "File that its entry is added to: its hash, not the token.",
+        ...,
+        dir_okay=False,
+    ),
+    tenant: str = option(
+        "--tenant TENANT", "Whose sessions it sees and begins.", "default"
+    ),
+    scope: list[Scope] | None = option(
+        "--scope SCOPE",
+        "What it may do, repeatable: read models and sessions; ask; admin, which is "
+        "metrics, watch and ledger. By default read and ask.",
+    ),
     as_json: options.Json = False,
 ) -> None:
     """Make a token for `serve`; it is printed once, and stored nowhere."""
@@ -353,27 +319,19 @@ Database = Annotated[
 @ledger.command(cls=options.Command)
 def verify(
     database: Database,
-    receipt: Annotated[
-        list[str] | None,
-        option(
-            "--receipt NUMBER:HASH",
-            "A record that must be there, as an answer of the service, or this command, "
-            "has named it; repeatable.",
-        ),
-    ] = None,
+    receipt: list[str] | None = option(
+        "--receipt NUMBER:HASH",
+        "A record that must be there, as an answer of the service, or this command, "
+        "has named it; repeatable.",
+    ),
     as_json: options.Json = False,
 ) -> None:
     """Check that no record was edited, deleted or moved; say which one was."""
-    from sensortree.exceptions import StorageError
     from sensortree.service.database import open_to_read, storage_errors
     from sensortree.service.ledger import verify as verify_ledger
 
-    with storage_errors(database):
-        connection = open_to_read(database)
-        try:
-            found = verify_ledger(connection, tuple(receipt or ()))
-        finally:
-            connection.close()
+    with storage_errors(database), closing(open_to_read(database)) as connection:
+        found = verify_ledger(connection, tuple(receipt or ()))
     summary = f"{found.records:,} records hold, {found.pruned:,} of them pruned"
     if not found.faults or as_json:
         text = f"{summary}\nlast: {found.head}"
@@ -388,13 +346,11 @@ def verify(
 @ledger.command(cls=options.Command)
 def prune(
     database: Database,
-    before: Annotated[
-        str,
-        option(
-            "--before DATE",
-            "Date or time, in UTC unless it says otherwise, as 2026-01-31.",
-        ),
-    ],
+    before: str = option(
+        "--before DATE",
+        "Date or time, in UTC unless it says otherwise, as 2026-01-31.",
+        ...,
+    ),
     as_json: options.Json = False,
 ) -> None:
     """Remove all values before a date for good; the chain of the ledger stays whole."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,13 @@ def emit(command: str, document: Mapping[str, Any], text: str, as_json: bool) ->
 def to_json(document: Any) -> str:
     """Write a document on one line, with null for NaN and infinity."""
     return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
+
+
+def as_csv(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Write a table as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([head, *rows])
+    return text.getvalue()
 
 
 def say(message: str, kind: str = "") -> None:

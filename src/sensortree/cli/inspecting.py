@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, picture, write
 from sensortree.cli.options import option, output_file
+from sensortree.exceptions import ModelFileError
+from sensortree.text import aligned
 
 if TYPE_CHECKING:
     from sensortree.persistence.saved import SavedModel
@@ -79,8 +81,6 @@ def described(model: SavedModel) -> dict[str, Any]:
 
 
 def _described_text(document: dict[str, Any]) -> str:
-    from sensortree.text import aligned
-
     lines = [
         [
             s["sensor"],
@@ -154,8 +154,6 @@ def _mistakes_text(document: dict[str, Any]) -> str:
 
 def _seen_text(sensors: list[dict[str, Any]]) -> list[str]:
     """What training saw of each column, if the model file has it."""
-    from sensortree.text import aligned
-
     lines = [
         [column, seen]
         for sensor in sensors
@@ -184,23 +182,18 @@ def _terms_text(sensor: dict[str, Any]) -> str:
 
 def plot(
     model: options.Model,
-    output: Annotated[
-        Path, output_file("SVG", "Picture; .svg, .html, .txt, .png or .pdf.")
-    ] = Path("tree.svg"),
-    unit: Annotated[
-        str | None,
-        option(
-            "--unit TEXT", "What prices are counted in; by default what the model says."
-        ),
-    ] = None,
-    leaves: Annotated[
-        int,
-        option(
-            "--leaves N",
-            "In a larger tree, fold what few rows reach until N lines are left.",
-            min=1,
-        ),
-    ] = 32,
+    output: Path = output_file(
+        "SVG", "Picture; .svg, .html, .txt, .png or .pdf.", Path("tree.svg")
+    ),
+    unit: str | None = option(
+        "--unit TEXT", "What prices are counted in; by default what the model says."
+    ),
+    leaves: int = option(
+        "--leaves N",
+        "In a larger tree, fold what few rows reach until N lines are left.",
+        32,
+        min=1,
+    ),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -228,37 +221,23 @@ def plot(
 
 def page(
     model: options.Model,
-    output: Annotated[Path, output_file("HTML", "Where to write the page.")] = Path(
-        "page.html"
+    output: Path = output_file("HTML", "Where to write the page.", Path("page.html")),
+    title: str | None = option(
+        "--title TEXT", "What stands at the top; by default what the model predicts."
     ),
-    title: Annotated[
-        str | None,
-        option(
-            "--title TEXT",
-            "What stands at the top; by default what the model predicts.",
-        ),
-    ] = None,
-    language: Annotated[
-        str | None,
-        option(
-            "--language CODE",
-            "Language of the page, en or de; by default the browser's.",
-        ),
-    ] = None,
-    texts: Annotated[
-        Path | None,
-        option(
-            "--texts JSON",
-            'Other languages: {"fr": {...}}, with every key of the English texts.',
-            **options.IS_FILE,
-        ),
-    ] = None,
+    language: str | None = option(
+        "--language CODE", "Language of the page, en or de; by default the browser's."
+    ),
+    texts: Path | None = option(
+        "--texts JSON",
+        'Other languages: {"fr": {...}}, with every key of the English texts.',
+        **options.IS_FILE,
+    ),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Write one HTML file that asks for the sensors, in any browser, offline."""
     from sensortree.cli.models import open_model
-    from sensortree.exceptions import ModelFileError
     from sensortree.page import to_page
     from sensortree.page.questions import only_python
 
@@ -315,8 +294,6 @@ def check_answers(model: SavedModel) -> int:
     """Check that made-up rows get one answer at once and step by step; count them."""
     import numpy as np
 
-    from sensortree.exceptions import ModelFileError
-
     policy, sensors = model.policy_, model.sensors_
     X = _made_up_rows(model)
     answers, costs, places = model.predict(X), model.acquisition_cost(X), model.apply(X)
@@ -354,7 +331,7 @@ def _made_up_rows(model: SavedModel) -> Any:
     from sensortree.cli.tables import stacked
 
     rng = np.random.default_rng(0)
-    categories = model.written_.categories
+    categories = model.categories_
     seen = model.policy_.reader.seen_by_column
     columns = []
     for at, name in enumerate(model.sensors_.column_names):

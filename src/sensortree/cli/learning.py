@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from sensortree.cli import options
 from sensortree.cli.console import (
     Work,
+    as_csv,
     check_free,
     emit,
     picture,
@@ -20,11 +21,12 @@ from sensortree.cli.console import (
     write,
 )
 from sensortree.cli.options import flag, option, output_file
+from sensortree.cli.sensors_file import read_sensors_file
+from sensortree.exceptions import SensorTreeError
+from sensortree.text import aligned
 
 if TYPE_CHECKING:
     from sensortree.cli.problem import Problem
-    from sensortree.cli.sensors_file import SensorsFile
-    from sensortree.cli.tables import DataFile
     from sensortree.curves.held_out import Measured
 
 # What is compared: the name, and the class of sensortree if it has it.
@@ -44,60 +46,36 @@ def fit(
     learning: options.TreeLearning,
     purchases: options.Purchases,
     layout: options.Layout,
-    budget: Annotated[
-        float | None,
-        option(
-            "--budget B",
-            "Mean cost per example to keep to; sets the cost weight.",
-            min=0,
-        ),
-    ] = None,
+    budget: float | None = option(
+        "--budget B", "Mean cost per example to keep to; sets the cost weight.", min=0
+    ),
     cost_weight: options.CostWeight = None,
     jobs: options.Jobs = 1,
-    output: Annotated[Path, output_file("JSON", "Where to write the model.")] = Path(
-        "model.json"
-    ),
+    output: Path = output_file("JSON", "Where to write the model.", Path("model.json")),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a sensor tree, and write it to a model file."""
     from sensortree import save
-    from sensortree.cli.models import only_bought, read_log, rows_left
     from sensortree.cli.problem import name_parts
-    from sensortree.cli.sensors_file import read_sensors_file
-    from sensortree.cli.tables import read_data
 
     if budget is not None and cost_weight is not None:
         raise typer.BadParameter(
             "give a budget or a cost weight, not both.", param_hint="--budget"
         )
     check_free(output, force)
-    file, table = read_sensors_file(sensors), read_data(data, layout)
-    bought: dict[str, Any] = {}
-    if purchases.log is None:
-        problem = _posed(table, file, learning, learning.task)
-    else:
-        acquired = read_log(purchases, table.whole(), list(file.sensors))
-        kept = only_bought(table, file, acquired)
-        problem = _posed(kept, file, learning, learning.task)
-        bought["acquired"] = acquired[rows_left(table, problem.data)]
-        bought["label_influenced_buying"] = purchases.label_influenced_buying
-    settings = _tree_settings(problem, learning, cost_weight)
-    estimator = _estimator(problem, {**settings, "n_jobs": jobs}, budget)
+    problem, bought = _read(data, sensors, learning, layout, learning.task, purchases)
+    given = {"cost_weight": cost_weight, "n_jobs": jobs}
+    estimator = _estimator(problem, learning, budget, **given)
     with working("fit") as work:
         estimator.set_callbacks(work)
         estimator.fit(problem.X, problem.y, groups=problem.groups, **bought)
     model = name_parts(estimator, problem)
     save(model, output)
-    document = _fit_document(model, problem, output)
-    emit("fit", document, _fit_text(model, output), as_json)
-
-
-def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
     proof, chosen = model.certificate_, getattr(model, "chosen_", None)
-    report, compared = model.decision_report_, model.comparison_
+    report, compared, about = model.decision_report_, model.comparison_, model.about_
     certificate = ("lower", "upper", "gap", "reach", "speaks_of")
-    return {
+    document = {
         "output": str(output),
         "rows": len(problem.y),
         "cost_weight": model.policy_.cost_weight,
@@ -108,23 +86,19 @@ def _fit_document(model: Any, problem: Problem, output: Path) -> dict[str, Any]:
         "certificate": {name: getattr(proof, name) for name in certificate},
         "comparison": None if compared is None else compared.to_dict(),
         "chosen": None if chosen is None else chosen.to_dict(),
-        "about": asdict(model.about_),
+        "about": asdict(about),
         "digest": model.policy_.digest,
     }
-
-
-def _fit_text(model: Any, output: Path) -> str:
-    report, about, compared = model.decision_report_, model.about_, model.comparison_
     lines = [
         f"{model.tree_}\n",
-        *([str(model.chosen_)] if hasattr(model, "chosen_") else []),  # for a budget
+        *([] if chosen is None else [str(chosen)]),  # for a budget
         *([] if compared is None else [str(compared)]),
         *([] if about.held_out is None else [about.score]),
         f"decisions: {report.kept}, training risk {report.risk[report.kept]:.4g}",
-        f"linear program: {model.certificate_}",
+        f"linear program: {proof}",
         f"{output} written; `sensortree evaluate` says what it does on other rows.",
     ]
-    return "\n".join(lines)
+    emit("fit", document, "\n".join(lines), as_json)
 
 
 @options.grouped
@@ -133,25 +107,17 @@ def curve(
     sensors: options.Sensors,
     learning: options.TreeLearning,
     layout: options.Layout,
-    cost_weights: Annotated[
-        str | None,
-        option(
-            "--cost-weights W,W,...",
-            "Cost weights to fit at; by default from buying nothing to everything.",
-        ),
-    ] = None,
+    cost_weights: str | None = option(
+        "--cost-weights W,W,...",
+        "Cost weights to fit at; by default from buying nothing to everything.",
+    ),
     cv: options.Folds = 5,
-    plot: Annotated[
-        Path | None, option("--plot SVG", "Draw the curve; .svg, .png or .pdf.")
-    ] = None,
-    metric: Annotated[
-        Literal["accuracy", "auroc", "brier", "log_loss"] | None,
-        option(
-            "--metric NAME",
-            "Print, and draw, accuracy, auroc, brier or log_loss beside what is minimised.",
-        ),
-    ] = None,
-    as_csv: Annotated[bool, flag("--csv", "Print a CSV table.")] = False,
+    plot: Path | None = option("--plot SVG", "Draw the curve; .svg, .png or .pdf."),
+    metric: Literal["accuracy", "auroc", "brier", "log_loss"] | None = option(
+        "--metric NAME",
+        "Print, and draw, accuracy, auroc, brier or log_loss beside what is minimised.",
+    ),
+    in_csv: bool = flag("--csv", "Print a CSV table."),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -159,50 +125,33 @@ def curve(
     from sensortree import tradeoff_curve
     from sensortree.display import TradeoffDisplay
 
-    weights = None if cost_weights is None else _numbers(cost_weights)
+    weights = None
+    try:
+        if cost_weights is not None:
+            weights = [float(part) for part in cost_weights.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{cost_weights!r} must be numbers separated by commas.",
+            param_hint="--cost-weights",
+        ) from error
     if plot is not None:
         check_free(plot, force, "--plot")
-    problem = _read_problem(data, sensors, learning, layout, learning.task)
-    estimator = _estimator(problem, _tree_settings(problem, learning))
+    problem, _ = _read(data, sensors, learning, layout, learning.task)
+    estimator, rows = _estimator(problem, learning), (problem.X, problem.y)
     with working("curve") as work:
         estimator.set_callbacks(work)
-        found = tradeoff_curve(
-            estimator,
-            problem.X,
-            problem.y,
-            cost_weights=weights,
-            cv=cv,
-            groups=problem.groups,
-        )
+        found = tradeoff_curve(estimator, *rows, weights, cv, groups=problem.groups)
     if plot is not None:
         drawn = TradeoffDisplay.from_curve(found, metric=metric).plot()
         write(plot, picture(drawn.figure_, plot))
-    text = _curve_csv(found, metric) if as_csv else found.to_text(metric)
+    text = found.to_text(metric)
+    if in_csv:
+        names = ("cost_weight", "mean_cost", "error")
+        columns = {name: getattr(found, name) for name in names}
+        columns |= {} if metric is None else {metric: found.metric(metric)}
+        lines = zip(*(values.tolist() for values in columns.values()), strict=True)
+        text = as_csv(columns, lines).rstrip("\n")
     emit("curve", found.to_dict(), text, as_json)
-
-
-def _numbers(text: str) -> list[float]:
-    """Numbers separated by commas."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} must be numbers separated by commas.",
-            param_hint="--cost-weights",
-        ) from error
-
-
-def _curve_csv(found: Any, metric: str | None) -> str:
-    columns = {name: getattr(found, name) for name in ("cost_weight", "mean_cost")}
-    columns["error"] = found.error
-    if metric is not None:
-        columns[metric] = found.metric(metric)
-    lines = [",".join(columns)]
-    lines += [
-        ",".join(repr(float(value)) for value in line)
-        for line in zip(*columns.values(), strict=True)
-    ]
-    return "\n".join(lines)
 
 
 @options.grouped
@@ -216,13 +165,11 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on held-out rows of one table."""
-    problem = _read_problem(data, sensors, learning, layout, "classification")
-    settings = {
-        **_settings(problem, learning),
-        "refer_cost": None,  # not all methods can refer
-        "classifier": learning.classifier,
-    }
-    weight = _settings(problem, learning, cost_weight=cost_weight)["cost_weight"]
+    problem, _ = _read(data, sensors, learning, layout, "classification")
+    settings = _settings(problem, learning, cost_weight=cost_weight)
+    weight = settings["cost_weight"]
+    # Not all methods can refer.
+    settings |= {"refer_cost": None, "classifier": learning.classifier}
     with working("compare", len(METHODS) + 2) as work:
         lines = _compared(settings, problem, weight, cv, work)
     document = {"cost_weight": weight, "cv": cv, "methods": lines}
@@ -243,7 +190,6 @@ def _compared(
     """
     import sensortree
     from sensortree.curves.held_out import HeldOutFolds
-    from sensortree.exceptions import SensorTreeError
     from sensortree.policy.about import EVERYTHING, NOTHING
     from sensortree.progress import TextProgress
 
@@ -260,16 +206,8 @@ def _compared(
             continue
         quiet = TextProgress(verbose=False)
         try:
-            folds = HeldOutFolds(
-                estimator,
-                problem.X,
-                problem.y,
-                n_folds,
-                None,
-                None,
-                quiet,
-                groups=problem.groups,
-            )
+            rows = problem.X, problem.y, n_folds, None, None
+            folds = HeldOutFolds(estimator, *rows, quiet, groups=problem.groups)
             measured = folds.measure(cost_weight)
             if not ends:
                 for name in (EVERYTHING, NOTHING):
@@ -304,8 +242,6 @@ def _line(label: str, measured: Measured | None, cost_weight: float) -> dict[str
 
 def _comparison_text(document: Mapping[str, Any], unit: str) -> str:
     """The comparison as a table."""
-    from sensortree.text import aligned
-
     lines, notes = [], []
     for line in document["methods"]:
         if "refused" in line:
@@ -334,72 +270,67 @@ def _comparison_text(document: Mapping[str, Any], unit: str) -> str:
 # what all three do ------------------------------------------------------------------------
 
 
-def _read_problem(
+def _read(
     data: Path,
     sensors: Path,
     learning: options.Learning,
     layout: options.Layout,
     task: str,
-) -> Problem:
-    """Read and check everything before any work is done."""
-    from sensortree.cli.sensors_file import read_sensors_file
+    purchases: options.Purchases | None = None,
+) -> tuple[Problem, dict[str, Any]]:
+    """Read and check everything before any work is done; say how it was read.
+
+    Also what a log says was bought, as `fit` takes it.
+    """
+    from sensortree.cli.models import only_bought, read_log, rows_left
+    from sensortree.cli.problem import pose, summarise
     from sensortree.cli.tables import read_data
 
-    file = read_sensors_file(sensors)
-    return _posed(read_data(data, layout), file, learning, task)
-
-
-def _posed(
-    table: DataFile, file: SensorsFile, learning: options.Learning, task: str
-) -> Problem:
-    """Check a table against the sensors, and report how it was read."""
-    from sensortree.cli.problem import pose, summarise
-
+    file, whole = read_sensors_file(sensors), read_data(data, layout)
+    table, acquired, bought = whole, None, dict[str, Any]()
+    if purchases is not None and purchases.log is not None:
+        acquired = read_log(purchases, whole.whole(), list(file.sensors))
+        table = only_bought(whole, file, acquired)
     problem = pose(table, file, learning.target, task, learning.groups)
+    if purchases is not None and acquired is not None:
+        bought["acquired"] = acquired[rows_left(whole, problem.data)]
+        bought["label_influenced_buying"] = purchases.label_influenced_buying
     unused = summarise(problem)["unused_columns"]
     for note in problem.notes:
         say(note)
     if unused:
         say(f"not used: {', '.join(unused)}", "warning")
-    return problem
+    return problem, bought
 
 
 def _settings(
     problem: Problem, learning: options.Learning, **more: Any
 ) -> dict[str, Any]:
     """Parameters that estimators of all methods have."""
-    wanted = problem.settings(
-        risk=learning.risk,
-        mistake_cost=learning.mistake_cost,
-        max_cost=learning.max_cost,
-        **more,
-    )
-    return {**wanted, "structure": learning.structure}
-
-
-def _tree_settings(
-    problem: Problem,
-    learning: options.TreeLearning,
-    cost_weight: float | None = None,
-) -> dict[str, Any]:
-    """Parameters of an estimator of trees, of classes or numbers."""
-    settings = _settings(
-        problem, learning, refer_cost=learning.refer_cost, cost_weight=cost_weight
-    )
-    settings["max_time"], leaf = learning.max_time, learning.classifier
-    if not problem.numbers:
-        return {**settings, "classifier": leaf}
-    return {**settings, "regressor": "quadratic" if leaf == "logistic2" else leaf}
+    names = ("risk", "loss", "max_cost")
+    given = {name: getattr(learning, name) for name in names}
+    return {**problem.settings(**given, **more), "structure": learning.structure}
 
 
 def _estimator(
-    problem: Problem, settings: dict[str, Any], budget: float | None = None
+    problem: Problem,
+    learning: options.TreeLearning,
+    budget: float | None = None,
+    cost_weight: float | None = None,
+    **more: Any,
 ) -> Any:
-    """An estimator of trees; with a budget, one that keeps to it."""
+    """An estimator of trees, of classes or numbers; with a budget, one that keeps to it."""
     import sensortree
 
-    kind = "SensorTreeRegressor" if problem.numbers else "SensorTreeClassifier"
-    if budget is None:
-        return getattr(sensortree, kind)(**settings)
-    del settings["cost_weight"]
-    return getattr(sensortree, f"{kind}CV")(**settings, budget=budget)
+    given = {"refer_cost": learning.refer_cost, "cost_weight": cost_weight}
+    settings = {**_settings(problem, learning, **given), **more}
+    kind, leaf = "SensorTreeClassifier", learning.classifier
+    if problem.numbers:
+        kind = "SensorTreeRegressor"
+        settings["regressor"] = "quadratic" if leaf == "logistic2" else leaf
+    else:
+        settings["classifier"] = leaf
+    if budget is not None:
+        del settings["cost_weight"]
+        kind, settings = f"{kind}CV", {**settings, "budget": budget}
+    return getattr(sensortree, kind)(**settings, max_time=learning.max_time)

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,8 +46,7 @@ def open_model(path: Path, strict: bool = False) -> SavedModel:
         raise ModelFileError(f"{path}: {error}") from error
 
 
-@dataclass(frozen=True, eq=False)
-class ModelTable:
+class ModelTable(NamedTuple):
     """The columns that a model reads, in its order."""
 
     # (n_rows, n_columns); NaN where a cell is missing, or cannot be read.
@@ -59,8 +58,8 @@ class ModelTable:
 
 def table_for(model: SavedModel, data: DataFile) -> ModelTable:
     """Read the columns that a model can ask for; others may be absent."""
-    categories, needed = model.written_.categories, columns_needed(model)
-    data = data.knowing(model.written_.formats)
+    categories, needed = model.categories_, columns_needed(model)
+    data = data.knowing(model.formats_)
     read: list[NDArray[Any]] = []
     unreadable: dict[str, dict[int, str]] = {}
     notes: dict[str, list[str]] = {}
@@ -333,13 +332,12 @@ def _long(
             f"tell what was bought first; its columns are {listed(log.columns)}."
         )
     events = {
-        "id": log.texts(_id(log, id_column)).tolist(),
+        "id": _ids(log, id_column).tolist(),
         "sensor": log.texts(SENSOR).tolist(),
         "time": [None if cell in MISSING else cell for cell in log.columns[there[0]]],
     }
-    ids = data.texts(_id(data, id_column))
     try:
-        return acquired_from_events(events, ids, names)
+        return acquired_from_events(events, _ids(data, id_column), names)
     except DataError as error:
         raise DataError(f"{log.path}: {error}") from error
 
@@ -375,7 +373,7 @@ def _wide(
         return whole
     row_of = {one: row for row, one in enumerate(log.texts(id_column).tolist())}
     acquired = np.zeros((len(data), len(names)), dtype=np.int64)
-    for row, one in enumerate(data.texts(_id(data, id_column)).tolist()):
+    for row, one in enumerate(_ids(data, id_column).tolist()):
         if one not in row_of:
             raise DataError(
                 f"{data.place(row)}: {log.path} has no row with {id_column} {cut(one)}."
@@ -384,10 +382,10 @@ def _wide(
     return acquired
 
 
-def _id(file: DataFile, column: str) -> str:
-    """The column that names the rows."""
+def _ids(file: DataFile, column: str) -> NDArray[Any]:
+    """Names of the rows, by the column that holds them."""
     file.require(column, "--id")
-    return column
+    return file.texts(column)
 
 
 def only_bought(

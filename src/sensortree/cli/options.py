@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from sensortree.cells.words import DECIMALS, THOUSANDS
+from sensortree.cli.console import say
 from sensortree.cli.sensors_file import Risk, Task
 from sensortree.exceptions import DataError
 
@@ -52,20 +53,23 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
 
-def option(written: str, help: str, **more: Any) -> Any:
-    """Declare an option, written as in its help: ``--output -o TOML``."""
+def option(written: str, help: str, default: Any = None, **more: Any) -> Any:
+    """Declare an option, written as in its help: ``--output -o TOML``.
+
+    It is the default of a parameter; within ``Annotated``, its own default is ``...``.
+    """
     *names, metavar = written.split()
-    return typer.Option(*names, metavar=metavar, help=help, **more)
+    return typer.Option(default, *names, metavar=metavar, help=help, **more)
 
 
-def flag(name: str, help: str, **more: Any) -> Any:
-    """Declare an option without a value."""
-    return typer.Option(name, help=help, **more)
+def flag(name: str, help: str, default: Any = False, **more: Any) -> Any:
+    """Declare an option without a value, as `option` does."""
+    return typer.Option(default, name, help=help, **more)
 
 
-def output_file(metavar: str, help: str) -> Any:
+def output_file(metavar: str, help: str, default: Any = None) -> Any:
     """Declare where a command writes."""
-    return option(f"--output -o {metavar}", help)
+    return option(f"--output -o {metavar}", help, default)
 
 
 IS_FILE: dict[str, Any] = {"exists": True, "dir_okay": False}
@@ -73,27 +77,28 @@ DATA = "CSV file with a header, or Parquet file (.parquet)."
 Data = Annotated[Path, typer.Argument(metavar="DATA", help=DATA, **IS_FILE)]
 MODEL = "Model file that `fit` or sensortree.save wrote."
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL, **IS_FILE)]
-Force = Annotated[bool, flag("--force", "Replace a file that exists.")]
-Json = Annotated[bool, flag("--json", "Print one JSON document.")]
+Force = Annotated[bool, flag("--force", "Replace a file that exists.", ...)]
+Json = Annotated[bool, flag("--json", "Print one JSON document.", ...)]
 Strict = Annotated[
-    bool, flag("--strict", "Refuse values that training never saw, do not only warn.")
+    bool,
+    flag("--strict", "Refuse values that training never saw, do not only warn.", ...),
 ]
 
 # what is learned --------------------------------------------------------------------------
 
 
-def from_file(written: str, help: str, **more: Any) -> Any:
+def from_file(written: str, help: str, default: Any = None, **more: Any) -> Any:
     """Declare an option that wins over what the sensors file says."""
-    return option(written, help, rich_help_panel=SENSORS_FILE, **more)
+    return option(written, help, default, rich_help_panel=SENSORS_FILE, **more)
 
 
 SENSORS = "Sensors and prices; `init` writes one."
-Sensors = Annotated[Path, option("--sensors TOML", SENSORS, **IS_FILE)]
+Sensors = Annotated[Path, option("--sensors TOML", SENSORS, ..., **IS_FILE)]
 Target = Annotated[
-    str | None, from_file("--target COLUMN", "Column of the right answers.")
+    str | None, from_file("--target COLUMN", "Column of the right answers.", ...)
 ]
 TARGET = "Column of the right answers; by default the one that the model learned."
-Learned = Annotated[str | None, option("--target COLUMN", TARGET)]
+Learned = Annotated[str | None, option("--target COLUMN", TARGET, ...)]
 TASK = "classification, regression or auto."
 CostWeight = Annotated[
     float | None,
@@ -101,11 +106,12 @@ CostWeight = Annotated[
         "--cost-weight W",
         "Error, or loss, that one unit of cost is worth: else 1 if mistakes have a price, "
         "or 0.01.",
+        ...,
         min=0,
     ),
 ]
-Jobs = Annotated[int, option("--jobs N", "Classifiers to fit at a time.")]
-Folds = Annotated[int, option("--cv N", "Folds, held out in turn.", min=2)]
+Jobs = Annotated[int, option("--jobs N", "Classifiers to fit at a time.", ...)]
+Folds = Annotated[int, option("--cv N", "Folds, held out in turn.", ..., min=2)]
 
 # groups -----------------------------------------------------------------------------------
 
@@ -115,101 +121,90 @@ class Learning:
     """What is learned, by what, and from which rows."""
 
     target: Target = None
-    groups: Annotated[
-        str | None,
-        option(
-            "--groups COLUMN",
-            "Rows with the same value belong together, such as visits of one patient, and "
-            "are held out together.",
-        ),
-    ] = None
-    classifier: Annotated[
-        Literal["auto", "linear", "logistic2", "boosted"],
-        option("--classifier NAME", "Leaves: auto, linear, logistic2, boosted."),
-    ] = "auto"
-    structure: Annotated[
-        Structure,
-        option(
-            "--structure NAME",
-            "Tree to learn: auto, chain, backward, planned, branched, greedy, exhaustive "
-            "or cascade.",
-        ),
-    ] = "auto"
-    risk: Annotated[
-        Risk | None,
-        from_file(
-            "--risk RISK",
-            "Loss to minimise beside the cost: error, brier or log_loss; of numbers "
-            "squared or absolute.",
-        ),
-    ] = None
-    mistake_cost: Annotated[
-        float | None, from_file("--mistake-cost COST", "What one wrong answer costs.")
-    ] = None
-    max_cost: Annotated[
-        float | None,
-        from_file("--max-cost COST", "No example ever spends more.", min=0),
-    ] = None
+    groups: str | None = option(
+        "--groups COLUMN",
+        "Rows with the same value belong together, such as visits of one patient, and "
+        "are held out together.",
+    )
+    classifier: Literal["auto", "linear", "logistic2", "boosted"] = option(
+        "--classifier NAME", "Leaves: auto, linear, logistic2, boosted.", "auto"
+    )
+    structure: Structure = option(
+        "--structure NAME",
+        "Tree to learn: auto, chain, backward, planned, branched, greedy, exhaustive "
+        "or cascade.",
+        "auto",
+    )
+    risk: Risk | None = from_file(
+        "--risk RISK",
+        "Loss to minimise beside the cost: error, brier or log_loss; of numbers "
+        "squared or absolute.",
+    )
+    loss: float | None = from_file("--loss COST", "What one wrong answer costs.")
+    mistake_cost: float | None = from_file(
+        "--mistake-cost COST", "Old name.", hidden=True
+    )
+    max_cost: float | None = from_file(
+        "--max-cost COST", "No example ever spends more.", min=0
+    )
+
+    def __post_init__(self) -> None:
+        if self.mistake_cost is None:
+            return
+        if self.loss is not None:
+            raise typer.BadParameter(
+                "--loss and --mistake-cost are one option; leave out --mistake-cost, its "
+                "old name.",
+                param_hint="--mistake-cost",
+            )
+        say("--mistake-cost is now called --loss.")
+        object.__setattr__(self, "loss", self.mistake_cost)
 
 
 @dataclass(frozen=True)
 class TreeLearning(Learning):
     """What only trees can do."""
 
-    task: Annotated[Task, from_file("--task TASK", TASK)] = "auto"
-    refer_cost: Annotated[
-        float | None,
-        from_file(
-            "--refer-cost COST",
-            "What it costs to refer an example to a person; unless you or the file say "
-            "it, never refer.",
-            min=0,
-        ),
-    ] = None
-    max_time: Annotated[
-        float | None,
-        option(
-            "--max-time SECONDS", "Begin nothing new after this time; finish the rest."
-        ),
-    ] = None
+    task: Task = from_file("--task TASK", TASK, "auto")
+    refer_cost: float | None = from_file(
+        "--refer-cost COST",
+        "What it costs to refer an example to a person; unless you or the file say "
+        "it, never refer.",
+        min=0,
+    )
+    max_time: float | None = option(
+        "--max-time SECONDS", "Begin nothing new after this time; finish the rest."
+    )
 
 
 @dataclass(frozen=True)
 class Purchases:
     """A log of what another rule bought, if there is one."""
 
-    log: Annotated[
-        Path | None,
-        option(
-            "--log CSV",
-            "What another rule bought for each row: a line for each purchase, with "
-            "columns `sensor`, `time` and the id; or a column for each sensor, with its "
-            "position, 0 for never. Cells that were not bought are not used.",
-            rich_help_panel=LOG,
-            **IS_FILE,
-        ),
-    ] = None
-    id_column: Annotated[
-        str,
-        option(
-            "--id COLUMN",
-            "Column of DATA and of the log that names the row.",
-            rich_help_panel=LOG,
-        ),
-    ] = "id"
-    label_influenced_buying: Annotated[
-        bool,
-        flag(
-            "--label-influenced-buying",
-            "Who bought knew the right answer, or a sign of it.",
-            rich_help_panel=LOG,
-        ),
-    ] = False
+    log: Path | None = option(
+        "--log CSV",
+        "What another rule bought for each row: a line for each purchase, with "
+        "columns `sensor`, `time` and the id; or a column for each sensor, with its "
+        "position, 0 for never. Cells that were not bought are not used.",
+        rich_help_panel=LOG,
+        **IS_FILE,
+    )
+    id_column: str = option(
+        "--id COLUMN",
+        "Column of DATA and of the log that names the row.",
+        "id",
+        rich_help_panel=LOG,
+    )
+    label_influenced_buying: bool = flag(
+        "--label-influenced-buying",
+        "Who bought knew the right answer, or a sign of it.",
+        rich_help_panel=LOG,
+    )
 
 
-def of_format(written: str, help: str) -> Any:
+def of_format(written: str, help: str, default: Any) -> Any:
     """Declare an option that says how files are written."""
-    return option(written, help, rich_help_panel=FORMAT)
+    return option(written, help, default, rich_help_panel=FORMAT)
 
 
 @dataclass(frozen=True)
@@ -219,18 +214,21 @@ class Layout:
     delimiter: Annotated[
         str | None,
         of_format(
-            "--delimiter CHARACTER", "What separates cells; `tab` for a tabulator."
+            "--delimiter CHARACTER", "What separates cells; `tab` for a tabulator.", ...
         ),
     ] = None
     encoding: Annotated[
-        str | None, of_format("--encoding NAME", "Of letters, such as utf-8 or cp1252.")
+        str | None,
+        of_format("--encoding NAME", "Of letters, such as utf-8 or cp1252.", ...),
     ] = None
     decimal: Annotated[
-        str | None, of_format("--decimal MARK", "Decimal mark: `.` or `,`.")
+        str | None, of_format("--decimal MARK", "Decimal mark: `.` or `,`.", ...)
     ] = None
     thousands: Annotated[
         str | None,
-        of_format("--thousands MARK", "Groups digits: `,` `.` `'` `space` or `none`."),
+        of_format(
+            "--thousands MARK", "Groups digits: `,` `.` `'` `space` or `none`.", ...
+        ),
     ] = None
 
     def __post_init__(self) -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from sensortree.cli import options
 from sensortree.cli.console import check_free, emit, say, write
 from sensortree.cli.options import option, output_file
-from sensortree.cli.sensors_file import CONTROLS, Task, toml_key, toml_string
+from sensortree.cli.sensors_file import (
+    CONTROLS,
+    Task,
+    read_sensors_file,
+    toml_key,
+    toml_string,
+)
 from sensortree.exceptions import DataError
+from sensortree.text import aligned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,12 +35,12 @@ HEAD = """\
 
 target = {target}
 {reading}# unit = "dollars"       # what prices are counted in
-# mistake_cost = 500     # what one wrong answer costs, in that unit: set it if prices are
+# loss = 500             # what one wrong answer costs, in that unit: set it if prices are
 #                        # money
 # cost_weight = 0.01     # error that one unit of cost is worth; larger buys less
 # max_cost = 100         # no example ever spends more
 
-# In place of mistake_cost, where classes differ: what it costs to mistake each. With
+# In place of loss = ..., where classes differ: what it costs to mistake each. With
 # either, cost_weight is 1 unless you set it.
 # [loss]
 {losses}
@@ -54,20 +61,15 @@ LEFT_OUT = "# Left out, with the reason. To use one of them, remove its marks.\n
 @options.grouped
 def init(
     data: options.Data,
-    target: Annotated[str, option("--target COLUMN", "Column of the right answers.")],
     layout: options.Layout,
-    task: Annotated[Task, option("--task TASK", options.TASK)] = "auto",
-    output: Annotated[Path, output_file("TOML", "Where to write it.")] = Path(
-        "sensors.toml"
+    target: str = option("--target COLUMN", "Column of the right answers.", ...),
+    task: Task = option("--task TASK", options.TASK, "auto"),
+    output: Path = output_file("TOML", "Where to write it.", Path("sensors.toml")),
+    group_by_prefix: str | None = option(
+        "--group-by-prefix SEPARATOR",
+        "One sensor for columns that begin alike: `_` puts blood_wbc and blood_crp "
+        "together.",
     ),
-    group_by_prefix: Annotated[
-        str | None,
-        option(
-            "--group-by-prefix SEPARATOR",
-            "One sensor for columns that begin alike: `_` puts blood_wbc and blood_crp "
-            "together.",
-        ),
-    ] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -258,7 +260,6 @@ def check(
 ) -> None:
     """Check that a table and a sensors file fit together."""
     from sensortree.cli.problem import pose, summarise
-    from sensortree.cli.sensors_file import read_sensors_file
     from sensortree.cli.tables import read_data
 
     problem = pose(read_data(data, layout), read_sensors_file(sensors), target)
@@ -303,8 +304,6 @@ def _column_warnings(problem: Problem) -> list[str]:
 
 
 def _summary_text(found: dict[str, Any], unit: str) -> str:
-    from sensortree.text import aligned
-
     lines = [
         [name, str(s["cost"]), str(s["missing"]), ", ".join(s["columns"])]
         for name, s in found["sensors"].items()
@@ -316,12 +315,13 @@ def _summary_text(found: dict[str, Any], unit: str) -> str:
     else:
         about = ", ".join(f"{name} ({n})" for name, n in found["classes"].items())
     everything, weight = found["everything"], found["cost_weight"]
+    loss = found.get("loss")
     total = "differs between rows" if everything is None else f"{everything:g} {unit}"
     table = aligned(("sensor", "cost", "missing", "columns"), lines, "left")
     return (
         f"{found['rows']} rows; target {found['target']}: {about}\n\n{table}\n\n"
         f"everything costs: {total.strip()}\n"
-        f"mistake_cost {found.get('mistake_cost') or 'none'}, "
+        f"loss {'by class' if isinstance(loss, dict) else loss or 'none'}, "
         f"cost_weight {weight if isinstance(weight, str) else format(weight, 'g')}, "
         f"max_cost {found['max_cost'] or 'none'}\n"
         f"the table and the sensors fit together."

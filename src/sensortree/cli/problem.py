@@ -82,8 +82,6 @@ class Problem:
         """Parameters of an estimator; what is given, and not None, wins over the file."""
         given = {name: value for name, value in given.items() if value is not None}
         file = replace(self.file, **given)
-        if "mistake_cost" in given:
-            file = replace(file, loss=None)
         weight = "auto" if file.cost_weight is None else file.cost_weight
         common = {
             "sensors": self.sensors,
@@ -93,7 +91,7 @@ class Problem:
         if self.numbers:
             risk = _risk_of_numbers(file)
             return {**common, "risk": risk, "cost_weight": weight}
-        loss = _losses(self) if file.loss else file.mistake_cost
+        loss = _losses(self, file.loss) if isinstance(file.loss, dict) else file.loss
         return {
             **common,
             "risk": file.risk,
@@ -110,10 +108,10 @@ def _risk_of_numbers(file: SensorsFile) -> str:
             f"{file.path}: referring (refer_cost) is for classes, and the target "
             f"{file.target!r} is a number; leave it out."
         )
-    if file.loss or file.mistake_cost is not None:
+    if file.loss is not None:
         raise SensorError(
             f"{file.path}: the target {file.target!r} is a number, and no number is simply "
-            f"wrong; leave mistake_cost and [loss] out, or pass --task classification."
+            f"wrong; leave loss out, or pass --task classification."
         )
     if file.risk in ("brier", "log_loss"):
         raise SensorError(
@@ -124,9 +122,9 @@ def _risk_of_numbers(file: SensorsFile) -> str:
     return "squared" if file.risk == "error" else file.risk
 
 
-def _losses(problem: Problem) -> dict[Any, Any]:
+def _losses(problem: Problem, declared: Mapping[str, Any]) -> dict[Any, Any]:
     """Losses by class rather than by the class's text."""
-    declared, path = problem.file.loss or {}, problem.file.path
+    path = problem.file.path
     classes = {str(label): label for label in np.unique(problem.y).tolist()}
     class_of = class_finder(classes)
 
@@ -288,7 +286,8 @@ def summarise(problem: Problem) -> dict[str, Any]:
         **head,
         "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
         **about,
-        "mistake_cost": file.mistake_cost,
+        "loss": file.loss,
+        "mistake_cost": None if isinstance(file.loss, dict) else file.loss,
         "refer_cost": settings["refer_cost"],
         **limits,
         "never_pay": list(never_pay(*stake)),
@@ -317,7 +316,10 @@ def _read_column(data: DataFile, file: SensorsFile, column: str) -> _Column:
         steps = file.sensors[sensor].steps.get(column, ())
         if "date" in steps:
             return _dates(data, column, sensor, file)
-        if _is_category(data, column, steps):
+        is_text = data.is_text(column)
+        if "one-hot" in steps:  # codes, of which no digit must be lost
+            is_text |= data.is_blurred(column) or bool(data.read(column).strays)
+        if is_text and (not steps or "one-hot" in steps):
             return _texts(data, column)
         remedy = (
             f"correct it, or take {' and '.join(steps)} from [sensors.{sensor}] of "
@@ -325,14 +327,6 @@ def _read_column(data: DataFile, file: SensorsFile, column: str) -> _Column:
         )
         values = data.numbers(column, remedy)
     return _Column(values, data.read(column).form, data.read(column).notes())
-
-
-def _is_category(data: DataFile, column: str, steps: tuple[str, ...]) -> bool:
-    """Whether a column is read as text."""
-    if "one-hot" in steps:  # codes, of which no digit must be lost
-        codes = data.is_blurred(column) or bool(data.read(column).strays)
-        return codes or data.is_text(column)
-    return not steps and data.is_text(column)
 
 
 def _texts(data: DataFile, column: str) -> _Column:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from sensortree.cells.words import DECIMALS, PLAIN_FORMAT, THOUSANDS, ColumnFormat
+from sensortree.cli.console import say
 from sensortree.exceptions import SensorError
 from sensortree.text import listed
 
@@ -26,8 +27,8 @@ TRANSFORMERS = ("one-hot", "date", "impute", "scale")
 FIRST = ("one-hot", "date")  # they make numbers, which the others need
 Risk = Literal["error", "brier", "log_loss", "squared", "absolute"]
 Task = Literal["auto", "classification", "regression"]
-MONEY = ("unit", "mistake_cost", "risk", "refer_cost", "cost_weight", "max_cost")
-TOP = ("target", "task", *MONEY, "decimal", "thousands", "reading", "loss", "sensors")
+MONEY = ("unit", "loss", "risk", "refer_cost", "cost_weight", "max_cost")
+TOP = ("target", "task", *MONEY, "decimal", "thousands", "reading", "sensors")
 TERMS = ("group", "discounted_cost", "fee", "after", "one_of")
 KEYS = ("columns", "cost", *TERMS, "transformer")
 
@@ -54,8 +55,7 @@ class SensorsFile:
     unit: str = ""
     cost_weight: float | None = None
     max_cost: float | None = None
-    loss: Mapping[str, float | Mapping[str, float]] | None = None  # by class as text
-    mistake_cost: float | None = None  # never beside `loss`
+    loss: float | Mapping[str, Any] | None = None  # of all, or by class as text
     form: ColumnFormat | None = None  # of numbers in all columns but those of `reading`
     reading: Mapping[str, ColumnFormat] = field(default_factory=dict)
     risk: Risk = "error"
@@ -79,21 +79,23 @@ class SensorsFile:
 def read_sensors_file(path: Path) -> SensorsFile:
     """Read and check a sensors.toml."""
     top = _Section(path, "", _parse(path))
+    if "mistake_cost" in top.values:
+        if "loss" in top.values:
+            raise top.wrong(
+                "mistake_cost",
+                "and loss both say what wrong answers cost; remove mistake_cost, the old "
+                "name of a loss that is one number.",
+            )
+        top.values["loss"] = top.values.pop("mistake_cost")
+        say(f"{path}: mistake_cost is now called loss.")
     top.know(TOP)
-    sensors = top.table("sensors", required=True)
+    if "sensors" not in top.values:
+        raise top.wrong("sensors", "is missing; add a section [sensors.NAME].")
+    sensors = top.table("sensors")
     if not sensors.values:
         raise top.wrong("sensors", "declares no sensor; add [sensors.NAME].")
     declared = {name: _sensor(sensors.table(name)) for name in sensors.values}
     _check_names(path, declared)
-    if "mistake_cost" in top.values and "loss" in top.values:
-        raise top.wrong(
-            "mistake_cost",
-            "and [loss] both say what wrong answers cost; remove one: [loss] is for "
-            "classes that differ.",
-        )
-    mistake_cost = top.number("mistake_cost")
-    if mistake_cost == 0:
-        raise top.wrong("mistake_cost", "must be above 0; or remove it.")
     return SensorsFile(
         path,
         declared,
@@ -101,8 +103,7 @@ def read_sensors_file(path: Path) -> SensorsFile:
         unit=top.text("unit") or "",
         cost_weight=top.number("cost_weight"),
         max_cost=top.number("max_cost"),
-        loss=_loss(top.table("loss")) if "loss" in top.values else None,
-        mistake_cost=mistake_cost,
+        loss=_loss(top),
         form=_form(top),
         reading=_reading(top.table("reading")) if "reading" in top.values else {},
         risk=cast(Risk, top.choice("risk", get_args(Risk), "error")),
@@ -189,11 +190,9 @@ class _Section:
                 meant = meant or f"the keys are {', '.join(keys)}."
                 raise self.wrong(key, f"is not a key of this section; {meant}")
 
-    def table(self, key: str, required: bool = False) -> _Section:
+    def table(self, key: str) -> _Section:
         """A section below this one."""
         name = f"{self.name}.{key}" if self.name else key
-        if required and key not in self.values:
-            raise self.wrong(key, f"is missing; add a section [{name}.NAME].")
         value = self.values[key]
         if not isinstance(value, dict):
             raise self.wrong(key, f"must be a section, got {value!r}; write [{name}].")
@@ -308,8 +307,13 @@ def _transformers(section: _Section, key: str, value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _loss(section: _Section) -> dict[str, float | Mapping[str, float]]:
-    """What mistakes cost, by class as text."""
+def _loss(top: _Section) -> float | dict[str, Any] | None:
+    """What mistakes cost: one number, or by class as text."""
+    if not isinstance(top.values.get("loss"), dict):
+        if top.number("loss") == 0:
+            raise top.wrong("loss", "must be above 0; or remove it.")
+        return top.number("loss")
+    section = top.table("loss")
     if not section.values:
         raise section.wrong("it", "is empty; give a number for each class.")
     nested = [isinstance(value, dict) for value in section.values.values()]
@@ -317,7 +321,7 @@ def _loss(section: _Section) -> dict[str, float | Mapping[str, float]]:
         raise section.wrong(
             "it", "mixes numbers and tables; give one number, or one table, per class."
         )
-    losses: dict[str, float | Mapping[str, float]] = {}
+    losses: dict[str, Any] = {}
     for name, value in section.values.items():
         if isinstance(value, dict):
             answers = section.table(name)

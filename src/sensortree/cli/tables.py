@@ -296,7 +296,9 @@ def _read_text(file: TextIO, path: Path, layout: Layout, notes: list[str]) -> Da
             cells = [cell.strip() for cell in row]
             if not any(cells):
                 continue  # a blank line
-            if width > NARROW and _is_remark(cells, width, above=not rows):
+            # A remark among the rows, or a title above the header.
+            alone = len(cells) == 1 if rows else sum(map(bool, cells)) < width / 2
+            if width > NARROW and alone:
                 remarks.append(number)
                 continue
             rows.append(cells)
@@ -368,13 +370,6 @@ def _widths(lines: list[str], delimiter: str) -> list[int]:
 
 def _most_common(widths: list[int]) -> int:
     return Counter(widths).most_common(1)[0][0] if widths else 0
-
-
-def _is_remark(cells: list[str], width: int, above: bool) -> bool:
-    """Whether a line is a title or a remark rather than a header or a row."""
-    if above:
-        return sum(map(bool, cells)) < width / 2
-    return len(cells) == 1
 
 
 def _check_header(header: list[str], path: Path, line: int, delimiter: str) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from sensortree.cli import options
-from sensortree.cli.console import check_free, emit, say, working, write
+from sensortree.cli.console import as_csv, check_free, emit, say, working, write
 from sensortree.cli.options import flag, option, output_file
 from sensortree.exceptions import DataError
 
@@ -66,12 +64,8 @@ def report(
     purchases: options.Purchases,
     layout: options.Layout,
     target: options.Learned = None,
-    output: Annotated[Path, output_file("HTML", "Where to write the page.")] = Path(
-        "report.html"
-    ),
-    title: Annotated[
-        str, option("--title TEXT", "Heading of the page.", show_default=False)
-    ] = "",
+    output: Path = output_file("HTML", "Where to write the page.", Path("report.html")),
+    title: str = option("--title TEXT", "Heading of the page.", "", show_default=False),
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -107,6 +101,16 @@ def _opened(
     return open_model(model, strict), read_data(data, layout)
 
 
+def _read(
+    model: SavedModel, table: DataFile, acquired: Any = None
+) -> tuple[ModelTable, dict[int, str]]:
+    """What a model reads of a table, and rows that it cannot answer, each with why."""
+    from sensortree.cli.models import problems_of, table_for
+
+    read = table_for(model, table)
+    return read, problems_of(model, table, read, acquired)
+
+
 class Examples(NamedTuple):
     """Rows of a table that have a right answer and can be used."""
 
@@ -126,14 +130,16 @@ def _examples(
     """Find the rows that can be used; say how they were read, and which cannot."""
     import numpy as np
 
-    from sensortree.cli.models import labels_for, problems_of, read_log, table_for
+    from sensortree.cli.models import labels_for, read_log
 
     acquired = None
     if purchases.log is not None:
         acquired = read_log(purchases, table, model.sensors_.names)
-    read, labels = table_for(model, table), labels_for(model, table, target)
+    (read, found), labels = (
+        _read(model, table, acquired),
+        labels_for(model, table, target),
+    )
     asked = {*labels.rows.tolist(), *labels.unknown}
-    found = problems_of(model, table, read, acquired)
     problems = {**labels.unknown, **{r: why for r, why in found.items() if r in asked}}
     _tell(table, read, problems)
     if labels.n_empty:
@@ -181,31 +187,25 @@ def predict(
     model: options.Model,
     data: options.Data,
     layout: options.Layout,
-    output: Annotated[
-        Path | None,
-        output_file("CSV", "Where to write the table; by default it is printed."),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        option(
-            "--keep COLUMN",
-            "Column of DATA to write beside the answers; may be repeated.",
-        ),
-    ] = None,
+    output: Path | None = output_file(
+        "CSV", "Where to write the table; by default it is printed."
+    ),
+    keep: list[str] | None = option(
+        "--keep COLUMN", "Column of DATA to write beside the answers; may be repeated."
+    ),
     force: options.Force = False,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Answer each row of a table: class, probabilities, cost."""
-    from sensortree.cli.models import problems_of, rows_as_lines, table_for
+    from sensortree.cli.models import rows_as_lines
 
     if output is not None:
         check_free(output, force)
     policy, table = _opened(model, data, layout, strict)
     for name in keep or []:
         table.require(name, "--keep")
-    read = table_for(policy, table)
-    problems = problems_of(policy, table, read)
+    read, problems = _read(policy, table)
     answered = [row for row in range(len(table)) if row not in problems]
     found: dict[str, list[Any]] = {}
     with working("predict"), rows_as_lines(table, answered):
@@ -229,7 +229,7 @@ def predict(
     _tell(table, read, problems)
     answers = {**{name: table.texts(name).tolist() for name in keep or []}, **answers}
     rows = list(zip(*answers.values(), strict=True))
-    text = _as_csv(answers, rows)
+    text = as_csv(answers, rows)
     if output is not None:
         write(output, text)
         without = f", {len(problems)} of them without an answer" if problems else ""
@@ -264,46 +264,33 @@ def _answers(model: Any, X: Any) -> dict[str, list[Any]]:
     }
 
 
-def _as_csv(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([head, *rows])
-    return text.getvalue()
-
-
 @options.grouped
 def explain(
     model: options.Model,
     data: options.Data,
     layout: options.Layout,
-    line: Annotated[
-        int | None,
-        option(
-            "--line N",
-            "Line of the file, as messages and `predict` number it: 2 is the first below "
-            "the header. In a Parquet file, the row from 1. By default the first that can "
-            "be used.",
-            min=1,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, output_file("HTML", "Draw the row's way on this page.")
-    ] = None,
-    details: Annotated[
-        bool,
-        flag("--details", "Scores, contributions and margins in place of plain words."),
-    ] = False,
+    line: int | None = option(
+        "--line N",
+        "Line of the file, as messages and `predict` number it: 2 is the first below "
+        "the header. In a Parquet file, the row from 1. By default the first that can "
+        "be used.",
+        min=1,
+    ),
+    output: Path | None = output_file("HTML", "Draw the row's way on this page."),
+    details: bool = flag(
+        "--details", "Scores, contributions and margins in place of plain words."
+    ),
     force: options.Force = False,
     strict: options.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Say why one row buys what it buys, and what it could have bought."""
-    from sensortree.cli.models import problems_of, rows_as_lines, table_for
+    from sensortree.cli.models import rows_as_lines
 
     if output is not None:
         check_free(output, force)
     policy, table = _opened(model, data, layout, strict)
-    read = table_for(policy, table)
-    problems = problems_of(policy, table, read)
+    read, problems = _read(policy, table)
     if line is None:
         usable = (at for i, at in enumerate(table.lines) if i not in problems)
         line = next(usable, table.lines[0])

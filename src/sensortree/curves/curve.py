@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.callback import with_callbacks
 
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.base import BaseSensorTree
-from sensortree.estimators.callbacks import Progress, with_callbacks
+from sensortree.estimators.base import BaseSensorTree, Progress
 from sensortree.exceptions import ParameterError
 from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import EVERYTHING, NOTHING
@@ -65,8 +65,9 @@ def tradeoff_curve(
         ends first, then what halves the gaps. With `verbose`, each point is printed to
         stderr with the time that is left; scikit-learn callbacks are told too, and may
         stop the curve.
-    X : array-like or data frame of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
+    X, y, sample_weight, prices, groups, acquired, order, label_influenced_buying, unbought
+        As in `SensorTreeClassifier.fit`. Of a log, held-out rows are judged as fits look
+        at them.
     cost_weights : iterable of float, default=None
         By default up to 20, from where nothing is bought to where everything is bought
         that saves an error, denser where cost or error change most. For a method that
@@ -75,15 +76,8 @@ def tradeoff_curve(
     cv : int, splitter or iterable of (train, test), default=5
         The folds; each row is held out once. With 4 to 10, leaf classifiers are judged on
         the other folds in place of those that the estimator's own `cv` would make.
-    sample_weight : array-like of shape (n_samples,), default=None
-    prices : array-like of shape (n_samples, n_sensors), default=None
     n_jobs : int, default=None
         Leaf classifiers fitted at a time; None for what the estimator says.
-    groups : array-like of shape (n_samples,), default=None
-        Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
-    acquired, order, label_influenced_buying, unbought
-        What a log says was bought, as in `SensorTreeClassifier.fit`; held-out rows are
-        then judged as fits look at them.
 
     Returns
     -------

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.callback import with_callbacks
 
 from sensortree.curves.curve import (
     FIRST_POINTS,
@@ -22,7 +23,7 @@ from sensortree.curves.curve import (
     measured_curve,
 )
 from sensortree.curves.held_out import HeldOutFolds
-from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
+from sensortree.estimators.base import Progress, all_or_nothing
 from sensortree.estimators.parameters import Buying, LeavesOfNumbers, parameters
 from sensortree.estimators.prediction import SensorEstimator
 from sensortree.estimators.sensor_tree import (
@@ -34,14 +35,13 @@ from sensortree.estimators.sensor_tree import (
 )
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
-from sensortree.logs.purchases import Order, Unbought, log_of
+from sensortree.logs.purchases import Log, Order, Unbought, log_of
 from sensortree.policy.about import HeldOut
 from sensortree.reports.tradeoff import (
     Choice,
     TradeoffCurve,
     check_targets,
     choice_at,
-    choose,
 )
 from sensortree.sensors.market import within
 from sensortree.threads import one_thread
@@ -54,7 +54,7 @@ AROUND, BEFORE, NEAR = 6, 4, 0.05
 # comes out worse than its point.
 OTHERS = 4
 
-OWN = ("budget", "max_error", "cost_weights", "cv")
+OWN = ("budget", "max_error", "cost_weights")
 
 
 class PicksCostWeight(SensorEstimator):
@@ -90,25 +90,18 @@ class PicksCostWeight(SensorEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-        prices : array-like of shape (n_samples, n_sensors), default=None
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
-        acquired, order, label_influenced_buying, unbought
-            What a log says was bought, as in `SensorTreeClassifier.fit`.
+        X, y, sample_weight, prices, groups, acquired, order, label_influenced_buying, \
+                unbought
+            As in `SensorTreeClassifier.fit`.
 
         Returns
         -------
         self
         """
-        progress = Progress(self, self.verbose, self._most_steps(), self.max_time)
+        progress = Progress(self, self.verbose, self._most_steps(1), self.max_time)
         with all_or_nothing(self):
-            check_targets(self.budget, self.max_error)
             log = log_of(acquired, order, label_influenced_buying, unbought)
-            rows = X, y, self._cv, sample_weight, prices
-            self._fit(HeldOutFolds(self._plain(), *rows, progress, log, groups))
+            self._fit_all([self], progress, X, y, sample_weight, prices, log, groups)
         progress.end()
         return self
 
@@ -132,16 +125,11 @@ class PicksCostWeight(SensorEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y, sample_weight, prices, groups, acquired, order, label_influenced_buying, \
+                unbought
+            As in `SensorTreeClassifier.fit`.
         budgets : iterable of float
             `max_time` is for the curves of all of them together.
-        sample_weight : array-like of shape (n_samples,), default=None
-        prices : array-like of shape (n_samples, n_sensors), default=None
-        groups : array-like of shape (n_samples,), default=None
-            Rows of one group are held out together, as in `SensorTreeClassifier.fit`.
-        acquired, order, label_influenced_buying, unbought
-            What a log says was bought, as in `SensorTreeClassifier.fit`.
 
         Returns
         -------
@@ -160,21 +148,31 @@ class PicksCostWeight(SensorEstimator):
         [True, True]
         """
         models = [clone(self).set_params(budget=budget) for budget in budgets]
-        for model in models:
-            check_targets(model.budget, model.max_error)
         most = self._most_steps(len(models))
         progress = Progress(self, self.verbose, most, self.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
-        rows = X, y, self._cv, sample_weight, prices
-        folds = HeldOutFolds(self._plain(), *rows, progress, log, groups)
-        for model in models:
-            model._fit(folds)
+        self._fit_all(models, progress, X, y, sample_weight, prices, log, groups)
         progress.end()
         return models
 
-    @property
-    def _cv(self) -> Any:
-        return 5 if self.cv is None else self.cv
+    def _fit_all(
+        self,
+        models: Sequence[PicksCostWeight],
+        progress: Progress,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        prices: ArrayLike | None,
+        log: Log | None,
+        groups: ArrayLike | None,
+    ) -> None:
+        """Fit several with one curve."""
+        for model in models:
+            check_targets(model.budget, model.max_error)
+        rows = X, y, 5 if self.cv is None else self.cv, sample_weight, prices
+        folds = HeldOutFolds(self._plain(), *rows, progress, log, groups)
+        for model in models:
+            model._fit(folds)
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
@@ -195,12 +193,13 @@ class PicksCostWeight(SensorEstimator):
 
     def _plain(self) -> LearnsJointly:
         """The estimator whose cost weight is picked."""
-        parameters = self.get_params(deep=False)
-        own = {k: v for k, v in parameters.items() if k not in OWN}
-        plain: LearnsJointly = self._picked_for(cv=self.cv, **own)
+        given = self.get_params(deep=False)
+        plain: LearnsJointly = self._picked_for(
+            **{name: given[name] for name in given if name not in OWN}
+        )
         return plain
 
-    def _most_steps(self, n_budgets: int = 1) -> int | None:
+    def _most_steps(self, n_budgets: int) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
         if self.cost_weights is None:
             if not self._aims():
@@ -259,7 +258,7 @@ class PicksCostWeight(SensorEstimator):
         while True:
             # a lower cost weight than one that overspent would spend no less
             out = [w in passed or w <= overspent for w in curve.cost_weight.tolist()]
-            promised = choose(curve, self.budget, self.max_error, np.flatnonzero(out))
+            promised = curve.choose(self.budget, self.max_error, np.flatnonzero(out))
             if tried and (not promised.met or n_others > OTHERS):
                 break
             weight = promised.cost_weight
@@ -308,7 +307,7 @@ class PicksCostWeight(SensorEstimator):
                 f"least {chosen.measure} is taken, {chosen.error:.4g}"
             )
         message += ". See curve_ for the points that can be reached."
-        warnings.warn(message, BudgetWarning, stacklevel=6)
+        warnings.warn(message, BudgetWarning, stacklevel=7)
 
 
 def weight_before(

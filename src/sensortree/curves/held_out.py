@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -55,25 +55,15 @@ FEWEST_TO_SHARE, MOST_TO_SHARE = 4, 10
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What was measured on the held-out rows of each fold.
+    """What was measured on the held-out rows of each fold."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (n_folds, 3)
-        Means over rows of error, loss and cost.
-    noise : ndarray of shape (3,)
-        Standard errors of these means over all rows; a group is one observation.
-    weight : ndarray of shape (n_folds,)
-        What each fold counts.
-    metrics : dict of str to float
-        Each of `sensors.loss.METRICS`, over the rows of all folds together; empty where
-        numbers are predicted.
-    """
-
-    means: Array
+    means: Array  # over rows, of error, loss and cost, (n_folds, 3)
+    # Standard errors of these means over all rows; a group is one observation, (3,).
     noise: Array
-    weight: Array
-    metrics: dict[str, float] = field(default_factory=dict)
+    weight: Array  # what each fold counts, (n_folds,)
+    # Each of `sensors.loss.METRICS`, over the rows of all folds together; empty where
+    # numbers are predicted.
+    metrics: dict[str, float]
 
     @property
     def error(self) -> Array:
@@ -150,7 +140,14 @@ class HeldOutFolds:
         X = X if Table.holds(X) else np.asarray(X)
         self.given = X, y, sample_weight, prices
         self.groups = groups
-        self._check_groups()
+        if groups is not None and self.cv is not None:
+            rest = [self.data.unit[self._rows(f, held=False)] for f in self.numbers]
+            if any(len(np.unique(unit)) < 2 for unit in rest):
+                raise DataError(  # no other group would judge leaves
+                    "groups leaves a single group where others are held out; give at least "
+                    "three groups, so that leaves are judged on one that they have not "
+                    "seen."
+                )
         held_out = [self.data.take(self._rows(f, held=True)) for f in self.numbers]
         self.tests = [
             (rows_of(X, part.rows), _taken(prices, part.rows), part)
@@ -162,18 +159,6 @@ class HeldOutFolds:
         self._folds = list(self._open())
         self._measured: dict[float, Measured] = {}
         self._baselines: dict[str, Measured] = {}
-
-    def _check_groups(self) -> None:
-        """Refuse folds without which one group is left: no other would judge leaves."""
-        if self.groups is None or self.cv is None:
-            return
-        for fold in self.numbers:
-            if len(np.unique(self.data.unit[self._rows(fold, held=False)])) < 2:
-                raise DataError(
-                    "groups leaves a single group where others are held out; give at least "
-                    "three groups, so that leaves are judged on one that they have not "
-                    "seen."
-                )
 
     def _rows(self, fold: int, held: bool) -> Rows:
         return np.flatnonzero((self.data.fold == fold) == held)
@@ -314,35 +299,24 @@ class HeldOutFolds:
         noise = [
             every.noise(values) for values in np.hstack([values for values, _ in found])
         ]
-        posterior = np.concatenate([own for _, own in found])
-        measured = Measured(
-            np.array(means), np.array(noise), self.weight, self._metrics(posterior)
-        )
+        shown = {}
+        if not self.data.loss.numbers:
+            posterior = np.concatenate([own for _, own in found])
+            truth = np.concatenate([part.y for part in parts])
+            weight = np.concatenate([part.weight for part in parts])
+            answer = self.data.loss.answer(posterior)
+            shown = metrics(posterior, answer, truth, weight / weight.sum())
+        measured = Measured(np.array(means), np.array(noise), self.weight, shown)
         cost, error = measured.point
         self.progress.step(what, f"mean cost {cost:.4g}, error {error:.4f}")
         return measured
-
-    def _metrics(self, posterior: Array) -> dict[str, float]:
-        """Metrics of all held-out rows; none where answers are numbers."""
-        if self.data.loss.numbers:
-            return {}
-        parts = [part for _, _, part in self.tests]
-        truth = np.concatenate([part.y for part in parts])
-        weight = np.concatenate([part.weight for part in parts])
-        answer = self.data.loss.answer(posterior)
-        return metrics(posterior, answer, truth, weight / weight.sum())
 
     def measure_baseline(self, name: str) -> Measured | None:
         """What buying the same for every example gives: everything, or nothing.
 
         Leaf classifiers are those of the method, fitted without each fold in turn. None
         where not all sensors may be bought together, and of a method without leaf
-        classifiers. The time is not looked at.
-
-        Parameters
-        ----------
-        name : {"everything", "nothing"}
-            As reports and model files have them; see `learning.baselines.both_ends`.
+        classifiers. The time is not looked at. The name is "everything" or "nothing".
         """
         subset = both_ends(self.data.market(None)).get(name)
         parameters = self.estimator.get_params(deep=False)
@@ -375,8 +349,7 @@ class HeldOutFolds:
         positive = np.r_[least[least > 0], prices[prices > 0]]
         if not positive.size:
             return 0.0, 0.0
-        loss = self.data.loss
-        most = self.data.largest_loss
+        loss, most = self.data.loss, self.data.largest_loss
         if isinstance(loss, NumberLoss):
             most = loss.most_worth
         everything = len(self.data.distinct()[0]) * float(
@@ -415,13 +388,8 @@ def walk_through_log(
     At every place a row is looked at with its own readings and, where the log holds too
     little of it, with those that are filled in; what it loses is put right as in a fit.
 
-    Returns
-    -------
-    posterior : ndarray of shape (n_rows, n_outputs)
-    error, lost, cost : ndarray of shape (n_rows,)
-        The first two are doubly robust.
-    referred : ndarray of bool of shape (n_rows,)
-        Whether they are referred to a person.
+    Posteriors, (n_rows, n_outputs); error and loss of each row, doubly robust; its cost;
+    and whether it is referred to a person.
     """
     log = rows.continued
     assert log is not None

@@ -29,20 +29,12 @@ Folds = frozenset[int]
 
 @dataclass(frozen=True, eq=False)
 class SharedClassifiers:
-    """Classifiers of subsets fitted without some folds, each once for all who ask.
+    """Classifiers of subsets fitted without some folds, each once for all who ask."""
 
-    Attributes
-    ----------
-    data : TrainingRows
-        All rows, with the folds that are held out.
-    classifier : scikit-learn classifier
-    n_jobs : int or None
-    fitted : dict of (subset, folds left out) to classifier
-    """
-
-    data: TrainingRows
+    data: TrainingRows  # all rows, with the folds that are held out
     classifier: Any
     n_jobs: int | None
+    # By subset and the folds that are left out.
     fitted: dict[tuple[Subset, Folds], Any] = field(default_factory=dict)
 
     def without(self, subsets: Iterable[Subset], out: Folds) -> dict[Subset, Any]:
@@ -194,17 +186,11 @@ class FittedForFolds(FoldClassifiers):
 
 @dataclass(frozen=True, eq=False)
 class LogisticFold(FoldClassifiers):
-    """Logistic leaves: judged for all folds in one job, and kept at their own minimum.
+    """Logistic leaves: judged for all folds in one job, and kept at their own minimum."""
 
-    Attributes
-    ----------
-    every : TrainingRows
-        All rows, with the folds that are held out.
-    judged : dict of subset to dict of fold to (posterior, solution)
-        As `PairedEngine.judge_without_each` gives it; shared by all folds.
-    """
-
+    # All rows, with the folds that are held out.
     every: TrainingRows = field(kw_only=True)
+    # What `PairedEngine.judge_without_each` gives; shared by all folds.
     judged: dict[Subset, dict[int, tuple[Array, Solution]]] = field(kw_only=True)
 
     def judge(self, subsets: Iterable[Subset]) -> None:

@@ -7,7 +7,6 @@
     parameters   parameters, declared once; `Program`; nested ones, and those renamed
     prediction   what a fitted estimator answers about rows, after X was checked
     validation   X, y and weights against the sensors: data to training rows
-    callbacks    how far a fit has come, told to scikit-learn's callbacks
 
 The methods that it is compared with are in `baselines`.
 """

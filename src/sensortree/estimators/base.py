@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.callback import with_callbacks
 
-from sensortree.estimators.callbacks import Progress, all_or_nothing, with_callbacks
 from sensortree.estimators.parameters import (
     Buying,
     LeavesOfNumbers,
@@ -38,13 +39,14 @@ from sensortree.leaves.sklearn_private import (
     Interval,
     InvalidParameterError,
     StrOptions,
+    begin_callbacks,
     validate_parameter_constraints,
 )
 from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import About, now
 from sensortree.policy.decisions import NUMBER_PARTS, PARTS
 from sensortree.program import SOLVERS
-from sensortree.progress import TextProgress
+from sensortree.progress import LOG, TextProgress
 from sensortree.sensors.loss import RISKS, SCORES, quantile_of
 from sensortree.threads import one_thread
 from sensortree.tree.tree import SensorTree
@@ -54,7 +56,9 @@ __all__ = [
     "BaseSensorTreeClassifier",
     "BaseSensorTreeRegressor",
     "Interval",
+    "Progress",
     "StrOptions",
+    "all_or_nothing",
 ]
 
 AT_LEAST_0 = Interval(Real, 0, None, closed="left")
@@ -78,6 +82,47 @@ OF_A_PROGRAM: dict[str, list[Any]] = {
 READ_AND_LEARNED = 3
 # What an estimator knows about the columns of X once it has read it.
 SEEN = ("n_features_in_", "feature_names_in_")
+
+
+class Progress(TextProgress):
+    """The steps of one fit, told to scikit-learn's callbacks too when they have ended."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        verbose: bool,
+        at_most: int | None = None,
+        max_time: float | None = None,
+    ):
+        super().__init__(verbose, at_most, max_time)
+        self.estimator = estimator
+        self.context = begin_callbacks(estimator, at_most)
+        self.context.call_on_fit_task_begin(estimator=estimator)
+
+    def step(self, name: str, detail: str = "") -> None:
+        """Say that a step has ended; a callback that answers True stops the search."""
+        super().step(name, detail)
+        task = self.context.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        self.told_to_stop |= bool(task.call_on_fit_task_end(estimator=self.estimator))
+
+    def end(self) -> None:
+        """Say that the fit has ended, and log where its time went."""
+        spent = (f"{stage} {s:.2f} s" for stage, s in self.watch.seconds.items())
+        LOG.info("%s fitted: %s", type(self.estimator).__name__, ", ".join(spent))
+        self.context.call_on_fit_task_end(estimator=self.estimator)
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Keep a model as it was if fitting it ends in an error or is interrupted."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 @parameters
@@ -116,6 +161,7 @@ class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
         "calibrate_leaves": ["boolean"],
         "outages": [StrOptions({"auto"}), "boolean"],
         "max_cost": [None, AT_LEAST_0],
+        "budget": [None, AT_LEAST_0],
         "n_jobs": [None, Integral],
         "verbose": ["boolean"],
         "unit": [str],
@@ -191,9 +237,9 @@ class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
             fitted = self._learned(prepared)
             self._show(fitted)
         progress.end()
-        said = price_message(fitted, prepared.leaves, settings)
-        if said:
-            warnings.warn(said, PriceWarning, stacklevel=4)
+        advice = price_message(fitted, prepared.leaves, settings)
+        if advice:
+            warnings.warn(advice, PriceWarning, stacklevel=4)
         return self
 
     def _progress(self, X: Any, settings: Settings) -> Progress:
@@ -228,16 +274,12 @@ class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X, y, sample_weight, prices, groups, acquired, order, label_influenced_buying, \
+                unbought
+            As in `fit`.
         cost_weights : iterable of float
             `max_time` is for all of them together; when it is over, the models that are
             left are fitted to trees that take no search.
-        sample_weight : array-like of shape (n_samples,), default=None
-        prices : array-like of shape (n_samples, n_sensors), default=None
-        groups : array-like of shape (n_samples,), default=None
-        acquired, order, label_influenced_buying, unbought
-            As in `fit`.
 
         Returns
         -------

@@ -376,70 +376,54 @@ def with_parameters(sensors: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         )
     changes: dict[str, dict[str, Any]] = {}
     for key, value in given.items():
-        name = _sensor_of(key, sensors)
+        # Names may hold "__" too.
+        names = [n for n in sensors if key == n or key.startswith(f"{n}__")]
+        if not names:
+            raise ParameterError(
+                f"{OF_SENSORS}{key} names {key.partition('__')[0]!r}, which is not a "
+                f"sensor; the sensors are {listed(sensors)}."
+            )
+        name = max(names, key=len)
         changes.setdefault(name, {})[key[len(name) + 2 :]] = value
     return {
-        name: _changed(name, sensor, changes[name]) if name in changes else sensor
+        name: _changed(name, sensor, changes.get(name, {}))
         for name, sensor in sensors.items()
     }
 
 
-def _sensor_of(key: str, sensors: Mapping[str, Any]) -> str:
-    """Name of the sensor that a nested name begins with; names may hold "__" too."""
-    names = [n for n in sensors if key == n or key.startswith(f"{n}__")]
-    if not names:
-        raise ParameterError(
-            f"{OF_SENSORS}{key} names {key.partition('__')[0]!r}, which is not a sensor; "
-            f"the sensors are {listed(sensors)}."
-        )
-    return max(names, key=len)
-
-
-def _changed(name: str, declared: Any, change: Mapping[str, Any]) -> Any:
-    """One sensor with some parameters changed."""
-    sensor = change.get("", declared)
-    own = {key: value for key, value in change.items() if key in OWN}
-    inner = {
-        key.removeprefix(INNER): value
-        for key, value in change.items()
-        if key.startswith(INNER)
-    }
-    unknown = [key for key in change if key and key not in OWN]
-    unknown = [key for key in unknown if not key.startswith(INNER)]
+def _changed(name: str, declared: Any, change: dict[str, Any]) -> Any:
+    """One sensor with some parameters changed, of its own and of its transformer."""
+    sensor, inner = change.pop("", declared), taken_out(change, INNER)
+    unknown = [key for key in change if key not in OWN]
     if unknown:
         raise ParameterError(
             f"sensor {name!r} has no parameter {unknown[0]!r}; its parameters are "
             f"{', '.join(OWN)}, and {INNER}... for those of its transformer."
         )
-    if not own and not inner:
+    if not change and not inner:
         return sensor
     if not isinstance(sensor, Sensor):
         raise ParameterError(
             f"sensor {name!r} is declared by its columns alone, so it has no parameter "
-            f"{min([*own, *inner])!r}; declare it as Sensor([...]), or set its price in "
+            f"{min([*change, *inner])!r}; declare it as Sensor([...]), or set its price in "
             f"costs."
         )
     try:
-        sensor = replace(sensor, **own)
+        sensor = replace(sensor, **change)
     except SensorError as error:
         raise SensorError(f"sensor {name!r}: {error}") from error
     if not inner:
         return sensor
-    return replace(sensor, transformer=_set(name, sensor.transformer, inner))
-
-
-def _set(name: str, transformer: Any, parameters: Mapping[str, Any]) -> Any:
-    """A copy of a sensor's transformer with some parameters changed."""
-    if transformer is None:
+    if sensor.transformer is None:
         raise ParameterError(
             f"sensor {name!r} has no transformer, so it has no parameter "
-            f"'{INNER}{min(parameters)}'; give it one first: "
-            f"{OF_SENSORS}{name}__transformer=..."
+            f"'{INNER}{min(inner)}'; give it one first: {OF_SENSORS}{name}__transformer=..."
         )
     try:
-        return clone(transformer).set_params(**parameters)
+        transformer = clone(sensor.transformer).set_params(**inner)
     except (TypeError, ValueError) as error:
         raise ParameterError(
             f"the transformer of sensor {name!r} cannot be given "
-            f"{listed(sorted(parameters))}: {error}"
+            f"{listed(sorted(inner))}: {error}"
         ) from error
+    return replace(sensor, transformer=transformer)

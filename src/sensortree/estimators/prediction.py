@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sensortree.estimators.callbacks import CallbackSupportMixin
 from sensortree.estimators.parameters import (
     OF_PROGRAM,
     OF_SENSORS,
@@ -26,7 +25,7 @@ from sensortree.estimators.parameters import (
 from sensortree.leaves.sklearn_private import ShallowTable
 from sensortree.policy.policy import Policy
 from sensortree.reports.interface import PolicyAnswers
-from sensortree.sensors.market import check_price_array
+from sensortree.sensors.market import priced
 from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
@@ -104,20 +103,17 @@ class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEst
         named = isinstance(classifier, str)
         return named or calibrated or hasattr(classifier, "predict_proba")
 
-    def _leaves_have_spread(self) -> bool:
-        """Whether leaves answer with numbers."""
-        return hasattr(self, "regressor")
-
     predict_proba = available_if(_leaves_have_probabilities)(
         PolicyAnswers.predict_proba
     )
-    predict_spread = available_if(_leaves_have_spread)(PolicyAnswers.predict_spread)
+    predict_spread = available_if(lambda self: hasattr(self, "regressor"))(
+        PolicyAnswers.predict_spread
+    )
 
     @property
     def _policy(self) -> Policy:
         check_is_fitted(self)
-        policy: Policy = self.policy_
-        return policy
+        return self.policy_
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X at prediction: the same columns as in training, and prices."""
@@ -137,10 +133,7 @@ class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEst
                     self, X, reset=False, dtype=np.float64, ensure_all_finite=False
                 )
             )
-        if prices is None:
-            return table
-        own = check_price_array(prices, table.shape[0], reader.sensors)
-        return replace(table, prices=own)
+        return priced(table, prices, reader.sensors)
 
     def _html_repr(self) -> str:
         """What notebooks show: scikit-learn's diagram, and below it the fitted tree."""

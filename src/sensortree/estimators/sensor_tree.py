@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -58,13 +58,12 @@ class LearnsJointly(BaseSensorTree):
         }
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        ways = self._ways()
-        program = self._program
+        program, options = self._program, self._options()
         learn: Learner = partial(
-            learn_jointly, solver=program.solver, l2=program.l2, **ways
+            learn_jointly, solver=program.solver, l2=program.l2, **options
         )
         if prepared.winners is not None:  # what is only measured is not certified
-            learn = partial(measure_jointly, l2=self._ridge(), **ways)
+            learn = self._learn_less(measure_jointly)
         return fit_policy(
             prepared,
             self._settings_for(prepared),
@@ -73,20 +72,17 @@ class LearnsJointly(BaseSensorTree):
             self._learn_less(),
         )
 
-    def _ways(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
         """Parameters of the program and of its refinement."""
         names = ("savings", "tol", "l1", "refine", "fallback")
         own = {name: getattr(self._program, name) for name in names}
         return {**own, "n_jobs": threads_asked(self.n_jobs)}
 
-    def _ridge(self) -> float | str:
-        """The ridge penalty of what is only compared."""
-        l2, solver = self._program.l2, SOLVERS[self._program.solver]
-        return 0.0 if l2 == "auto" and not solver.ridge else l2
-
-    def _learn_less(self) -> Learner:
+    def _learn_less(self, learn: Callable[..., Any] = learn_to_compare) -> Learner:
         """Learns decisions that are only compared."""
-        return partial(learn_to_compare, l2=self._ridge(), **self._ways())
+        l2, solver = self._program.l2, SOLVERS[self._program.solver]
+        ridge = 0.0 if l2 == "auto" and not solver.ridge else l2
+        return partial(learn, l2=ridge, **self._options())
 
 
 @parameters

@@ -58,7 +58,7 @@ from sensortree.policy.flow import (
 )
 from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
 from sensortree.structure import prune, with_exits
 from sensortree.structure.search import run_search

@@ -40,7 +40,7 @@ from sensortree.policy.about import (
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import measure_flow
 from sensortree.policy.policy import Policy
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market

@@ -16,7 +16,7 @@ from sensortree.program.refinement import (
     learn_upwards,
     midway,
 )
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array

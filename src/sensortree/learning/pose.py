@@ -34,8 +34,7 @@ from sensortree.policy.decisions import (
     Transformed,
     feature_columns,
 )
-from sensortree.program.risk import leaf_risk, max_risk
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem, leaf_risk, max_risk
 from sensortree.sensors.transforms import Levels
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree

@@ -3,12 +3,11 @@
 ::
 
     purchases    `Purchases`: what was bought for each row, round by round
-    events       `acquired_from_events`: the same from a long table
     following    `Followed`: how far a policy can be followed through a log
     nuisances    λ: how likely the logger stops;  q: what is to be lost and spent
     estimate     φ: what each row contributes; means with intervals, and their support
-    judgement    `LogEvaluation`: what a log says, as values and text
-    evaluation   `evaluate_from_log`, `compare_from_log`;  page  `report_page_from_log`
+    judgement    `LogEvaluation`: what a log says, as values, text and page
+    evaluation   `evaluate_from_log`, `compare_from_log`
     continuing   who stands in for rows whose log ended, where a tree is learned
     gaussians    how readings go together within a class: what was not bought, guessed
     leaves       `LoggedClassifiers`: leaves that learn from a log
@@ -18,9 +17,12 @@ like them whose log ended.
 """
 
 from sensortree.logs.evaluation import compare_from_log, evaluate_from_log
-from sensortree.logs.events import acquired_from_events
-from sensortree.logs.judgement import LogComparison, LogEvaluation
-from sensortree.logs.page import report_page_from_log
+from sensortree.logs.judgement import (
+    LogComparison,
+    LogEvaluation,
+    report_page_from_log,
+)
+from sensortree.logs.purchases import acquired_from_events
 
 __all__ = [
     "LogComparison",

@@ -30,6 +30,7 @@ from sensortree.logs.judgement import (
     Measured,
     PlaceFromLog,
     SensorFromLog,
+    policy_of,
 )
 from sensortree.logs.nuisances import (
     Histories,
@@ -39,10 +40,10 @@ from sensortree.logs.nuisances import (
     views,
 )
 from sensortree.logs.purchases import Log, Order, Unbought, labels_of
-from sensortree.policy.masked import partly_known
 from sensortree.policy.policy import Policy
 from sensortree.reports.report_sums import MEASURES
 from sensortree.reports.words import percent
+from sensortree.sensors.reader import table_as_fitted
 from sensortree.text import listed
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows
@@ -245,7 +246,7 @@ def _read(
 ) -> _Log:
     """Check a log, and follow a policy through it."""
     policy = policy_of(model)
-    table = partly_known(policy, X, prices)
+    table = table_as_fitted(X, prices, policy.sensors)
     n_rows, classes = table.shape[0], policy.labels
     if not n_rows:
         raise DataError("X has no rows; a log needs at least one.")
@@ -265,17 +266,6 @@ def _read(
     if given.label_influenced_buying:
         before = (truth[:, None] == np.arange(len(policy.classes))).astype(np.float64)
     return _Log(policy, truth, followed, histories, logger, before)
-
-
-def policy_of(model: Any) -> Policy:
-    """The policy of a model, or what is given as one."""
-    policy = model if isinstance(model, Policy) else getattr(model, "policy_", None)
-    if not isinstance(policy, Policy):
-        raise ParameterError(
-            f"model must be a fitted classifier of sensortree, a loaded model or a policy, "
-            f"got {type(model).__name__}; fit it first."
-        )
-    return policy
 
 
 def _judge(

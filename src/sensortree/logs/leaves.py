@@ -21,6 +21,7 @@ from sensortree.constants import (
     LOG_SHARES,
 )
 from sensortree.leaves.classifiers import LeafClassifiers, Subset, Subsets
+from sensortree.leaves.continued import Continued
 from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import engine_of
 from sensortree.leaves.logistic import (
@@ -58,10 +59,16 @@ class LoggedClassifiers(LeafClassifiers):
         part = self.data.take(rows)
         return LoggedClassifiers(part, self.classifier, self.n_jobs, watch=self.watch)
 
+    @property
+    def log(self) -> Continued:
+        """How far the log reaches."""
+        assert self.data.continued is not None
+        return self.data.continued
+
     @cached_property
     def drawn(self) -> Drawn:
         """Rows of the log, drawn where nothing was bought."""
-        return Drawn(self.data)
+        return Drawn(self.data, self.log)
 
     def _find(self, subsets: Subsets) -> None:
         for subset in dict.fromkeys(subsets):
@@ -80,8 +87,7 @@ class LoggedClassifiers(LeafClassifiers):
         As lowers the log-loss of rows that were held out, and bought all that is looked at
         with the subset. Only of logistic regressions whose penalty is not given.
         """
-        log = self.data.continued
-        assert log is not None
+        log = self.log
         within = log.within(subset)
         if within in self.shares:
             return self.shares[within]
@@ -109,10 +115,8 @@ class LoggedClassifiers(LeafClassifiers):
 
     def _taught(self, subset: Subset) -> TrainingRows:
         """Rows with the weights that the leaf of a subset learns with; 0 of the others."""
-        data, log = self.data, self.data.continued
-        assert log is not None
-        weight = log.taught(subset, data.weight)
-        return replace(data, weight=weight, weighted=True)
+        weight = self.log.taught(subset, self.data.weight)
+        return replace(self.data, weight=weight, weighted=True)
 
     def _judge_logged(self, subset: Subset, share: float) -> Array:
         """Posteriors of a subset by rows that bought it, and by others as a share says."""
@@ -129,29 +133,24 @@ class LoggedClassifiers(LeafClassifiers):
         The one of all rows comes first: its penalty is that of the others, which set out
         from it.
         """
-        data = self.data
-        engine, X = self._drawn_engine(subset, share, NONE)
+        data, n_outputs = self.data, self.data.n_outputs
+
+        def taught_without(out: int) -> tuple[LogisticEngine, Array]:
+            X, y, weight = self.drawn.without(subset, share, out)
+            engine = engine_of(self.classifier, y, n_outputs, weight)
+            assert isinstance(engine, LogisticEngine)
+            return engine, X
+
+        engine, X = taught_without(NONE)
         self.starts[subset] = solution = engine.fit(X)
-        X, proba = data.features(subset), np.empty((len(data.y), data.n_outputs))
+        X, proba = data.features(subset), np.empty((len(data.y), n_outputs))
         for fold in np.unique(data.fold):
             out, own = np.flatnonzero(data.fold == fold), solution
             if fold >= 0:
-                engine, taught = self._drawn_engine(subset, share, int(fold))
+                engine, taught = taught_without(int(fold))
                 own = engine.refit(taught, solution)
-            proba[out] = posterior(own.scorer, X[out], data.n_outputs)
+            proba[out] = posterior(own.scorer, X[out], n_outputs)
         return proba
-
-    def _drawn_engine(
-        self, subset: Subset, share: float, out: int
-    ) -> tuple[LogisticEngine, Array]:
-        """What fits the classifier of a subset without a fold, and the readings it fits to.
-
-        Some of these are drawn.
-        """
-        X, y, weight = self.drawn.without(subset, share, out)
-        engine = engine_of(self.classifier, y, self.data.n_outputs, weight)
-        assert isinstance(engine, LogisticEngine)
-        return engine, X
 
     def _judge_pulled(self, subset: Subset, fewer: Subset, rows: TrainingRows) -> Array:
         """Posteriors of a subset whose classifier is pulled towards one of fewer sensors.
@@ -176,8 +175,7 @@ class LoggedClassifiers(LeafClassifiers):
         None if hardly more did, and where the classifier is of another kind, or has a
         penalty that was given.
         """
-        log, kind = self.data.continued, self.classifier
-        assert log is not None
+        log, kind = self.log, self.classifier
         pullable = isinstance(kind, QuadraticLogisticRegression)
         if not pullable or kind.C != "evidence" or len(subset) < 2:
             return None
@@ -194,8 +192,7 @@ class LoggedClassifiers(LeafClassifiers):
 
     def _pull(self, subset: Subset, fewer: Subset, given: dict[int, Any]) -> Fewer:
         """Classifiers of fewer sensors, by fold, that one of a subset is pulled towards."""
-        assert self.data.continued is not None
-        return Fewer(self.data.continued.columns_of(fewer, subset), given)
+        return Fewer(self.log.columns_of(fewer, subset), given)
 
     def _fit_logged(self, subset: Subset) -> Any:
         """Fit the classifier of a subset to all rows of a log that bought it."""
@@ -225,6 +222,7 @@ class Drawn:
     """
 
     rows: TrainingRows
+    log: Continued  # of these rows
     kept: dict[tuple[int, int], Array] = field(default_factory=dict)
 
     def without(
@@ -235,8 +233,7 @@ class Drawn:
         A row counts by a share for each sensor of the subset that it did not buy. The fold
         is one that there is none of for all rows.
         """
-        rows, log = self.rows, self.rows.continued
-        assert log is not None
+        rows, log = self.rows, self.log
         has, there = log.has(subset), rows.fold != out
         real, lacking = np.flatnonzero(has & there), np.flatnonzero(~has & there)
         drawn = self._drawn(log.within(subset), out)
@@ -253,9 +250,7 @@ class Drawn:
     def _drawn(self, within: int, out: int) -> Array:
         """All readings of a set, drawn by what rows outside a fold say, some times."""
         if (within, out) not in self.kept:
-            log = self.rows.continued
-            assert log is not None
-            whole = log.reach[within]
+            log, whole = self.log, self.log.reach[within]
             values, owner = self.rows.features(whole), log.owner(whole)
             lacking = ~log.has(whole)
             patterns = patterns_of(log.bought & log.sensors.mask(whole), lacking)

@@ -175,43 +175,36 @@ def learn_stopping(
         λ after 0, 1, ... rounds; NaN after the end of a row's log, and 0 where nothing
         is left to buy.
     """
-    rows, after = _pairs(histories)
-    seen = _seen(histories, rows, after, more)
+    rows, after, seen = _pairs(histories, more)
     stops = histories.purchases.n_rounds[rows] == after
     found = [
         _foretold(candidate, seen, stops, fold[rows])
         for candidate in candidates or default_candidates()
     ]
     told = _blend(found, stops)
-    n_rounds = int(histories.purchases.n_rounds.max(initial=0))
-    chance = np.full((len(fold), n_rounds + 1), np.nan)
-    for round_ in range(n_rounds + 1):
-        chance[histories.purchases.n_rounds >= round_, round_] = 0.0
+    n_rounds = histories.purchases.n_rounds
+    there = np.arange(int(n_rounds.max(initial=0)) + 1) <= n_rounds[:, None]
+    chance = np.where(there, 0.0, np.nan)
     chance[rows, after] = np.minimum(told, MOST_CERTAIN)
     return chance
 
 
-def _pairs(histories: Histories) -> tuple[Rows, Rows]:
-    """Rows and rounds after which more could have been bought, round by round."""
-    rows, after = [], []
+def _pairs(histories: Histories, more: Array | None) -> tuple[Rows, Rows, Array]:
+    """Rows and rounds after which more could have been bought, round by round.
+
+    And what the logger had seen by then, (n_pairs, n_columns).
+    """
+    rows, after, seen = [], [], []
     n_rounds = histories.purchases.n_rounds
     for round_ in range(int(n_rounds.max(initial=0)) + 1):
         there = np.flatnonzero(n_rounds >= round_)
         there = there[could_go_on(histories.purchases, round_, there)]
+        count = np.full((len(there), 1), float(round_))
+        extra = [] if more is None else [more[there]]
         rows.append(there)
         after.append(np.full(len(there), round_, dtype=np.intp))
-    return np.concatenate(rows), np.concatenate(after)
-
-
-def _seen(histories: Histories, rows: Rows, after: Rows, more: Array | None) -> Array:
-    """What the logger had seen, pair by pair, (n_pairs, n_columns)."""
-    parts = []
-    for round_ in np.unique(after):
-        there = rows[after == round_]
-        extra = [] if more is None else [more[there]]
-        count = np.full((len(there), 1), float(round_))
-        parts.append(np.hstack([histories.after(round_, there), count, *extra]))
-    return np.concatenate(parts) if parts else np.empty((0, 1))
+        seen.append(np.hstack([histories.after(round_, there), count, *extra]))
+    return np.concatenate(rows), np.concatenate(after), np.concatenate(seen)
 
 
 def _foretold(candidate: Any, seen: Array, stops: Mask, fold: Rows) -> Array:

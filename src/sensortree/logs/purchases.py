@@ -1,9 +1,13 @@
-"""`Purchases`: what a log says was bought for each row, round by round."""
+"""`Purchases`: what a log says was bought for each row, round by round.
+
+`acquired_from_events` says it by a long table, with a line for each purchase.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -58,10 +62,6 @@ class Log:
         check_values(found, table, reader)
         return found
 
-    def take(self, rows: Rows) -> Log:
-        """The same of some of the rows."""
-        return replace(self, acquired=taken(self.acquired, rows))
-
 
 def log_of(
     acquired: Any,
@@ -78,14 +78,6 @@ def log_of(
             "none; give acquired, or leave them out."
         )
     return None
-
-
-def taken(acquired: Any, rows: Rows) -> Any:
-    """Some rows of an array or a frame."""
-    if nw.dependencies.is_into_dataframe(acquired):
-        table = Table(acquired)
-        return table.take(rows, range(table.shape[1]))
-    return np.asarray(acquired)[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,3 +388,160 @@ def labels_of(
             )
         found[row] = position[label]
     return found
+
+
+# from a line for each purchase ------------------------------------------------------------
+
+
+def acquired_from_events(
+    events: Any,
+    ids: ArrayLike,
+    sensors: Iterable[str],
+    *,
+    id: str = "id",
+    sensor: str = "sensor",
+    time: str = "time",
+) -> NDArray[np.int64]:
+    """Positions of purchases from a long table, a line for each purchase.
+
+    What is bought at the same time is bought together; if a sensor is bought again, the
+    first time counts. Lines of rows that are not asked for are passed over.
+
+    Parameters
+    ----------
+    events : data frame, or mapping of column names to sequences
+        pandas, polars or pyarrow.
+    ids : array-like of shape (n_rows,)
+        Which row of the table each row of X is; each once. A row without lines bought
+        nothing.
+    sensors : iterable of str
+        Names of the sensors, in the order of the model: ``model.sensors_.names``.
+    id, sensor, time : str, default="id", "sensor", "time"
+        Columns of `events`. Times are numbers, dates, or text that is all numbers or all
+        dates as in 2024-03-01T08:30; a number may as well be the position.
+
+    Returns
+    -------
+    acquired : ndarray of int of shape (n_rows, n_sensors)
+        1 for what a row bought first, 0 for never.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sensortree import acquired_from_events
+    >>> orders = pd.DataFrame({
+    ...     "id": ["b", "b", "a", "b"],
+    ...     "sensor": ["x-ray", "blood", "blood", "urine"],
+    ...     "time": [12.5, 8.0, 9.0, 8.0]})
+    >>> acquired_from_events(orders, ["a", "b", "c"], ["blood", "urine", "x-ray"])
+    array([[1, 0, 0],
+           [1, 1, 2],
+           [0, 0, 0]])
+    """
+    names = list(sensors)
+    who, what, when = _columns(events, (id, sensor, time))
+    row_of: dict[Any, int] = {}
+    for row, one in enumerate(_values(ids)):
+        if row_of.setdefault(one, row) != row:
+            raise DataError(
+                f"rows {row_of[one]} and {row} have the same id, {one!r}; each row needs "
+                f"one of its own."
+            )
+    position = {name: at for at, name in enumerate(names)}
+    mine = [at for at, one in enumerate(who) if one in row_of]
+    if who and not mine:
+        raise DataError(
+            f"no line of events has an id of X: column {id!r} holds "
+            f"{listed(map(str, who[:3]))}, ids {listed(map(str, list(row_of)[:3]))}; give "
+            f"both as the same type, numbers or text."
+        )
+    moments = _moments([when[at] for at in mine], [who[at] for at in mine], time)
+    first = np.full((len(row_of), len(names)), np.inf)
+    for at, moment in zip(mine, moments, strict=True):
+        if what[at] not in position:
+            raise DataError(
+                f"{what[at]!r} of id {who[at]!r} is not a sensor; the sensors are "
+                f"{listed(names)}. Correct its name, or leave out such lines."
+            )
+        cell = row_of[who[at]], position[what[at]]
+        first[cell] = min(first[cell], moment)
+    ranks = np.zeros(first.shape, dtype=np.int64)
+    for row, own in enumerate(first):
+        bought = np.isfinite(own)
+        _, number = np.unique(own[bought], return_inverse=True)
+        ranks[row, bought] = number + 1
+    return ranks
+
+
+def _columns(events: Any, names: Sequence[str]) -> list[list[Any]]:
+    """Columns of a frame or a mapping, as lists."""
+    if isinstance(events, Mapping):
+        there: Iterable[str] = events
+    elif nw.dependencies.is_into_dataframe(events):
+        events = nw.from_native(events, eager_only=True)
+        there = events.columns
+    else:
+        raise DataError(
+            f"events must be a data frame or a mapping of columns, got "
+            f"{type(events).__name__}."
+        )
+    for name in names:
+        if name not in there:
+            raise DataError(
+                f"events have no column {name!r}; their columns are "
+                f"{listed(map(str, there))}. Say which holds the rows, the sensors and the "
+                f"times: id=, sensor=, time=."
+            )
+    return [_values(events[name]) for name in names]
+
+
+def _values(column: Any) -> list[Any]:
+    """A column of a frame, a series or a sequence, as a list."""
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return list(series.to_list())
+    return list(np.asarray(column, dtype=object).tolist())
+
+
+def _moments(times: list[Any], who: list[Any], column: str) -> list[float]:
+    """Times as numbers; an error names the first that is none."""
+    if not times:
+        return []
+    for at, one in enumerate(times):
+        if is_missing(one):
+            raise DataError(
+                f"column {column!r} of events is empty for id {who[at]!r}; without the "
+                f"time nobody can tell what was known before."
+            )
+    wrong: Any = None
+    for read in (_date, _number):
+        try:
+            return [read(wrong := one) for one in times]
+        except (TypeError, ValueError, OverflowError):
+            continue
+    raise DataError(
+        f"{wrong!r} in column {column!r} of events cannot be put in order with the others; "
+        f"write numbers everywhere, or dates as in 2024-03-01T08:30."
+    )
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _date(value: Any) -> float:
+    """Seconds of a date, whatever its time zone."""
+    if isinstance(value, str):
+        value = datetime.datetime.fromisoformat(value.strip())
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime.datetime):
+        zoned = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        return zoned.timestamp()
+    if isinstance(value, datetime.date):
+        return float(value.toordinal() * 86_400)
+    raise TypeError

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sensortree.estimators.base import Interval
-from sensortree.estimators.callbacks import all_or_nothing
+from sensortree.estimators.base import Interval, all_or_nothing
 from sensortree.estimators.parameters import parameters
 from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows

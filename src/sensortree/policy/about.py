@@ -135,18 +135,11 @@ class Baseline:
     """A classifier that knows the same sensors of every example.
 
     It was fitted on the rows that the policy was fitted on.
-
-    Attributes
-    ----------
-    name : str
-    sensors : frozenset of str
-    classifier : classifier on these sensors
-        Its classes are positions, as those of a policy's classifiers.
     """
 
     name: str
     sensors: frozenset[str]
-    classifier: Any
+    classifier: Any  # its classes are positions, as those of a policy's classifiers
 
 
 # Names of the candidates that decide nothing.
@@ -298,7 +291,7 @@ class OutageReport:
         if not self.outages:
             return "nothing is bought, so no outage matters"
         width = max(len("without"), *map(len, self.outages))
-        lines = [f"{'without':{width}}  held up   usual  turning  detour"]
+        lines = [f"{'without':{width}}  blocked   usual  turning  detour"]
         for sensor, outage in self.outages.items():
             tried = "-" if outage.detour is None else f"{outage.detour:.4f}"
             lines.append(

@@ -6,7 +6,7 @@ As everywhere in `classifiers`, a row's answer does not depend on the rows besid
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,26 +19,12 @@ LEAST = 1e-12
 LEAST_IN_LEAF = 1e-6
 
 
-class Calibration(Protocol):
-    """Whatever turns outputs of a scorer into probabilities of the classes."""
-
-    def proba(self, outputs: Array, are_scores: bool) -> Array:
-        """Probability of every class, (n_rows, n_classes)."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Sigmoid:
-    """Platt's sigmoids, one for each output: 1 / (1 + exp(a t + b)).
+    """Platt's sigmoids, one for each output: 1 / (1 + exp(a t + b))."""
 
-    Attributes
-    ----------
-    slope, offset : ndarray of shape (n_outputs,)
-        a and b.
-    """
-
-    slope: Array
-    offset: Array
+    slope: Array  # a, (n_outputs,)
+    offset: Array  # b, (n_outputs,)
 
     def proba(self, outputs: Array, are_scores: bool) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
@@ -49,16 +35,10 @@ class Sigmoid:
 
 @dataclass(frozen=True, eq=False)
 class Isotonic:
-    """Rising steps joined by lines, for each output; beyond their ends they are level.
+    """Rising steps joined by lines, for each output; beyond their ends they are level."""
 
-    Attributes
-    ----------
-    at, proba_at : tuple of ndarray of shape (n_points,)
-        Outputs, rising, and the probabilities there, one pair for each output.
-    """
-
-    at: tuple[Array, ...]
-    proba_at: tuple[Array, ...]
+    at: tuple[Array, ...]  # of each output some of its values, rising, (n_points,)
+    proba_at: tuple[Array, ...]  # and the probabilities there
 
     def proba(self, outputs: Array, are_scores: bool) -> Array:
         """Probability of every class, (n_rows, n_classes)."""
@@ -73,12 +53,7 @@ class Isotonic:
 
 @dataclass(frozen=True, eq=False)
 class Temperature:
-    """All logits times one number, the inverse of the temperature.
-
-    Attributes
-    ----------
-    inverse : float
-    """
+    """All logits times one number, the inverse of the temperature."""
 
     inverse: float
 
@@ -91,22 +66,20 @@ class Temperature:
         return probabilities(np.ascontiguousarray(self.inverse * logits))
 
 
+# Whatever turns outputs of a scorer into probabilities of the classes.
+Calibration = Sigmoid | Isotonic | Temperature
+
+
 @dataclass(frozen=True, eq=False)
 class LeafCalibration:
     """Corrected probabilities of a classifier, for the examples that end in one leaf.
 
     Probabilities p become p^slope e^bias, scaled to sum to 1. A slope below 1 means that
     the classifier is too confident about these examples.
-
-    Attributes
-    ----------
-    slope : float
-        The inverse of a temperature, above 0.
-    bias : ndarray of shape (n_classes,)
     """
 
-    slope: float
-    bias: Array
+    slope: float  # the inverse of a temperature, above 0
+    bias: Array  # (n_classes,)
 
     def __call__(self, posterior: Array) -> Array:
         """Corrected probabilities, (n_rows, n_classes)."""
@@ -129,17 +102,10 @@ def _together(each: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CalibratedScorer(Scorer):
-    """A scorer whose outputs are calibrated.
-
-    Attributes
-    ----------
-    scorer : plain scorer
-    reads_scores : bool
-        Whether the calibration was learned from scores, else from probabilities.
-    calibration : Sigmoid, Isotonic or Temperature
-    """
+    """A scorer whose outputs are calibrated."""
 
     scorer: Any
+    # Whether the calibration was learned from scores, else from probabilities.
     reads_scores: bool
     calibration: Calibration
 
@@ -155,12 +121,7 @@ class CalibratedScorer(Scorer):
 
 @dataclass(frozen=True, eq=False)
 class MeanScorer(Scorer):
-    """The mean of several scorers, one for each fold of a calibration.
-
-    Attributes
-    ----------
-    scorers : tuple of plain scorers
-    """
+    """The mean of several scorers, one for each fold of a calibration."""
 
     scorers: tuple[Any, ...]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +38,9 @@ class Scorer:
 
 @dataclass(frozen=True, eq=False)
 class ConstantScorer(Scorer):
-    """The class prior: the answer where nothing is known.
+    """The class prior: the answer where nothing is known."""
 
-    Attributes
-    ----------
-    proba : ndarray of shape (n_classes,)
-    """
-
-    proba: Array
+    proba: Array  # (n_classes,)
 
     def predict_proba(self, X: Array) -> Array:
         """Give the prior, (n_rows, n_classes)."""
@@ -54,22 +49,13 @@ class ConstantScorer(Scorer):
 
 @dataclass(frozen=True, eq=False)
 class Polynomial:
-    """Sums of standardised columns and, at degree 2, of their products.
+    """Sums of standardised columns and, at degree 2, of their products."""
 
-    Attributes
-    ----------
-    center, scale : ndarray of shape (width,)
-    degree : int
-        1 or 2.
-    coef : ndarray of shape (n_terms, n_outputs)
-    intercept : ndarray of shape (n_outputs,)
-    """
-
-    center: Array
-    scale: Array
-    degree: int
-    coef: Array
-    intercept: Array
+    center: Array  # (width,)
+    scale: Array  # (width,)
+    degree: int  # 1 or 2
+    coef: Array  # (n_terms, n_outputs)
+    intercept: Array  # (n_outputs,)
 
     def __post_init__(self) -> None:
         # One layout, so that a loaded model makes the same sums in the same order.
@@ -126,33 +112,21 @@ class BoostedScorer(Scorer):
 
     The nodes of all trees stand one after another; a leaf is its own child. The trees of
     one round, one for each output, are neighbours.
-
-    Attributes
-    ----------
-    feature, left, right : ndarray of int of shape (n_nodes,)
-        A feature is a reading, or behind the last reading a set of levels.
-    threshold, value : ndarray of shape (n_nodes,)
-        A reading at most as large goes left; the value counts at a leaf.
-    missing_left : ndarray of bool of shape (n_nodes,)
-        Whether NaN goes left.
-    roots : ndarray of int of shape (n_rounds, n_outputs)
-    baseline : ndarray of shape (n_outputs,)
-    native : fitted scikit-learn classifier or None
-        The same ensemble, which is quicker on many rows; not written to files.
-    sets : tuple of tuples of int, or None
-        Readings that are levels of one category, ones and zeros; as a feature, a set is 1
-        where one of its readings is 1, else 0. None if there are no sets.
     """
 
+    # What each node looks at: a reading, or behind the last reading a set of levels.
     feature: NDArray[np.int32]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    threshold: Array
-    value: Array
-    missing_left: NDArray[np.bool_]
-    roots: NDArray[np.int32]
-    baseline: Array
+    threshold: Array  # a reading at most as large goes left, (n_nodes,)
+    value: Array  # it counts at a leaf, (n_nodes,)
+    missing_left: NDArray[np.bool_]  # whether NaN goes left, (n_nodes,)
+    roots: NDArray[np.int32]  # (n_rounds, n_outputs)
+    baseline: Array  # (n_outputs,)
+    # The same ensemble, which is quicker on many rows; not written to files.
     native: Any = field(default=None, repr=False)
+    # Readings that are levels of one category, ones and zeros; as a feature, a set is 1
+    # where one of its readings is 1, else 0. None if there are no sets.
     sets: tuple[tuple[int, ...], ...] | None = field(
         default=None, metadata={"digest": "if set"}
     )
@@ -213,10 +187,7 @@ class BoostedScorer(Scorer):
 def quadratic_terms(linear: Array, terms: Array) -> None:
     """Write columns, then every square and product of two, a row for each term.
 
-    Parameters
-    ----------
-    linear : ndarray of shape (width, n_rows)
-    terms : ndarray of shape (width * (width + 3) / 2, n_rows)
+    From (width, n_rows) come (width * (width + 3) / 2, n_rows).
     """
     width = at = len(linear)
     terms[:width] = linear
@@ -277,22 +248,9 @@ def _asked(scorer: Any, X: Array, n_classes: int) -> Array:
     return proba
 
 
-class Regression(Protocol):
-    """Whatever sums up readings to one number."""
-
-    def scores(self, X: Array) -> Array:
-        """The numbers, (n_rows, 1)."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """A fitted regressor of another library.
-
-    Attributes
-    ----------
-    regressor : fitted regressor
-    """
+    """A fitted regressor of another library."""
 
     regressor: Any
 
@@ -305,6 +263,10 @@ class Foreign:
         return np.asarray(numbers, dtype=np.float64).reshape(-1, 1)
 
 
+# Whatever sums up readings to one number.
+Regression = Polynomial | BoostedScorer | Foreign
+
+
 @dataclass(frozen=True, eq=False)
 class Spread:
     """How far off a regression is expected to be, by the readings and what it says.
@@ -312,30 +274,20 @@ class Spread:
     The standard deviation is a sum of standardised columns, of the number that the
     regression gives, and of the squares of all these; it is kept within bounds. A missing
     reading counts as the mean.
-
-    Attributes
-    ----------
-    center, scale : ndarray of shape (width + 1,) or (1,)
-        Of the columns, if they are looked at, and last of the regression's number.
-    coef : ndarray of shape (2 * len(center),)
-        Of all of them, then of their squares.
-    intercept, least, most : float
     """
 
-    center: Array
-    scale: Array
-    coef: Array
+    # Of the columns, if they are looked at, and last of the regression's number:
+    center: Array  # (width + 1,) or (1,)
+    scale: Array  # as center
+    coef: Array  # of all of them, then of their squares, (2 * len(center),)
     intercept: float
     least: float
     most: float
 
-    def features(self, X: Array, number: Array) -> Array:
-        """What the spread is a sum of, (n_rows, 2 * len(center))."""
-        return spread_features(X, number, self.center, self.scale)
-
     def of(self, X: Array, number: Array) -> Array:
         """Standard deviations, (n_rows,)."""
-        value = row_sums(self.features(X, number) * self.coef) + self.intercept
+        features = spread_features(X, number, self.center, self.scale)
+        value = row_sums(features * self.coef) + self.intercept
         return np.asarray(np.clip(value, self.least, self.most))
 
 
@@ -350,21 +302,11 @@ def spread_features(X: Array, number: Array, center: Array, scale: Array) -> Arr
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """How the number of a regression becomes an answer.
-
-    Attributes
-    ----------
-    spread : Spread
-    shift : float
-        Spreads that are added to the regression's number, to answer with a quantile; 0
-        for the mean.
-    low, high : float
-        Range of the numbers that were learned from; answers keep within it.
-    """
+    """How the number of a regression becomes an answer."""
 
     spread: Spread
-    shift: float
-    low: float
+    shift: float  # spreads that are added, to answer with a quantile; 0 for the mean
+    low: float  # of the numbers that were learned from; answers keep within them
     high: float
 
     def of(self, X: Array, number: Array) -> Array:
@@ -376,13 +318,7 @@ class Answering:
 
 @dataclass(frozen=True, eq=False)
 class NumberScorer:
-    """A number for every row, with its spread.
-
-    Attributes
-    ----------
-    regression : Polynomial, BoostedScorer or Foreign
-    answering : Answering
-    """
+    """A number for every row, with its spread."""
 
     regression: Regression
     answering: Answering

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
 
 TINY = float(np.finfo(float).tiny)
-
-
-class Part(Protocol):
-    """Some columns of the decision features, before they are standardised."""
-
-    @property
-    def needs_posterior(self) -> bool:
-        """Whether the posterior is looked at."""
-        ...
-
-    def __call__(self, readings: Array, posterior: Array | None) -> Array:
-        """Columns of some rows, (n_rows, width)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -129,6 +116,9 @@ class Transformed:
         return columns
 
 
+# Some columns of the decision features, before they are standardised.
+Part = Raw | Posterior | Predicted | Squares | Transformed
+
 PARTS: dict[str, tuple[Part, ...]] = {
     "posterior+raw": (Posterior(), Raw()),
     "posterior": (Posterior(),),
@@ -150,18 +140,12 @@ class DecisionFeatures:
 
     A missing value counts as the mean, and a column that had missing values in training
     also gets a column that says so.
-
-    Attributes
-    ----------
-    parts : tuple of Part
-    center, scale : ndarray of shape (width,)
-    may_miss : ndarray of bool of shape (width,)
     """
 
     parts: tuple[Part, ...]
-    center: Array
-    scale: Array
-    may_miss: NDArray[np.bool_]
+    center: Array  # (width,)
+    scale: Array  # (width,)
+    may_miss: NDArray[np.bool_]  # (width,)
 
     def columns(self, readings: Array, posterior: Array | None, prices: Array) -> Array:
         """Columns of some rows as they are, (n_rows, width)."""
@@ -180,17 +164,10 @@ class DecisionFeatures:
 
 @dataclass(frozen=True, eq=False)
 class DecisionFunction:
-    """g_j: positive takes the positive child, zero and negative the negative one.
-
-    Attributes
-    ----------
-    features : DecisionFeatures
-    coef : ndarray of shape (D_j,)
-        Coefficients (θ_j) of the features, the intercept last.
-    """
+    """g_j: positive takes the positive child, zero and negative the negative one."""
 
     features: DecisionFeatures
-    coef: Array
+    coef: Array  # coefficients (θ_j) of the features, the intercept last, (D_j,)
 
     @cached_property
     def needs_posterior(self) -> bool:
@@ -244,30 +221,16 @@ PROBABILITY, PREDICTION, PRICE, OTHER = "probability", "prediction", "price", "o
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a decision feature is called, and what it is about.
-
-    Attributes
-    ----------
-    name : str
-    about : frozenset of (sensor, position), or str
-        The columns that it is made of; "probability" of what is made of the posterior,
-        "price" of a price, "other" where nobody knows.
-    """
+    """What a decision feature is called, and what it is about."""
 
     name: str
+    # The columns that it is made of; "probability" of what is made of the posterior,
+    # "price" of a price, "other" where nobody knows.
     about: frozenset[ColumnOf] | str
 
 
 def feature_meanings(policy: Policy, node: int, width: int) -> list[Meaning]:
-    """Meanings of the decision features of a node, before those of missing values.
-
-    Parameters
-    ----------
-    policy : Policy
-    node : int
-    width : int
-        Number of these features.
-    """
+    """Meanings of a node's decision features, of which there are `width` before missing."""
     readings = reading_meanings(policy.reader, policy.tree.nodes[node].sensors)
     classes = policy.classes.tolist()
     varying = policy.sensors.varying

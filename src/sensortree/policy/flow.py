@@ -21,24 +21,16 @@ class Answers:
     """What training examples were answered, and what another way would have changed.
 
     Examples count by their weights; answers are out of fold with ``cv``.
-
-    Attributes
-    ----------
-    given : ndarray of shape (n_leaves, n_classes)
-        Examples that were given each answer in each leaf.
-    right : ndarray of shape (n_leaves,)
-        Examples that were answered rightly in each leaf.
-    changed : ndarray of shape (n_nodes, 2)
-        Examples that came to a node, took its negative or positive side, and were answered
-        otherwise in the end than they would have been at the node.
-    would_change : ndarray of shape (n_nodes, 2)
-        Examples that stopped with what the node knows, and would have been answered
-        otherwise had they been sent to its negative or positive side.
     """
 
+    # Examples that were given each answer in each leaf, (n_leaves, n_classes).
     given: Array
-    right: Array
+    right: Array  # examples that were answered rightly in each leaf, (n_leaves,)
+    # Examples that came to a node, took its negative or positive side, and were
+    # answered otherwise in the end than they would have been at the node, (n_nodes, 2).
     changed: Array
+    # Examples that stopped with what the node knows, and would have been answered
+    # otherwise had they been sent to its negative or positive side, (n_nodes, 2).
     would_change: Array
 
 
@@ -47,71 +39,42 @@ class NumberAnswers:
     """Numbers that training examples have, and what another way would change of answers.
 
     Examples count by their weights; answers are out of fold with ``cv``.
-
-    Attributes
-    ----------
-    mean, deviation : ndarray of shape (n_leaves,)
-        Mean and standard deviation of the numbers of the examples in each leaf; 0 where
-        none is.
-    error : ndarray of shape (n_leaves,)
-        Mean distance of the answers from them.
-    moved : ndarray of shape (n_nodes, 2)
-        By how much, in the mean, the answer is another in the end than it would have been
-        at the node, of examples that took its negative or positive side.
-    would_move : ndarray of shape (n_nodes, 2)
-        The same of examples that stopped with what the node knows, had they been sent to
-        its negative or positive side.
     """
 
-    mean: Array
-    deviation: Array
-    error: Array
+    mean: Array  # of the numbers of the examples in each leaf; 0 of none, (n_leaves,)
+    deviation: Array  # their standard deviation, (n_leaves,)
+    error: Array  # mean distance of the answers from them, (n_leaves,)
+    # By how much, in the mean, the answer is another in the end than it would have been
+    # at the node, of examples that took its negative or positive side, (n_nodes, 2).
     moved: Array
+    # The same of examples that stopped with what the node knows, had they been sent to
+    # its negative or positive side, (n_nodes, 2).
     would_move: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Training examples on their way through a tree; losses are out of fold with ``cv``.
+    """Training examples on their way through a tree; losses are out of fold with ``cv``."""
 
-    Attributes
-    ----------
-    node_rows : ndarray of shape (n_nodes,)
-        Examples, by weight, that come to each node.
-    leaf_classes : ndarray of shape (n_leaves, n_classes)
-        Examples of each class that end in each leaf; of numbers, one column for all.
-    leaf_loss : ndarray of shape (n_nodes, n_leaves)
-        Mean loss of each leaf's answers over the examples that come to a node; over all
-        examples where none does.
-    stop_loss : ndarray of shape (n_nodes,)
-        Mean loss of answering at the node itself.
-    kept_loss : ndarray of shape (n_nodes,)
-        Mean loss of the leaves that those examples really go to.
-    total_loss : float
-        Mean loss of the policy over all examples.
-    answers : Answers or None
-        What they were answered; None in models of files of version 1, and of numbers.
-    numbers : NumberAnswers or None
-        The same of numbers; None of classes.
-    """
-
-    node_rows: Array
+    node_rows: Array  # examples, by weight, that come to each node, (n_nodes,)
+    # Examples of each class that end in each leaf; of numbers, one column for all,
+    # (n_leaves, n_classes).
     leaf_classes: Array
+    # Mean loss of each leaf's answers over the examples that come to a node; over all
+    # examples where none does, (n_nodes, n_leaves).
     leaf_loss: Array
-    stop_loss: Array
-    kept_loss: Array
-    total_loss: float
+    stop_loss: Array  # mean loss of answering at the node itself, (n_nodes,)
+    kept_loss: Array  # of the leaves that those examples really go to, (n_nodes,)
+    total_loss: float  # mean loss of the policy over all examples
+    # What they were answered; None in models of files of version 1, and of numbers.
     answers: Answers | None = field(default=None, metadata={"digest": "if set"})
+    # The same of numbers; None of classes.
     numbers: NumberAnswers | None = field(default=None, metadata={"digest": "if set"})
 
     @property
     def leaf_rows(self) -> Array:
         """Examples, by weight, that end in each leaf, (n_leaves,)."""
         return np.asarray(self.leaf_classes.sum(axis=1))
-
-    def share(self, rows: float) -> float:
-        """A number of examples as a share of all."""
-        return float(rows) / max(float(self.leaf_classes.sum()), 1e-300)
 
 
 def measure_flow(
@@ -127,21 +90,9 @@ def measure_flow(
 ) -> Flow:
     """Send training examples through a tree, and average what becomes of them.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    decisions : ndarray of shape (n_samples, n_nodes)
-    leaf_answers : ndarray of shape (n_samples, n_leaves)
-        What each leaf would answer.
-    node_answers : ndarray of shape (n_samples, n_nodes)
-        What would be answered at each node.
-    leaf_losses : ndarray of shape (n_samples, n_leaves)
-        What its prediction would lose.
-    node_losses : ndarray of shape (n_samples, n_nodes)
-    y : ndarray of shape (n_samples,)
-    n_classes : int
-        0 where numbers are predicted.
-    weight : ndarray of shape (n_samples,)
+    `decisions` are (n_samples, n_nodes). Answers and losses are what would be answered at
+    each leaf, (n_samples, n_leaves), and node, (n_samples, n_nodes), and what that would
+    lose. `n_classes` is 0 where numbers are predicted.
     """
     leaf, passed = tree.route(decisions), tree.passed(decisions)
     ends = np.arange(len(leaf)), leaf
@@ -248,39 +199,22 @@ START, NOWHERE = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class Detour:
-    """A tree without one sensor, for the examples blocked by the sensor's absence.
+    """A tree without one sensor, for the examples blocked by the sensor's absence."""
 
-    Attributes
-    ----------
-    tree : SensorTree
-        It buys neither the sensor nor what depends on it. What an example already knows
-        costs nothing more.
-    decisions : tuple of DecisionFunction
-        One per node.
-    flow : Flow
-        Where the blocked training examples went in it.
-    usual_loss : float
-        Mean loss of the same examples where they go with the sensor.
-    """
-
+    # It buys neither the sensor nor what depends on it. What an example already knows
+    # costs nothing more.
     tree: SensorTree
-    decisions: tuple[DecisionFunction, ...]
-    flow: Flow
-    usual_loss: float
+    decisions: tuple[DecisionFunction, ...]  # one per node
+    flow: Flow  # where the blocked training examples went in it
+    usual_loss: float  # mean loss of the same examples where they go with the sensor
 
 
 @dataclass(frozen=True, eq=False)
 class Detours:
-    """Detours around single sensors, with the classifiers that only they need.
+    """Detours around single sensors, with the classifiers that only they need."""
 
-    Attributes
-    ----------
-    around : mapping of sensor to Detour
-        Only of sensors for which a detour is better than the best leaf that an example
-        can still reach.
-    classifiers : mapping of sensor subset to classifier
-    """
-
+    # Only of sensors for which a detour is better than the best leaf that an example
+    # can still reach.
     around: Mapping[str, Detour]
     classifiers: Mapping[frozenset[str], Any]
 

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.exceptions import DataError
 from sensortree.policy.batch import Walk, send
 from sensortree.policy.policy import Policy
-from sensortree.sensors.market import check_price_array
-from sensortree.sensors.sensor import SensorSet, default_names
-from sensortree.sensors.table import Table, typed_table
+from sensortree.sensors.reader import table_as_fitted
+from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
 
 
@@ -103,7 +102,7 @@ class MaskedPolicy:
     ) -> tuple[Table, Mask]:
         """Check X, and bring the mask to (n_rows, n_sensors)."""
         sensors = self.policy.sensors
-        given = partly_known(self.policy, X, prices)
+        given = table_as_fitted(X, prices, sensors)
         n_rows, width = given.shape
         known = np.asarray(mask)
         if known.dtype != bool:
@@ -122,30 +121,6 @@ class MaskedPolicy:
         )
 
 
-def partly_known(policy: Policy, X: Any, prices: ArrayLike | None) -> Table:
-    """X with the columns of a policy, of which no cell is looked at."""
-    table = typed_table(X)
-    if table is None:
-        table = Table(np.asarray(X))
-    expected, names = policy.sensors.column_names, table.column_names
-    if table.shape[1] != len(expected):
-        raise DataError(
-            f"X has {table.shape[1]} columns, but the policy was fitted with "
-            f"{len(expected)}; give all of them, with anything where they are unknown."
-        )
-    plainly = default_names(len(expected))
-    if names is not None and names != expected and expected != plainly:
-        at = next(i for i, name in enumerate(names) if name != expected[i])
-        raise DataError(
-            f"column {at} of X is {names[at]!r}, expected {expected[at]!r}; give the "
-            f"columns that the policy was fitted with, in their order."
-        )
-    if prices is None:
-        return table
-    own = check_price_array(prices, table.shape[0], policy.sensors)
-    return Table(table.data, own)
-
-
 def next_sensors(walk: Walk, known: Mask) -> Rows:
     """What rows acquire next where they stand, counted from 1; 0 for nothing."""
     policy, action = walk.policy, np.zeros(len(known), dtype=np.intp)
@@ -156,12 +131,8 @@ def next_sensors(walk: Walk, known: Mask) -> Rows:
             asks = lacks.any(axis=1)
             for pattern in np.unique(lacks[asks], axis=0):
                 asking = rows[(lacks == pattern).all(axis=1)]
-                action[asking] = 1 + _first(policy.sensors, pattern)
+                names = [policy.sensors.names[s] for s in np.flatnonzero(pattern)]
+                first = policy.sensors.purchase_order(names)[0]
+                action[asking] = 1 + policy.sensors.index(first)
             rows = rows[~asks]
     return action
-
-
-def _first(sensors: SensorSet, lacking: Mask) -> int:
-    """Position of the sensor to acquire first of those that are lacking."""
-    names = [sensors.names[s] for s in np.flatnonzero(lacking)]
-    return sensors.index(sensors.purchase_order(names)[0])

@@ -300,12 +300,7 @@ def contributions_to(
 ) -> tuple[Contribution, ...]:
     """What each feature adds to a node's score, largest first.
 
-    Parameters
-    ----------
-    policy : Policy
-    node : int
-    columns : ndarray of shape (1, width)
-        Columns of the node's decision features as they are.
+    `columns` are those of the node's decision features as they are, (1, width).
     """
     every = [contribution for contribution, _ in _contributions(policy, node, columns)]
     return tuple(sorted(every, key=lambda c: -abs(c.contribution)))
@@ -316,14 +311,7 @@ def influences_on(
 ) -> tuple[Influence, ...]:
     """What each thing that is known adds to a node's score, largest first.
 
-    Parameters
-    ----------
-    policy : Policy
-    node : int
-    columns : ndarray of shape (1, width)
-        Columns of the node's decision features as they are.
-    values : mapping of sensor to values
-        Of the sensors known at the node, as they were told or read.
+    `columns` are those of the node's decision features as they are, (1, width).
     """
     sums: dict[str, float] = {}
     for contribution, meaning in _contributions(policy, node, columns):
@@ -406,14 +394,7 @@ def number_words(answer: float, spread: float) -> str:
 
 
 def belief_of(policy: Policy, output: Array) -> str:
-    """What would be answered by what is known so far, and how sure that is.
-
-    Parameters
-    ----------
-    policy : Policy
-    output : ndarray of shape (n_outputs,)
-        Output of a leaf for one row.
-    """
+    """What would be answered so far, by a leaf's output for one row, and how surely."""
     if policy.loss.numbers:
         return f"so far {number_words(*output.tolist())}"
     at = int(policy.loss.answer(output[None, :])[0])
@@ -481,16 +462,9 @@ def obstacle_words(obstacle: str, names: Sequence[str]) -> str:
 
 
 def influence_words(influences: Sequence[Influence], sign: int) -> str:
-    """What speaks for a decision and, if anything does, what against it.
+    """What speaks for the side of a score, -1 or 1, and, if anything does, what against it.
 
     The weightiest come first.
-
-    Parameters
-    ----------
-    influences : sequence of Influence
-        Largest first.
-    sign : {-1, 1}
-        The side of the score that was taken.
     """
     least = SMALL * max((abs(i.contribution) for i in influences), default=0.0)
     told = [i for i in influences if abs(i.contribution) >= max(least, 1e-12)]

@@ -457,11 +457,8 @@ class Session:
                 self._reroute(place)
                 continue
             if missing:
-                self._pending = (
-                    (missing[0],)
-                    if len(missing) == 1
-                    else self._allowance.lacking(place)
-                )
+                one = len(missing) == 1
+                self._pending = (*missing,) if one else self._allowance.lacking(place)
                 return
             self._pending = ()
             if place.decision is None:
@@ -528,7 +525,10 @@ class Session:
     @property
     def _around(self) -> str | None:
         """The sensor on whose detour it is."""
-        ways, route = self._policy.around.items(), self._allowance.route
+        return self._around_which(self._allowance.route)
+
+    def _around_which(self, route: Policy) -> str | None:
+        ways = self._policy.around.items()
         return next((sensor for sensor, way in ways if way is route), None)
 
     def _loss_of_detour(self) -> float:
@@ -631,31 +631,14 @@ def step_of(
 
 
 class Stand(NamedTuple):
-    """Where an example stands.
+    """Where an example stands."""
 
-    Attributes
-    ----------
-    sensor : str or None
-        What it asks for next; None where it has stopped.
-    price : float
-        What that costs now.
-    place : int
-        Where it has stopped, or last decided.
-    said : ndarray of shape (n_outputs,)
-        What is said there.
-    because : {"policy", "limit", "unavailable"}
-        Why it came there.
-    around : str or None
-        The sensor whose detour the place is of.
-    referred : bool
-    """
-
-    sensor: str | None
-    price: float
-    place: int
-    said: Array
-    because: Because
-    around: str | None
+    sensor: str | None  # what it asks for next; None where it has stopped
+    price: float  # what that costs now
+    place: int  # where it has stopped, or last decided
+    said: Array  # what is said there, (n_outputs,)
+    because: Because  # why it came there
+    around: str | None  # the sensor whose detour the place is of
     referred: bool
 
 
@@ -668,20 +651,12 @@ def retrace(
 ) -> Stand:
     """Lead an example from the root to where it stands, as its session would be led.
 
-    It does not warn of values that training never saw: that was done when they came.
-
-    Parameters
-    ----------
-    policy : Policy
-    free, bought : mapping of sensor to values in column order
-        What was known for free, and what was paid for.
-    unavailable : mapping of sensor to str or None
-        Unavailable sensors, and why.
-    prices : mapping of sensor to float, default=None
-        Prices of the example; see `Session`.
+    Values are in column order; `unavailable` says why a sensor is. It does not warn of
+    values that training never saw: that was done when they came.
     """
     session = Session(policy, {}, None, prices)
     session._know(free)
+    asks, price = None, 0.0
     while session._end is None:
         name = session._pending[0]
         if name in bought:
@@ -689,33 +664,13 @@ def retrace(
         elif name in unavailable:
             session.unavailable(name, unavailable[name])
         else:
-            return _asking(session, name)
-    decision = session.decision()
-    return Stand(
-        None,
-        0.0,
-        decision.place,
-        decision.proba,
-        decision.stopped_because,
-        decision.around,
-        decision.referred,
-    )
-
-
-def _asking(session: Session, name: str) -> Stand:
-    """Where a session stands that asks for a sensor."""
-    route, node = session._last or (session._policy, session._policy.tree.n_nodes)
-    said = session._evidence.posterior(route.places[~node])
-    around = next(
-        (name for name, way in session._policy.around.items() if way is route), None
-    )
-    price = session._allowance.price_of(name)
-    return Stand(
-        name,
-        price,
-        ~node,
-        np.asarray(said[0]),
-        session._because,
-        around,
-        route.hands_over_one(~node, said),
-    )
+            asks, price = name, session._allowance.price_of(name)
+            break
+    route, end = session._allowance.route, session._end
+    if end is None:
+        route, node = session._last or (policy, policy.tree.n_nodes)
+        end = ~node
+    said = session._evidence.posterior(route.places[end])
+    around = session._around_which(route)
+    refers = route.hands_over_one(end, said)
+    return Stand(asks, price, end, said[0], session._because, around, refers)

@@ -22,20 +22,9 @@ Event = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class State:
-    """What a session began with, as it was given, and what happened to it since.
+    """What a session began with, as it was given, and what happened to it since."""
 
-    Attributes
-    ----------
-    model : str
-        Digest of the policy.
-    known : mapping of sensor to values
-    limit : float or None
-    prices : mapping of sensor to float or None
-    log : tuple of events
-        ``("tell", sensor, values, replace)``, or ``("unavailable", sensor[, why])``.
-    """
-
-    model: str
+    model: str  # digest of the policy
     known: Mapping[str, Any]
     limit: float | None
     prices: Mapping[str, float | None]

@@ -32,42 +32,20 @@ Obstacle = Literal["limit", "unavailable"]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A leaf, a node or the start, with all that is needed there.
-
-    Attributes
-    ----------
-    number : int
-    path : tuple of frozenset of str
-        What is known on the way to it.
-    sensors : frozenset of str
-        What is known there.
-    names : tuple of str
-        The same in declared order.
-    classifier : classifier on these sensors
-    n_classes : int
-        Columns of what it says.
-    decision : DecisionFunction or None
-        None elsewhere than at a node.
-    negative, positive : int
-        Where a node's decision leads.
-    leaves_below : tuple of int
-    refers : bool
-        Whether rows that stop there are referred to a person.
-    calibration : LeafCalibration or None
-        What puts a leaf's answers right; None elsewhere, and of leaves that need none.
-    """
+    """A leaf, a node or the start, with all that is needed there."""
 
     number: int
-    path: Path
-    sensors: frozenset[str]
-    names: tuple[str, ...]
+    path: Path  # what is known on the way to it
+    sensors: frozenset[str]  # what is known there
+    names: tuple[str, ...]  # the same in declared order
     classifier: Any
-    n_classes: int
-    decision: DecisionFunction | None = None
-    negative: int = 0
+    n_classes: int  # columns of what it says
+    decision: DecisionFunction | None = None  # None elsewhere than at a node
+    negative: int = 0  # where a node's decision leads
     positive: int = 0
     leaves_below: tuple[int, ...] = ()
-    refers: bool = False
+    refers: bool = False  # whether rows that stop there are referred to a person
+    # What puts a leaf's answers right; None elsewhere, and of leaves that need none.
     calibration: LeafCalibration | None = None
 
 
@@ -120,12 +98,8 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
 class Evidence:
     """What is known of some rows, and what follows from it, each worked out once.
 
-    Parameters
-    ----------
-    readings : dict of sensor to ndarray of shape (n_rows, width)
-        Readings so far; whoever walks adds to them.
-    prices : ndarray of shape (n_rows, n_varying)
-        Prices of the rows, of sensors whose price differs between rows.
+    Whoever walks adds to the readings, each (n_rows, width). `prices` are those of sensors
+    whose price differs between rows, (n_rows, n_varying).
     """
 
     __slots__ = ("_columns", "_joined", "_posteriors", "_scores", "prices", "readings")
@@ -222,13 +196,8 @@ def sum_of_bill(
 def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mask:
     """Whether rows can reach a leaf on the side of a node that was decided, (n_rows,).
 
-    Parameters
-    ----------
-    tree : SensorTree
-    node : int
-    upward : ndarray of bool of shape (n_rows,)
-        Whether the positive side was decided.
-    reachable : ndarray of bool of shape (n_rows, n_leaves)
+    `upward` says for which rows the positive side was, (n_rows,); `reachable` which leaves
+    each can pay for, (n_rows, n_leaves).
     """
     above = (reachable & tree.positive_paths[:, node]).any(axis=1)
     below = (reachable & tree.negative_paths[:, node]).any(axis=1)
@@ -236,21 +205,11 @@ def can_go_on(tree: SensorTree, node: int, upward: Mask, reachable: Mask) -> Mas
 
 
 def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
-    """Where rows that cannot go on from a node as decided are served best.
+    """Where rows that cannot go on from a node as decided are served best, (n_rows,).
 
-    Parameters
-    ----------
-    policy : Policy
-    node : int
-    more : ndarray of shape (n_rows, n_leaves)
-        Price of the way from the node to each leaf.
-    reachable : ndarray of bool of shape (n_rows, n_leaves)
-
-    Returns
-    -------
-    place : ndarray of shape (n_rows,)
-        The reachable leaf below the node of the least mean training risk among examples
-        that came to it, the first of equals; or ``~node`` if stopping there is better.
+    It is the reachable leaf below the node of the least mean training risk among examples
+    that came to it, the first of equals; or ``~node`` if stopping there is better. `more`
+    is the price of the way from the node to each leaf, (n_rows, n_leaves).
     """
     below = policy.tree.path_signs[:, node] != 0
     risk = policy.flow.leaf_loss[node] + policy.cost_weight * more
@@ -264,47 +223,24 @@ def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
 class Allowance:
     """What one example may still buy: what can be had, within its limit, at its prices.
 
-    Parameters
-    ----------
-    policy : Policy
-    limit : float or None
-        The most that it may spend.
-    prices : ndarray of shape (n_sensors,) or None
-        Its prices; None where all examples pay the same.
-
-    Attributes
-    ----------
-    route : Policy
-        What it follows now: the policy, or a detour.
-    open : dict of sensor to Policy
-        Detours that it has not been sent on yet.
-    here : tuple of frozenset of str
-        The way on this route to the node that it has decided at last.
-    prices : ndarray of shape (1, n_sensors) or None
-    known : frozenset of str
-        Sensors that cost nothing more.
-    paid : dict of sensor to float
-        What was paid for those of them that were bought.
-    unavailable : list of str
-        Unavailable sensors.
-    spent : float
+    Its `prices` are (n_sensors,), or None where all examples pay the same.
     """
 
     def __init__(self, policy: Policy, limit: float | None, prices: Array | None):
         self._policy = policy
         self._limit = limit
         self.prices = None if prices is None else prices[None, :]
-        self.known: frozenset[str] = frozenset()
-        self.paid: dict[str, float] = {}
+        self.known: frozenset[str] = frozenset()  # sensors that cost nothing more
+        self.paid: dict[str, float] = {}  # for those of them that were bought
         self.unavailable: list[str] = []
         self.spent = 0.0
         self.set_out()
 
     def set_out(self) -> None:
         """Follow the policy from its root, with all detours open."""
-        self.route = self._policy
-        self.open = dict(self._policy.around)
-        self.here: Path = ()
+        self.route = self._policy  # what it follows now: the policy, or a detour
+        self.open = dict(self._policy.around)  # detours that it was not sent on yet
+        self.here: Path = ()  # the way on this route to the node that it decided at last
         self._before: Path = ()
 
     def enter(self, route: Policy) -> None:

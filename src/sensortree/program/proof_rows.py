@@ -26,34 +26,31 @@ Exact = tuple[Vector, Vector]
 
 
 class ProofRows(ColumnRows):
-    """Some rows, and pulls of theirs that a bound is computed from.
+    """Some rows, and pulls of theirs, (n_rows,) by node, that a bound is computed from."""
 
-    Parameters
-    ----------
-    problem : SurrogateProblem
-    dual : DualPoint
-
-    Attributes
-    ----------
-    high, low : list of n_nodes arrays of shape (n_rows,)
-        Capacities of the two pulls of each node.
-    pull : list of n_nodes arrays of shape (n_rows,)
-        Their difference.
-    """
+    high: list[Array]  # capacities of the two pulls of each node
+    low: list[Array]
+    pull: list[Array]  # their difference
+    best: list[Array]
 
     def __init__(self, problem: SurrogateProblem, dual: DualPoint):
         super().__init__(problem)
         self.dual = dual
-        self.high: list[Array] = []
-        self.low: list[Array] = []
-        self.pull: list[Array] = []
-        self.best: list[Array] = []
 
     # what the problem is --------------------------------------------------------------
 
     def most_negative(self) -> float:
         """Size of the most negative multiplier, 0 if none is negative."""
-        return most_negative(self.dual)
+        least = (
+            float(namespace(part).min(_number(part)))
+            for part in self.dual.arrays
+            if 0 not in part.shape
+        )
+        return max(0.0, -min(least, default=0.0))
+
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.problem.n_samples
 
     def lost(self) -> Vector:
         """Savings that decisions can lose, of all rows, (n_nodes,)."""
@@ -80,9 +77,40 @@ class ProofRows(ColumnRows):
     # pulls within their capacities ----------------------------------------------------
 
     def begin(self, least: float) -> None:
-        """Take the solver's pulls; each edge has the share `least` of its flow at least."""
-        self.high, self.low = capacities_of(self.problem, self.dual, least)
-        self.pull = pulls_of(self.dual, self.high, self.low)
+        """Take the solver's pulls, its flow made a unit flow.
+
+        Each edge gets at least the share `least` of what comes to its node. Pulls are cut
+        to their capacities, a · flow_negative and b · flow_positive.
+        """
+        problem, dual = self.problem, self.dual
+        xp = namespace(problem.lost_if_negative)
+        self.high, self.low, self.pull = [], [], []
+        inflow: dict[int, Array] = {}
+
+        def cut(part: Array, most: Array) -> Array:
+            return xp.minimum(xp.maximum(_number(part), 0.0 * most), most)
+
+        for j in range(problem.n_nodes):
+            down = _number(dual.flow_negative[:, j])
+            up = _number(dual.flow_positive[:, j])
+            zero = xp.zeros_like(down)
+            down, up = xp.maximum(down, zero), xp.maximum(up, zero)
+            total = down + up
+            known = total > 0
+            share = xp.where(known, down / xp.where(known, total, zero + 1), zero + 0.5)
+            share = xp.clip(share, least, 1 - least)
+            flow = inflow.pop(j, zero + 1)
+            flow_negative = flow * share
+            flow_positive = flow - flow_negative
+            inflow[int(problem.negative[j])] = flow_negative  # -1: a leaf, never asked
+            inflow[int(problem.positive[j])] = flow_positive
+            high = problem.lost_if_negative[:, j] * flow_negative
+            low = problem.lost_if_positive[:, j] * flow_positive
+            self.high.append(high)
+            self.low.append(low)
+            self.pull.append(
+                cut(dual.pull_negative[:, j], high) - cut(dual.pull_positive[:, j], low)
+            )
         self.best = list(self.pull)
 
     def drop_small(self, small: float) -> None:
@@ -200,68 +228,6 @@ class ProofRows(ColumnRows):
         features, scale = self.problem.features[j], self.scale[self.problem.shared[j]]
         weighted = features * self.free_room(j)[:, None]
         return triangle(weighted * like(1.0 / (scale * norms), features))
-
-
-def most_negative(dual: DualPoint) -> float:
-    """Size of the most negative multiplier, 0 if none is negative."""
-    parts = (
-        dual.flow_negative,
-        dual.flow_positive,
-        dual.pull_negative,
-        dual.pull_positive,
-    )
-    least = (
-        float(namespace(part).min(_number(part)))
-        for part in parts
-        if 0 not in part.shape
-    )
-    return max(0.0, -min(least, default=0.0))
-
-
-def capacities_of(
-    problem: SurrogateProblem, dual: DualPoint, least: float
-) -> tuple[list[Array], list[Array]]:
-    """Make the flow a unit flow; return a · flow_negative, b · flow_positive by node.
-
-    Each edge gets at least the share `least` of what comes to its node.
-    """
-    xp = namespace(problem.lost_if_negative)
-    high, low = [], []
-    inflow: dict[int, Array] = {}
-    for j in range(problem.n_nodes):
-        down, up = _number(dual.flow_negative[:, j]), _number(dual.flow_positive[:, j])
-        zero = xp.zeros_like(down)
-        down, up = xp.maximum(down, zero), xp.maximum(up, zero)
-        total = down + up
-        known = total > 0
-        share = xp.where(known, down / xp.where(known, total, zero + 1), zero + 0.5)
-        share = xp.clip(share, least, 1 - least)
-        flow = inflow.pop(j, zero + 1)
-        flow_negative = flow * share
-        flow_positive = flow - flow_negative
-        inflow[int(problem.negative[j])] = flow_negative  # -1: a leaf, not asked again
-        inflow[int(problem.positive[j])] = flow_positive
-        high.append(problem.lost_if_negative[:, j] * flow_negative)
-        low.append(problem.lost_if_positive[:, j] * flow_positive)
-    return high, low
-
-
-def pulls_of(
-    dual: DualPoint, high: Sequence[Array], low: Sequence[Array]
-) -> list[Array]:
-    """The difference of each node's two pulls, each cut to its capacity."""
-    pulls = []
-    for j, (most, other_most) in enumerate(zip(high, low, strict=True)):
-        xp, zero = namespace(most), 0.0 * most
-        one, other = (
-            _number(dual.pull_negative[:, j]),
-            _number(dual.pull_positive[:, j]),
-        )
-        pulls.append(
-            xp.minimum(xp.maximum(one, zero), most)
-            - xp.minimum(xp.maximum(other, zero), other_most)
-        )
-    return pulls
 
 
 def _number(array: Any) -> Array:

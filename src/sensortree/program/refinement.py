@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from sensortree.program.routing import RoutingProblem
+from sensortree.program.risk import RoutingProblem
 from sensortree.types import Array, Mask, Rows
 
 Coef = list[Array]
@@ -45,22 +45,9 @@ def alternate(
 ) -> Coef:
     """Improve decision functions node by node, from the leaves up, while the risk falls.
 
-    Parameters
-    ----------
-    problem : RoutingProblem
-    coef : sequence of n_nodes arrays of shape (D_j,)
-        Where to start.
-    l2 : float
-        Ridge penalty of the weighted logistic regressions.
-    improve : {best_direction, best_cut}
-        How a node's coefficients are found from its features, gains and coefficients.
-    max_sweeps : int, default=20
-        How often each node is visited at most.
-
-    Returns
-    -------
-    coef : list of n_nodes arrays of shape (D_j,)
-        Their true risk is at most that of the start.
+    `l2` is the ridge penalty of the weighted logistic regressions. `improve`, which is
+    `best_direction` or `best_cut`, finds a node's coefficients from its features, gains and
+    coefficients. The true risk of what is returned is at most that of `coef`, the start.
     """
     coef = [np.array(theta, dtype=float) for theta in coef]
     if not coef:
@@ -73,16 +60,10 @@ def alternate(
         passed = problem.tree.passed(margins)
         below = np.empty(margins.shape)  # risk of each example, put at each node
         for node in reversed(range(problem.tree.n_nodes)):
-            if_negative, if_positive = (
-                problem.leaf_risk[:, ~child[node]]
-                if child[node] < 0
-                else below[:, child[node]]
-                for child in problem.tree.children
-            )
-            rows = np.flatnonzero(passed[:, node])
-            phi = problem.features[node]
-            gain = problem.weight[rows] * (if_negative - if_positive)[rows]
-            if node not in visited or not _equal(visited[node], (rows, gain)):
+            rows, phi = np.flatnonzero(passed[:, node]), problem.features[node]
+            if_negative, if_positive, gain = _gains(problem, node, below, rows)
+            last = visited.get(node)
+            if last is None or not all(map(np.array_equal, last, (rows, gain))):
                 visited[node] = rows, gain
                 theta = improve(phi[rows], gain, coef[node], l2)
                 moved = phi @ theta
@@ -125,18 +106,24 @@ def _upwards(
     below = np.empty(passed.shape)  # risk of each example, put at each node
     coef: Coef = [np.empty(0)] * tree.n_nodes
     for node in reversed(range(tree.n_nodes)):
-        if_negative, if_positive = (
-            problem.leaf_risk[:, ~child[node]]
-            if child[node] < 0
-            else below[:, child[node]]
-            for child in tree.children
-        )
         rows, phi = np.flatnonzero(passed[:, node]), problem.features[node]
-        gain = problem.weight[rows] * (if_negative - if_positive)[rows]
+        if_negative, if_positive, gain = _gains(problem, node, below, rows)
         coef[node] = improve(phi[rows], gain, np.zeros(phi.shape[1]), l2)
         goes = phi @ coef[node] > 0
         below[:, node] = np.where(goes, if_positive, if_negative)
     return coef
+
+
+def _gains(
+    problem: RoutingProblem, node: int, below: Array, rows: Rows
+) -> tuple[Array, Array, Array]:
+    """Risk of all examples on either side of a node; what some gain by going positive."""
+    if_negative, if_positive = (
+        problem.leaf_risk[:, ~child[node]] if child[node] < 0 else below[:, child[node]]
+        for child in problem.tree.children
+    )
+    gain = problem.weight[rows] * (if_negative - if_positive)[rows]
+    return if_negative, if_positive, gain
 
 
 def midway(problem: RoutingProblem, coef: Sequence[Array]) -> Coef:
@@ -153,10 +140,6 @@ def midway(problem: RoutingProblem, coef: Sequence[Array]) -> Coef:
         if (here > 0).any() and (here <= 0).any():
             theta[-1] -= 0.5 * (here[here > 0].min() + here[here <= 0].max())
     return moved
-
-
-def _equal(some: tuple[Rows, Array], others: tuple[Rows, Array]) -> bool:
-    return all(map(np.array_equal, some, others))
 
 
 def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:

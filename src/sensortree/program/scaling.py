@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.program.arrays import Array, like, namespace, to_numpy
-from sensortree.program.chunks import Chunks, InMemory, largest, totals
-from sensortree.program.solvers import Candidate, Options, Progress
+from sensortree.program.chunks import Chunks, largest, totals
+from sensortree.program.solvers import Candidate
 from sensortree.program.surrogate import Coef, DualPoint, SurrogateProblem
 
 Vector = NDArray[np.float64]
@@ -65,52 +65,20 @@ def joined_triangle(triangles: Sequence[Vector]) -> Vector:
     return some[0] if len(some) == 1 else triangle(np.concatenate(some))
 
 
-def directions(
-    gram: Vector,
-    triangle_of_all: Callable[[], Vector],
-    sizes_of: Callable[[Vector], Vector],
-) -> Vector | None:
-    """Combinations of columns (D, k) that are orthogonal, and of size 1 as columns.
-
-    None if the columns are independent enough as they are. What they leave out of the
-    span is below `RESOLVED`.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (D, D)
-        Products of the columns.
-    triangle_of_all : callable
-        Gives R of their factorisation QR.
-    sizes_of : callable
-        Gives the largest absolute values of combinations (D, k) of them.
-    """
-    norms = as_scale(np.sqrt(gram.diagonal()))
-    spread = np.linalg.eigvalsh(gram / np.outer(norms, norms))
-    if spread[0] * WELL_CONDITIONED**2 >= spread[-1]:
-        return None
-    _, sizes, turn = np.linalg.svd(triangle_of_all() / norms, full_matrices=False)
-    kept = sizes > RESOLVED * sizes[0]
-    combined: Vector = (turn[kept] / sizes[kept, None] / norms).T
-    return combined / as_scale(sizes_of(combined))
-
-
 def spread(
-    gram: Vector, triangle_over: Callable[[Vector], Vector]
+    gram: Vector, rows: Chunks, triangle_of: Callable[..., Vector], k: int
 ) -> tuple[Vector, Vector, Vector]:
     """Norms of some columns, and singular values and vectors of the columns / norms.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (D, D)
-        Products of the columns.
-    triangle_over : callable
-        Gives R of the factorisation QR of the columns divided by what it is given.
+    `gram` has the products of the columns, (D, D). `triangle_of` is the task that gives R
+    of the columns that go by the number `k`, divided by norms.
     """
     norms = as_scale(np.sqrt(gram.diagonal()))
     squares, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
     if squares[0] > 1e-4 * squares[-1]:  # squaring has cost no digit that matters
         return norms, np.sqrt(squares[::-1]), vectors.T[::-1]
-    _, sizes, turn = np.linalg.svd(triangle_over(norms), full_matrices=True)
+    whole = joined_triangle(list(rows.ask(triangle_of, k, norms)))
+    _, sizes, turn = np.linalg.svd(whole, full_matrices=True)
     return norms, np.r_[sizes, np.zeros(norms.size - sizes.size)], turn
 
 
@@ -174,24 +142,15 @@ def _halves(array: Array) -> tuple[Array, Array]:
 
 
 class ColumnRows:
-    """Some rows, whose columns are divided by a scale and perhaps combined.
+    """Some rows, whose columns are divided by a scale and perhaps combined."""
 
-    Parameters
-    ----------
-    problem : SurrogateProblem
-
-    Attributes
-    ----------
-    scale : list of ndarray of shape (D,)
-        Of each distinct array of features.
-    turned : list of arrays of shape (n_rows, k), or None
-        Combinations of its scaled columns, if there are any.
-    """
+    scale: list[Vector]  # (D,), of each distinct array of features
+    turned: list[
+        Array | None
+    ]  # (n_rows, k): combinations of its scaled columns, if any
 
     def __init__(self, problem: SurrogateProblem):
         self.problem = problem
-        self.scale: list[Vector] = []
-        self.turned: list[Array | None] = []
 
     def sizes(self) -> list[Vector]:
         """The largest saving, (1,); largest absolute values of all distinct columns."""
@@ -233,37 +192,26 @@ class ColumnRows:
 def find_turns(rows: Chunks, n_arrays: int) -> list[Vector | None]:
     """Replace scaled columns that nearly depend on each other by orthogonal ones.
 
-    Parameters
-    ----------
-    rows : Chunks
-        Of ColumnRows that know their scale.
-    n_arrays : int
-        How many distinct arrays of features there are.
-
-    Returns
-    -------
-    turns : list of ndarray of shape (D, k), or None
-        None where columns are independent enough, and kept.
+    Gives, for each distinct array of features, combinations (D, k) that are of size 1 as
+    columns; None where columns are independent enough, and kept. What they leave out of
+    the span is below `RESOLVED`.
     """
-    grams: Sequence[Vector] = totals(rows.ask(ColumnRows.grams))
-    turns = [_find_turn(rows, k, grams[k]) for k in range(n_arrays)]
-    for k, turn in enumerate(turns):
-        if turn is not None:
-            rows.note(ColumnRows.set_turn, k, turn)
-    return turns
-
-
-def _find_turn(rows: Chunks, k: int, gram: Vector) -> Vector | None:
-    """Combinations of the columns of one distinct array, or None."""
-
-    def triangle_of_all() -> Vector:
-        return joined_triangle(list(rows.ask(ColumnRows.scaled_triangle, k)))
-
-    def sizes_of(combined: Vector) -> Vector:
+    turns: list[Vector | None] = [None] * n_arrays
+    for k, gram in enumerate(totals(rows.ask(ColumnRows.grams))):
+        norms = as_scale(np.sqrt(gram.diagonal()))
+        squares = np.linalg.eigvalsh(gram / np.outer(norms, norms))
+        if squares[0] * WELL_CONDITIONED**2 >= squares[-1]:
+            continue
+        whole = joined_triangle(list(rows.ask(ColumnRows.scaled_triangle, k)))
+        _, sizes, turn = np.linalg.svd(whole / norms, full_matrices=False)
+        kept = sizes > RESOLVED * sizes[0]
+        combined: Vector = (turn[kept] / sizes[kept, None] / norms).T
         found = rows.ask(ColumnRows.combined_sizes, k, combined)
-        return np.asarray(largest([sizes] for sizes in found)[0])
-
-    return directions(gram, triangle_of_all, sizes_of)
+        turns[k] = combined / as_scale(largest([each] for each in found)[0])
+    for k, made in enumerate(turns):
+        if made is not None:
+            rows.note(ColumnRows.set_turn, k, made)
+    return turns
 
 
 # a problem of size 1 ------------------------------------------------------------------
@@ -271,47 +219,21 @@ def _find_turn(rows: Chunks, k: int, gram: Vector) -> Vector | None:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How columns and savings are brought to size 1, and what penalties then are.
+    """How columns and savings are brought to size 1, and what penalties then are."""
 
-    Attributes
-    ----------
-    shared : tuple of n_nodes ints
-        Which of the distinct arrays of features each node has.
-    scale : list of ndarray of shape (D,)
-        What columns of each distinct array are divided by.
-    turns : list of ndarray of shape (D, k), or None
-        How columns that nearly repeat each other are then combined: a program without
-        penalties only depends on what columns span, but for directions that double
-        precision does not resolve.
-    size : float
-        What savings are divided by.
-    ridge, lasso : ndarray of shape (p,)
-        Penalties of the coefficients.
-    """
-
-    shared: tuple[int, ...]
-    scale: list[Vector]
+    shared: tuple[int, ...]  # which of the distinct arrays of features each node has
+    scale: list[Vector]  # what columns of each distinct array are divided by
+    # How columns that nearly repeat each other are then combined: a program without
+    # penalties only depends on what columns span, but for directions that double
+    # precision does not resolve.
     turns: list[Vector | None]
-    size: float
-    ridge: Vector
+    size: float  # what savings are divided by
+    ridge: Vector  # (p,): penalties of the coefficients
     lasso: Vector
 
     @classmethod
-    def of_problem(cls, problem: SurrogateProblem, l2: float, l1: float) -> Scaling:
-        """Scaling of a problem in memory."""
-        return cls.of(InMemory([ColumnRows(problem)]), problem.shared, l2, l1)
-
-    @classmethod
     def of(cls, rows: Chunks, shared: Sequence[int], l2: float, l1: float) -> Scaling:
-        """Scale columns and savings; without penalties, turn columns too.
-
-        Parameters
-        ----------
-        rows : Chunks
-            Of ColumnRows.
-        shared : sequence of n_nodes ints
-        l2, l1 : float
-        """
+        """Scale columns and savings of ColumnRows; without penalties, turn columns too."""
         (most, *sizes) = largest(rows.ask(ColumnRows.sizes))
         size = float(most[0]) or 1.0
         scale = [as_scale(each) for each in sizes]
@@ -339,15 +261,6 @@ class Scaling:
             arrays.append(scaled if turn is None else scaled @ like(turn, array))
         return problem.with_arrays(arrays, self.size)
 
-    def options(
-        self,
-        tol: float,
-        n_jobs: int | None,
-        callback: Callable[[Progress], object] | None,
-    ) -> Options:
-        """What a solver is asked for."""
-        return Options(self.ridge, self.lasso, tol, n_jobs, callback)
-
     def coef_back(self, coef: Coef) -> Coef:
         """Give coefficients in the user's units."""
         turned = (self.turns[k] for k in self.shared)
@@ -356,14 +269,11 @@ class Scaling:
             for theta, turn, k in zip(coef, turned, self.shared, strict=True)
         ]
 
-    def dual_back(self, dual: DualPoint) -> DualPoint:
-        """Give pulls in the user's units."""
-        return replace(
-            dual,
-            pull_negative=dual.pull_negative * self.size,
-            pull_positive=dual.pull_positive * self.size,
-        )
-
     def back(self, candidate: Candidate) -> tuple[Coef, DualPoint]:
         """Give coefficients and pulls in the user's units."""
-        return self.coef_back(candidate.coef), self.dual_back(candidate.dual)
+        dual = replace(
+            candidate.dual,
+            pull_negative=candidate.dual.pull_negative * self.size,
+            pull_positive=candidate.dual.pull_positive * self.size,
+        )
+        return self.coef_back(candidate.coef), dual

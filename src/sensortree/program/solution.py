@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from sensortree.exceptions import CertificateWarning, ParameterError, SolverError
 from sensortree.program.arrays import to_numpy
 from sensortree.program.certificate import Certificate, certify, certify_rows
-from sensortree.program.chunks import Chunks, Within
+from sensortree.program.chunks import Chunks, InMemory, Within
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.scaling import ColumnRows, Scaling
 from sensortree.program.solvers import (
     SOLVERS,
     Candidate,
+    Options,
     Progress,
     RawSolution,
     Solver,
@@ -127,11 +128,11 @@ def solve(
     if not problem.n_nodes:  # a lone leaf decides nothing
         nothing = DualPoint(*[problem.lost_if_negative] * 4)
         return Solution([], Certificate(0.0, 0.0, tol), nothing, solver, 0, 0.0)
-    penalty, scaling = Penalty(l2, l1), Scaling.of_problem(problem, l2, l1)
-    scaled = scaling.applied(problem)
+    penalty, (scaling, scaled) = Penalty(l2, l1), _scaled(problem, l2, l1)
 
     def run(aim: float) -> RawSolution:
-        return back_end.run(scaled, scaling.options(aim, n_jobs, callback))
+        options = Options(scaling.ridge, scaling.lasso, aim, n_jobs, callback)
+        return back_end.run(scaled, options)
 
     def prove(candidate: Candidate) -> Proved:
         coef, dual = scaling.back(candidate)
@@ -181,10 +182,18 @@ def approximate(
     back_end = _check_options("structured", tol, l2, l1, n_jobs)
     if not problem.n_nodes:
         return []
-    scaling = Scaling.of_problem(problem, l2, l1)
-    raw = back_end.run(scaling.applied(problem), scaling.options(tol, n_jobs, None))
+    scaling, scaled = _scaled(problem, l2, l1)
+    raw = back_end.run(scaled, Options(scaling.ridge, scaling.lasso, tol, n_jobs))
     coef = scaling.coef_back(raw.candidates[0].coef)
     return without_noise(coef, largest_margins(problem, coef))
+
+
+def _scaled(
+    problem: SurrogateProblem, l2: float, l1: float
+) -> tuple[Scaling, SurrogateProblem]:
+    """How a problem in memory is scaled, and the scaled one."""
+    scaling = Scaling.of(InMemory([ColumnRows(problem)]), problem.shared, l2, l1)
+    return scaling, scaling.applied(problem)
 
 
 def best_proved(
@@ -199,16 +208,9 @@ def best_proved(
     The proof has to repair the dual point. Where that takes more than the tolerance, a
     solver is asked once more, for more; and for no less if the tolerance is loose.
 
-    Parameters
-    ----------
-    solver : str
-    tol : float
-    penalty : Penalty
-    run : callable
-        Solves to a gap; what it gives has `iterations` and `stopped`.
-    points_of : callable
-        Proves the points that `run` gave, one after the other. The first that is certified
-        is taken, or else the best.
+    `run` solves to a gap; what it gives has `iterations` and `stopped`. `points_of` proves
+    the points that it gave, one after the other. The first that is certified is taken, or
+    else the best.
     """
     best: Proved | None = None
     seconds, iterations = 0.0, 0
@@ -265,12 +267,11 @@ def _advice(certificate: Certificate, penalty: Penalty, stopped: bool) -> str:
     """What to do about a gap that is larger than was asked for."""
     if stopped:
         return "Let it run on for a smaller gap."
-    l2 = "a larger l2" if penalty.l2 else "a small l2"
-    wider = f"{2 * certificate.gap:.0e}"
     return (
         f"The interval is proved, only wider than asked for. Columns that nearly repeat "
-        f"each other are the usual cause: leave some out, add {l2}, or ask for "
-        f"tol={wider}."
+        f"each other are the usual cause: leave some out, add a "
+        f"{'larger' if penalty.l2 else 'small'} l2, or ask for "
+        f"tol={2 * certificate.gap:.0e}."
     )
 
 
@@ -281,9 +282,12 @@ def _check_options(
         raise ParameterError(
             f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}."
         )
-    _check_number("tol", tol, positive=True)
-    _check_number("l2", l2, positive=False)
-    _check_number("l1", l1, positive=False)
+    for name, value in (("tol", tol), ("l2", l2), ("l1", l1)):
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        enough = value > 0 or (value == 0 and name != "tol") if number else False
+        if not (enough and np.isfinite(value)):
+            least = "more than 0" if name == "tol" else "at least 0"
+            raise ParameterError(f"{name} must be finite and {least}, got {value!r}.")
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs < 1):
         raise ParameterError(
             f"n_jobs must be None or an integer that is at least 1, got {n_jobs!r}."
@@ -299,33 +303,15 @@ def _check_options(
     return back_end
 
 
-def _check_number(name: str, value: Any, *, positive: bool) -> None:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value < 0 or (positive and value == 0):
-        least = "more than 0" if positive else "at least 0"
-        raise ParameterError(f"{name} must be finite and {least}, got {value!r}.")
-
-
 # rows in chunks ---------------------------------------------------------------------------
 
 
 class ProblemRows:
-    """Some rows of a problem, and what solving it keeps of them.
+    """Some rows of a problem, and what solving it keeps of them."""
 
-    Attributes
-    ----------
-    problem : SurrogateProblem
-    columns : ColumnRows
-        While columns are scaled.
-    solving : Chunk
-        While the interior point is on its way.
-    proof : ProofRows
-        While a certificate is made.
-    """
-
-    columns: ColumnRows
-    solving: Chunk
-    proof: ProofRows
+    columns: ColumnRows  # while columns are scaled
+    solving: Chunk  # while the interior point is on its way
+    proof: ProofRows  # while a certificate is made
 
     def __init__(self, problem: SurrogateProblem):
         self.problem = problem
@@ -348,21 +334,13 @@ class ProblemRows:
         """Have the scaled problem solved."""
         self.solving = Chunk(scaling.applied(self.problem))
 
-    def scaled(self) -> None:
-        """Forget the columns that were scaled to find out how."""
-        del self.columns
-
     def prove(self, best: bool) -> None:
         """Have a certificate made of the best multipliers, or of the last."""
         self.proof = ProofRows(self.problem, self.solving.dual(self.problem, best))
 
-    def proved(self) -> None:
-        """Forget what the certificate was made of."""
-        del self.proof
-
-    def close(self) -> None:
-        """Forget where the interior point was."""
-        del self.solving
+    def forget(self, what: str) -> None:
+        """Forget the columns, the solving or the proof, which is over."""
+        delattr(self, what)
 
     def margins(self, coef: Coef) -> Vector:
         """Largest absolute margin at each node, (n_nodes,)."""
@@ -405,15 +383,16 @@ def solve_rows(
     penalty = Penalty(l2, l1)
     rows.note(ProblemRows.begin)
     scaling = Scaling.of(Within(rows, "columns"), frame.shared, l2, l1)
-    rows.note(ProblemRows.scaled)
+    rows.note(ProblemRows.forget, "columns")
     blocks: list[Blocks] = []  # of the present attempt
 
     def run(aim: float) -> Arrived:
         if blocks:
-            rows.note(ProblemRows.close)
+            rows.note(ProblemRows.forget, "solving")
         rows.note(ProblemRows.open, scaling)
         blocks[:] = [Blocks(Within(rows, "solving"), scaling.applied(frame))]
-        return minimise(blocks[0], scaling.options(aim, 1, callback))
+        options = Options(scaling.ridge, scaling.lasso, aim, 1, callback)
+        return minimise(blocks[0], options)
 
     def prove(point: tuple[Vector, bool]) -> Proved:
         theta, is_best = point
@@ -422,11 +401,11 @@ def solve_rows(
         coef = without_noise(coef, margins)
         rows.note(ProblemRows.prove, is_best)
         proof = certify_rows(Within(rows, "proof"), frame.shared, coef, tol, penalty)
-        rows.note(ProblemRows.proved)
+        rows.note(ProblemRows.forget, "proof")
         return coef, proof, None
 
     solved = best_proved(
         "structured", tol, penalty, run, lambda end: map(prove, end.points)
     )
-    rows.note(ProblemRows.close)
+    rows.note(ProblemRows.forget, "solving")
     return solved

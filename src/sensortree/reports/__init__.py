@@ -16,10 +16,10 @@
     tradeoff          `TradeoffCurve`: error against cost;  `Choice`: a point of it
     tradeoff_display  `TradeoffDisplay` and `LogDisplay`: error against cost, drawn
     chart             the same as an SVG picture
-    tree_display      `TreeDisplay`: a tree with the share of rows on each way
-    path_display      `PathDisplay`: one row's way through a tree
+    tree_display      `TreeDisplay`: a tree with the share of rows on each way;
+                      `PathDisplay`: one row's way through it
     sensor_use        `SensorUseDisplay`: which sensors are bought for which classes
     layout            where the boxes, edges and words of a tree go
-    drawing           a layout drawn as SVG, or by matplotlib
+    drawing           `Picture`: a layout drawn as SVG, or by matplotlib
     words             how names, shares and prices are written
 """

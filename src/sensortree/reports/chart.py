@@ -34,60 +34,31 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Points of a chart that belong together; a line joins them.
-
-    Attributes
-    ----------
-    name : str
-    cost, height : ndarray of shape (n_points,)
-    low, high : ndarray of shape (n_points,) or None
-        Ends of a bar at each point.
-    colour : str
-    dashed : bool
-        Whether the line is.
-    ring : int or None
-        The point that was chosen.
-    named : bool
-        Whether the name stands beside the first point; else it is in the legend.
-    """
+    """Points of a chart that belong together; a line joins them."""
 
     name: str
-    cost: Array
-    height: Array
-    low: Array | None = None
+    cost: Array  # (n_points,)
+    height: Array  # (n_points,)
+    low: Array | None = None  # ends of a bar at each point, (n_points,)
     high: Array | None = None
     colour: str = COLOURS[0]
-    dashed: bool = False
-    ring: int | None = None
+    dashed: bool = False  # whether the line is
+    ring: int | None = None  # the point that was chosen
+    # Whether the name stands beside the first point; else it is in the legend.
     named: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Series of points, each of which says its numbers where the mouse rests.
+    """Series of points, each of which says its numbers where the mouse rests."""
 
-    Attributes
-    ----------
-    series : sequence of Series
-        The first lies below the others.
-    measure : str
-        What stands upright.
-    unit : str
-        What costs are counted in.
-    levels : mapping of str to (cost, height)
-        Heights to compare with, each a thin line across the picture.
-    written : callable or None
-        How a height is written.
-    from_zero : bool
-        Whether the upright axis begins at 0.
-    """
-
-    series: Sequence[Series]
-    measure: str
-    unit: str = ""
+    series: Sequence[Series]  # the first lies below the others
+    measure: str  # what stands upright
+    unit: str = ""  # what costs are counted in
+    # Heights to compare with, each a thin line across the picture.
     levels: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    written: Callable[[float], str] | None = None
-    from_zero: bool = False
+    written: Callable[[float], str] | None = None  # how a height is written
+    from_zero: bool = False  # whether the upright axis begins at 0
 
     def to_svg(self) -> str:
         """Give the text of an SVG element."""

@@ -1,4 +1,4 @@
-"""A layout drawn: as the text of an SVG picture, or on the axes of matplotlib.
+"""`Picture`: a layout drawn as the text of an SVG picture, or by matplotlib.
 
 An SVG picture needs nothing from elsewhere. Light and dark follow the page: a theme that a
 notebook or a site names, else what the reader's system prefers. All rules are bound to a
@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, Self
 
 from sensortree.exceptions import MissingDependencyError
-from sensortree.reports.layout import BAR, LINE, PAD, SIZE, TRUTH, Layout, Vertex
+from sensortree.reports.layout import LINE, PAD, SIZE, Layout, Vertex
 from sensortree.reports.words import estimated_width
 
 # Of classes; apart for the colour-blind (Okabe, Ito) and on both papers. The last is for
@@ -26,23 +26,13 @@ CLASSES = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#A39A00", "#8
 
 @dataclass(frozen=True)
 class Colours:
-    """What paper, letters and edges are drawn with.
+    """What paper, letters and edges are drawn with."""
 
-    Attributes
-    ----------
-    paper : str, or red, green, blue, alpha
-        Of the background.
-    ink : str
-        Of letters.
-    buy, stop, unreached : str
-        Of edges that buy, that do not, and that no row takes.
-    """
-
-    paper: Any
-    ink: str
-    buy: str
-    stop: str
-    unreached: str
+    paper: Any  # of the background
+    ink: str  # of letters
+    buy: str  # of edges that buy
+    stop: str  # of those that do not
+    unreached: str  # of those that no row takes
 
     def of(self, kind: str) -> str:
         """Colour of a kind of edge."""
@@ -133,38 +123,6 @@ NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # as SVG -----------------------------------------------------------------------------------
 
 
-def svg(
-    arrange: Callable[[Callable[[str], float]], Layout],
-    tip: Callable[[Vertex], Sequence[str]],
-    zoom: bool = True,
-) -> str:
-    """Picture of a tree as the text of an SVG element.
-
-    Parameters
-    ----------
-    arrange : callable
-        Given a way to measure texts, returns the layout.
-    tip : callable
-        Given a vertex, returns lines to show where the mouse rests; the first says how
-        many rows come there, the second what is bought on the way.
-    zoom : bool, default=True
-        Whether a script in the picture lets the reader zoom and drag.
-    """
-    layout = arrange(lambda text: estimated_width(text, SIZE))
-    body = "\n".join(_parts(layout, tip))
-    name = "sensortree-" + hashlib.sha256(body.encode()).hexdigest()[:10]
-    script = f"<script>{ZOOM.replace('NAME', name)}</script>\n" if zoom else ""
-    width, height = layout.width, layout.height
-    n_leaves = len(layout.vertices[0].leaves)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" '
-        f'aria-label="sensor tree, {n_leaves} {"leaf" if n_leaves == 1 else "leaves"}" '
-        f'width="{SCALE * width:.0f}" height="{SCALE * height:.0f}" '
-        f'viewBox="0 0 {width:.1f} {height:.1f}">\n'
-        f"<style>\n{_style(name, LEAST * width)}\n</style>\n{body}\n{script}</svg>"
-    )
-
-
 def boxed(picture: str) -> str:
     """A picture in a box of its own, which scrolls where the page is too narrow."""
     return f'<div style="overflow-x:auto;margin:0.5em 0">{picture}</div>'
@@ -244,14 +202,15 @@ def _parts(layout: Layout, tip: Callable[[Vertex], Sequence[str]]) -> Iterator[s
 
 def _head(layout: Layout) -> str:
     """Head of the table; its last lines stand beside each other."""
-    heads = [(c.head, c.align, left, right) for c, left, right in layout.table]
-    if layout.bars is not None:
-        heads.append((TRUTH, "left", layout.bars, layout.bars))
-    texts = []
-    for head, align, left, right in heads:
-        middle = -layout.head + PAD + LINE * (head.count("\n") + 1) / 2
-        texts.append(_words(left if align == "left" else right, middle, head, align))
-    return _group("head", (), texts)
+    middle = PAD - layout.head
+    return _group(
+        "head",
+        (),
+        [
+            _words(x, middle + LINE * (head.count("\n") + 1) / 2, head, align)
+            for head, x, align in layout.heads
+        ],
+    )
 
 
 def _edge(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
@@ -286,16 +245,11 @@ def _leaf(layout: Layout, vertex: Vertex, tip: Sequence[str]) -> str:
         f'<rect class="row" x="{left:.1f}" y="{-middle - LINE:.1f}" '
         f'width="{layout.width - left:.1f}" height="{2 * LINE:.1f}"/>'
     ]
-    for column, left, right in layout.table:
-        x = left if column.align == "left" else right
+    for column, x in layout.table:
         parts.append(_words(x, middle, column.cells[vertex.row], column.align))
-    if layout.mix is not None and layout.bars is not None:
-        left = layout.bars
-        for i, share in enumerate(layout.mix.shares[vertex.row]):
-            if share:
-                low = -middle - LINE / 2
-                parts.append(_rectangle(left, low, BAR * share, LINE, i))
-            left += BAR * share
+    for i, left, width in layout.bar(vertex) if layout.mix else ():
+        if width:
+            parts.append(_rectangle(left, -middle - LINE / 2, width, LINE, i))
     kind = vertex.kind + (" folded" if vertex.is_folded else "")
     return _group(kind, tip, parts, down=middle - layout.y(vertex))
 
@@ -339,25 +293,24 @@ def escaped(text: str) -> str:
 
 
 class Pen:
-    """Draws the parts of a layout on axes."""
+    """Draws the parts of a layout on axes, of which the data units become points."""
 
-    def __init__(self, ax: Any, layout: Layout, scale: float):
+    def __init__(self, ax: Any, layout: Layout):
         self.ax = ax
         self.layout = layout
-        self.scale = scale
         self.colours = Colours.on(ax.figure.get_facecolor())
+        pixels, dpi = ax.get_window_extent(), ax.figure.dpi
+        width, height = 72 * pixels.width / dpi, 72 * pixels.height / dpi
+        self.scale = min(1.0, width / layout.width, height / layout.height)
+        ax.set_xlim(0, width / self.scale)
+        ax.set_ylim(-height / self.scale, 0)
+        ax.axis("off")
 
     def head(self) -> None:
-        """Write the head of the table."""
-        for column, left, right in self.layout.table:
-            x = left if column.align == "left" else right
-            self._head_word(x, column.head, column.align)
-        if self.layout.bars is not None:
-            self._head_word(self.layout.bars, TRUTH, "left")
-
-    def _head_word(self, x: float, head: str, align: str) -> None:
-        y = -self.layout.head + PAD  # of the last lines, which stand beside each other
-        self._text(x, y, head, self.colours.stop, ha=align, va="baseline")
+        """Write the head of the table; its last lines stand beside each other."""
+        y, colour = PAD - self.layout.head, self.colours.stop
+        for head, x, align in self.layout.heads:
+            self._text(x, y, head, colour, ha=align, va="baseline")
 
     def edge(self, vertex: Vertex) -> Any:
         """Draw the edge that leads to a vertex."""
@@ -393,52 +346,36 @@ class Pen:
 
     def leaf(self, vertex: Vertex) -> list[Any]:
         """Write a leaf's line of the table."""
+        y, ink = self.layout.y(vertex), self._ink(vertex)
         return [
-            self._text(
-                left if column.align == "left" else right,
-                self.layout.y(vertex),
-                column.cells[vertex.row],
-                self._ink(vertex),
-                ha=column.align,
-            )
-            for column, left, right in self.layout.table
+            self._text(x, y, column.cells[vertex.row], ink, ha=column.align)
+            for column, x in self.layout.table
         ]
 
     def bar(self, vertex: Vertex) -> list[Any]:
         """Draw the classes of a leaf as a bar of several colours."""
-        layout, parts = self.layout, []
-        assert layout.mix is not None
-        assert layout.bars is not None
-        left = layout.bars
-        for i, share in enumerate(layout.mix.shares[vertex.row]):
-            where = (left, layout.y(vertex) - LINE / 2)
-            parts.append(self._rectangle(where, BAR * share, i))
-            left += BAR * share
-        return parts
+        low = self.layout.y(vertex) - LINE / 2
+        return [
+            self._rectangle(left, low, width, LINE, i)
+            for i, left, width in self.layout.bar(vertex)
+        ]
 
     def legend(self) -> list[Any]:
         """Write the names of the classes, each with its colour before it."""
-        named = []
+        side, named = 0.7 * LINE, []
         for i, (name, x, y) in enumerate(self.layout.legend):
-            self._rectangle((x, y - 0.35 * LINE), 0.7 * LINE, i, 0.7 * LINE)
+            self._rectangle(x, y - side / 2, side, side, i)
             named.append(self._text(x + LINE, y, name, self.colours.ink))
         return named
 
     def _rectangle(
-        self, where: tuple[float, float], width: float, i: int, height: float = LINE
+        self, x: float, y: float, width: float, height: float, i: int
     ) -> Any:
         from matplotlib.patches import Rectangle
 
-        return self.ax.add_patch(
-            Rectangle(
-                where,
-                width,
-                height,
-                facecolor=CLASSES[i],
-                edgecolor=self.colours.paper,
-                linewidth=0.5 * self.scale,
-            )
-        )
+        edge = {"edgecolor": self.colours.paper, "linewidth": 0.5 * self.scale}
+        part = Rectangle((x, y), width, height, facecolor=CLASSES[i], **edge)
+        return self.ax.add_patch(part)
 
     def _ink(self, vertex: Vertex) -> str:
         if vertex.share and vertex.is_folded:
@@ -458,33 +395,16 @@ class Pen:
         )
 
 
-def prepare(ax: Any, layout: Layout) -> float:
-    """Let the data units of the axes be points, and return the scale that this takes."""
-    pixels = ax.get_window_extent()
-    width, height = (
-        side * 72 / ax.figure.dpi for side in (pixels.width, pixels.height)
-    )
-    scale = min(1.0, width / layout.width, height / layout.height)
-    ax.set_xlim(0, width / scale)
-    ax.set_ylim(-height / scale, 0)
-    ax.axis("off")
-    return float(scale)
-
-
-def font_width() -> Callable[[str], float]:
-    """Way to measure the longest line of a text in matplotlib's font."""
+def font_width(text: str) -> float:
+    """Width of the longest line of a text in matplotlib's font."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=SIZE)
-
-    def width(text: str) -> float:
-        return max(
-            float(text_to_path.get_text_width_height_descent(line, font, False)[0])
-            for line in text.split("\n")
-        )
-
-    return width
+    return max(
+        float(text_to_path.get_text_width_height_descent(line, font, False)[0])
+        for line in text.split("\n")
+    )
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -499,27 +419,88 @@ def new_figure(width: float, height: float) -> Any:
     return pyplot.figure(figsize=(width, height))
 
 
-def draw(
-    display: Any, arrange: Callable[[Callable[[str], float]], Layout], ax: Any
-) -> None:
-    """Draw a layout for a display, which keeps the axes, the figure and the artists.
+# either way -------------------------------------------------------------------------------
 
-    Without axes a new figure is made that is as large as the layout needs. `arrange` is
-    given a way to measure texts.
-    """
-    figure = new_figure(1, 1) if ax is None else ax.figure
-    layout = arrange(font_width())
-    if ax is None:
-        figure.set_size_inches(layout.width / 72, layout.height / 72)
-        ax = figure.add_axes((0, 0, 1, 1))
-    display.ax_, display.figure_ = ax, figure
-    pen = Pen(ax, layout, prepare(ax, layout))
-    pen.head()
-    edges = [v for v in layout.vertices if v.parent or v.bought]
-    leaves = [v for v in layout.vertices if v.is_leaf]
-    display.edges_ = [pen.edge(v) for v in edges]
-    display.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
-    display.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
-    display.leaves_ = [pen.leaf(v) for v in leaves]
-    display.bars_ = [pen.bar(v) for v in leaves] if layout.mix else []
-    display.legend_ = pen.legend()
+
+class Picture:
+    """What can be drawn as a tree; a display says what its layout and its tips are."""
+
+    ax_: Any
+    figure_: Any
+
+    def _layout(self, measure: Callable[[str], float]) -> Layout:
+        """Where everything goes, given a way to measure texts."""
+        raise NotImplementedError  # the display's
+
+    def _tip(self, vertex: Vertex) -> Sequence[str]:
+        """Lines to show where the mouse rests on a vertex.
+
+        The first says how many rows come there, the second what is bought on the way.
+        """
+        raise NotImplementedError  # the display's
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw, with letters as large as fit there; by default a new figure
+            that is as large as the tree needs.
+
+        Returns
+        -------
+        self
+        """
+        figure = new_figure(1, 1) if ax is None else ax.figure
+        layout = self._layout(font_width)
+        if ax is None:
+            figure.set_size_inches(layout.width / 72, layout.height / 72)
+            ax = figure.add_axes((0, 0, 1, 1))
+        self.ax_, self.figure_ = ax, figure
+        pen = Pen(ax, layout)
+        pen.head()
+        edges = [v for v in layout.vertices if v.parent or v.bought]
+        leaves = [v for v in layout.vertices if v.is_leaf]
+        self.edges_ = [pen.edge(v) for v in edges]
+        self.edge_labels_ = [pen.edge_label(v) for v in edges if layout.labels[v]]
+        self.nodes_ = [pen.node(v) for v in layout.vertices if not v.is_leaf]
+        self.leaves_ = [pen.leaf(v) for v in leaves]
+        self.bars_ = [pen.bar(v) for v in leaves] if layout.mix else []
+        self.legend_ = pen.legend()
+        return self
+
+    def to_svg(self, *, tips: bool = True, zoom: bool = True) -> str:
+        """Draw the tree as the text of an SVG picture, without matplotlib.
+
+        It needs nothing from elsewhere, follows the light or dark theme of the page it
+        stands on, and says more where the mouse rests.
+
+        Parameters
+        ----------
+        tips : bool, default=True
+            Whether all that is known about a vertex is shown where the mouse rests; this
+            is about a third of the text.
+        zoom : bool, default=True
+            Whether the picture carries a script that lets the reader zoom and drag it: a
+            double click, or the wheel while Ctrl is held. Where scripts do not run, the
+            picture is the same and stands still.
+
+        Returns
+        -------
+        svg : str
+            Of a file, or for the inside of an HTML page.
+        """
+        layout = self._layout(lambda text: estimated_width(text, SIZE))
+        body = "\n".join(_parts(layout, self._tip if tips else lambda vertex: ()))
+        name = "sensortree-" + hashlib.sha256(body.encode()).hexdigest()[:10]
+        script = f"<script>{ZOOM.replace('NAME', name)}</script>\n" if zoom else ""
+        width, height = layout.width, layout.height
+        n_leaves = len(layout.vertices[0].leaves)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" role="img" '
+            f'aria-label="sensor tree, {n_leaves} {"leaf" if n_leaves == 1 else "leaves"}" '
+            f'width="{SCALE * width:.0f}" height="{SCALE * height:.0f}" '
+            f'viewBox="0 0 {width:.1f} {height:.1f}">\n'
+            f"<style>\n{_style(name, LEAST * width)}\n</style>\n{body}\n{script}</svg>"
+        )

@@ -13,7 +13,7 @@ cross. A row is as high as what stands in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -38,27 +38,15 @@ RARE = 0.01  # share of rows; in a larger tree a way that fewer take is folded
 
 @dataclass(frozen=True)
 class Outline:
-    """What is drawn of a tree, from one vertex on.
+    """What is drawn of a tree, from one vertex on."""
 
-    Attributes
-    ----------
-    nodes : tuple of int
-        Nodes that the vertex stands for; none at an end.
-    leaves : tuple of int
-        Leaves that may be reached; at an end of several leaves these are folded.
-    known : frozenset of str
-        Sensors known there; where several ways are gathered, at their fork.
-    below : tuple of Outline
-        What its ways lead to; none at an end.
-    gathered : int
-        How many ways of its parent lead here.
-    """
-
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...]  # that the vertex stands for; none at an end
+    # Leaves that may be reached; at an end of several leaves these are folded.
     leaves: tuple[int, ...]
+    # Sensors known there; where several ways are gathered, at their fork.
     known: frozenset[str]
-    below: tuple[Outline, ...] = ()
-    gathered: int = 1
+    below: tuple[Outline, ...] = ()  # what its ways lead to; none at an end
+    gathered: int = 1  # how many ways of its parent lead here
 
     @property
     def n_lines(self) -> int:
@@ -71,14 +59,8 @@ def without_rare(
 ) -> Outline:
     """Outline of a tree in which ways that few rows take are folded.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    leaf_share : ndarray of shape (n_leaves,)
-    max_leaves : int or None
-        Nothing is folded in a tree of so many leaves. In a larger one, that is all that
-        fewer than 1 % of the rows take, and more, the rarest first, until so many lines
-        are left.
+    Nothing is folded in a tree of at most `max_leaves`. In a larger one, all that fewer
+    than 1 % of the rows take is, and more, the rarest first, until so many lines are left.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
         return _outline(tree)
@@ -98,13 +80,8 @@ def without_rare(
 def around(tree: SensorTree, on_way: Sequence[int], max_leaves: int | None) -> Outline:
     """Outline of a tree in which every way off one row's way is folded by itself.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    on_way : sequence of int
-        Nodes that the row passed.
-    max_leaves : int or None
-        Nothing is folded in a tree of so many leaves.
+    `on_way` are the nodes that the row passed. Nothing is folded in a tree of at most
+    `max_leaves`.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
         return _outline(tree)
@@ -164,49 +141,25 @@ def _end(tree: SensorTree, end: int) -> Outline:
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """A vertex of the picture with the edge that leads to it.
+    """A vertex of the picture with the edge that leads to it."""
 
-    Attributes
-    ----------
-    nodes : tuple of int
-        The tree's nodes that it stands for: one, or several that know the same; none at
-        an end of the picture.
-    leaves : tuple of int
-        The leaves that may be reached from it; an end of several leaves is folded.
-    parent : Vertex or None
-    way : int
-        Its place among its parent's ways.
-    n_ways : int
-        Ways that lead on from it.
-    gathered : int
-        How many ways of the tree the edge that leads here stands for.
-    known : tuple of str
-        Sensors known here.
-    bought : tuple of str
-        Sensors bought on the way here from the parent; at the root, those known there.
-    price : float
-        Price of `bought`.
-    share : float
-        Share of rows that come here.
-    row, column : int
-        Cell of the picture.
-    refers : bool
-        Whether it is an end where rows are referred to a person.
-    """
-
+    # The tree's nodes that it stands for: one, or several that know the same; none at
+    # an end of the picture.
     nodes: tuple[int, ...]
+    # The leaves that may be reached from it; an end of several leaves is folded.
     leaves: tuple[int, ...]
     parent: Vertex | None = field(repr=False)
-    way: int
-    n_ways: int
-    gathered: int
-    known: tuple[str, ...]
+    way: int  # its place among its parent's ways
+    n_ways: int  # ways that lead on from it
+    gathered: int  # how many ways of the tree the edge that leads here stands for
+    known: tuple[str, ...]  # sensors known here
+    # Sensors bought on the way here from the parent; at the root, those known there.
     bought: tuple[str, ...]
-    price: float
-    share: float
-    row: int
+    price: float  # price of `bought`
+    share: float  # share of rows that come here
+    row: int  # of the picture, as the column
     column: int
-    refers: bool = False
+    refers: bool = False  # whether it is an end where rows are referred to a person
 
     @property
     def is_leaf(self) -> bool:
@@ -313,48 +266,25 @@ def node_words(vertex: Vertex, second: str) -> str:
 
 @dataclass(frozen=True)
 class Mix:
-    """Classes of the rows at the ends of the picture, as bars with a legend.
+    """Classes of the rows at the ends of the picture, as bars with a legend."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the classes that have a colour, and of the others together.
-    shares : sequence of sequence of float
-        For every end the share of each; empty where no row came.
-    """
-
+    # Of the classes that have a colour, and of the others together.
     names: tuple[str, ...]
+    # For every end the share of each; empty where no row came.
     shares: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table, a cell for each row; `width` is the least that it takes."""
+    """A column of the table, a cell for each row."""
 
     head: str
     cells: Sequence[str]
     align: str = "right"
-    width: float = 0.0
 
 
 class Layout:
-    """Where everything goes, in points from the upper left corner, y downwards negative.
-
-    Attributes
-    ----------
-    width, height : float
-        Size of the picture.
-    x : dict of int to float
-        Left side of each column of nodes.
-    right : dict of int to float
-        Right side of each node's box.
-    table : list of (Column, left, right)
-        Columns of the table of leaves.
-    bars : float or None
-        Left side of the bars that show the classes.
-    legend : list of (name, x, y)
-        Names of the classes, each with room for a square before it.
-    """
+    """Where everything goes, in points from the upper left corner, y downwards negative."""
 
     def __init__(
         self,
@@ -409,32 +339,25 @@ class Layout:
 
     def _set_columns(self) -> None:
         """Push columns to the right until boxes and labels have the room they need."""
-        self.x = {0: PAD + self._label_width(self.vertices[0])}
-        self.right: dict[int, float] = {}
+        self.x = {0: PAD + self._label_width(self.vertices[0])}  # left, of each column
+        self.right: dict[int, float] = {}  # of each node's box, by its number
         self.table_left = self.x[0]
-        n_columns = 1 + max(v.column for v in self.vertices)
-        for column in range(n_columns):
+        for column in range(1 + max(v.column for v in self.vertices)):
             for v in self.vertices:
                 if v.column == column and not v.is_leaf:
-                    words = self._measure(self.words[v]) + 2 * PAD
-                    self.right[v.number] = self.x[column] + words
-                    self.table_left = max(
-                        self.table_left, self.right[v.number] + 3 * PAD
-                    )
-            self._make_room_after(column)
-
-    def _make_room_after(self, column: int) -> None:
-        """Find where the next column begins, and where the table may begin."""
-        at = max(self.right.values(), default=self.x[column]) + 2 * PAD
-        for v in self.vertices:
-            if v.parent is None or v.parent.column != column:
-                continue
-            end = self.start(v) + self._label_width(v)
-            if v.is_leaf:  # nothing else stands in the rest of its row
-                self.table_left = max(self.table_left, end)
-            elif v.column > column:
-                at = max(at, end)
-        self.x[column + 1] = at
+                    right = self.x[column] + self._measure(self.words[v]) + 2 * PAD
+                    self.right[v.number] = right
+                    self.table_left = max(self.table_left, right + 3 * PAD)
+            at = max(self.right.values(), default=self.x[column]) + 2 * PAD
+            for v in self.vertices:
+                if v.parent is None or v.parent.column != column:
+                    continue
+                end = self.start(v) + self._label_width(v)
+                if v.is_leaf:  # nothing else stands in the rest of its row
+                    self.table_left = max(self.table_left, end)
+                else:
+                    at = max(at, end)
+            self.x[column + 1] = at
 
     def start(self, vertex: Vertex) -> float:
         """Left end of the horizontal part of the edge that leads to a vertex."""
@@ -473,20 +396,29 @@ class Layout:
 
     def _set_table(self) -> None:
         left = self.table_left
-        self.table: list[tuple[Column, float, float]] = []
-        self.bars: float | None = None
+        self.table: list[tuple[Column, float]] = []  # and the side of its words
         for column in self.columns:
-            texts = (column.head, *column.cells)
-            right = left + max(column.width, *map(self._measure, texts))
-            self.table.append((column, left, right))
+            right = left + max(map(self._measure, (column.head, *column.cells)))
+            self.table.append((column, left if column.align == "left" else right))
             left = right + 3 * PAD
+        self.heads = [(column.head, x, column.align) for column, x in self.table]
+        self._bars = left
         if self.mix is not None:
-            self.bars = left
+            self.heads.append((TRUTH, left, "left"))
             left += max(BAR, self._measure(TRUTH)) + 3 * PAD
         self.width = left - 2 * PAD
 
+    def bar(self, leaf: Vertex) -> Iterator[tuple[int, float, float]]:
+        """Parts of a leaf's bar: number of the class, left side, width."""
+        assert self.mix is not None
+        left = self._bars
+        for i, share in enumerate(self.mix.shares[leaf.row]):
+            yield i, left, BAR * share
+            left += BAR * share
+
     def _set_legend(self) -> None:
         """Put the names of the classes below, in as many lines as they need."""
+        # Name of each class, and where it stands with a square before it.
         self.legend: list[tuple[str, float, float]] = []
         if self.mix is None:
             return

@@ -14,7 +14,6 @@ from sensortree.reports.chart import COLOURS, GREY, Chart, Series
 from sensortree.reports.drawing import escaped
 from sensortree.reports.html import (
     PERCENT,
-    Interval,
     Markup,
     Page,
     Words,
@@ -35,6 +34,7 @@ from sensortree.reports.html import (
 )
 from sensortree.reports.layout import Vertex
 from sensortree.reports.report import BaselineUse, CostReport, LimitedUse
+from sensortree.reports.report_sums import Interval
 from sensortree.reports.rules import plain_rules
 from sensortree.reports.tables import WIDEST, mistaken
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
@@ -94,24 +94,14 @@ NEVER = {
 
 @dataclass(frozen=True, eq=False)
 class ReportPage(Page):
-    """All that the page of a report shows.
+    """All that the page of a report shows."""
 
-    Attributes
-    ----------
-    table : Table
-        The rows, for rules in plain words.
-    report : CostReport
-        Of these rows.
-    model : object
-        What knows more about its training: `certificate_`, `outage_report_`, `curve_`
-        with `chosen_`, `comparison_`, as far as it has them.
-    limits : sequence of LimitedUse
-        The same rows where none may cost more than a limit, the last without one.
-    """
-
-    table: Table
-    report: CostReport
+    table: Table  # the rows, for rules in plain words
+    report: CostReport  # of these rows
+    # What knows more about its training: `certificate_`, `outage_report_`, `curve_`
+    # with `chosen_`, `comparison_`, as far as it has them.
     model: Any = None
+    # The same rows where none may cost more than a limit, the last without one.
     limits: Sequence[LimitedUse] = ()
 
     def to_html(self) -> str:
@@ -504,7 +494,7 @@ class ReportPage(Page):
         listed = table(
             f"Examples whose way needs the sensor, and what all examples then have more on "
             f"average, {counted}; measured in training, on rows held out.",
-            ("without", "those held up", "are", "each example loses"),
+            ("without", "blocked examples", "share", "each example loses"),
             lines,
             left=2,
         )

@@ -1,8 +1,9 @@
-"""`TreeDisplay`: which sensors are bought, for how many rows, at what price."""
+"""`TreeDisplay`: the ways of many rows through a tree; `PathDisplay`: that of one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.policy.policy import Policy
 from sensortree.policy.reasons import class_words
-from sensortree.reports.drawing import CLASSES, boxed, draw, page, svg
+from sensortree.reports.drawing import CLASSES, Picture, boxed, page
 from sensortree.reports.layout import (
     LINES,
     Column,
     Layout,
     Mix,
     Vertex,
+    around,
     edge_words,
     node_words,
     placed,
@@ -26,11 +28,12 @@ from sensortree.reports.layout import (
 from sensortree.reports.words import known_column, money_format, percent, shortened
 from sensortree.sensors.sensor import SensorSet
 from sensortree.text import chance_words
-from sensortree.tree.paths import leaf_costs
+from sensortree.tree.paths import leaf_costs, path_costs, vertex_paths
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Array
 
 if TYPE_CHECKING:
+    from sensortree.reports.explanation import Explanation, PassedFork
     from sensortree.reports.interface import PolicyAnswers
 
 LARGEST = 100_000  # bytes; a notebook keeps every picture that it ever showed
@@ -40,7 +43,7 @@ ANSWERS = 2  # answers of a line that are told
 Money = Callable[[float], str]  # how a price is written
 
 
-class TreeDisplay:
+class TreeDisplay(Picture):
     """A tree of sensors, with the share of rows that takes each way.
 
     Nodes that know the same and follow each other are one box with several ways out: what
@@ -117,9 +120,6 @@ class TreeDisplay:
     >>> display.to_svg().startswith("<svg")
     True
     """
-
-    ax_: Any
-    figure_: Any
 
     def __init__(
         self,
@@ -228,45 +228,6 @@ class TreeDisplay:
             lambda then, known: float(self.sensors.cost_of(then, known)),
             self.tree,
         )
-
-    def plot(self, ax: Any = None) -> TreeDisplay:
-        """Draw the tree.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw, with letters as large as fit there; by default a new figure
-            that is as large as the tree needs.
-
-        Returns
-        -------
-        self
-        """
-        draw(self, self._layout, ax)
-        return self
-
-    def to_svg(self, *, tips: bool = True, zoom: bool = True) -> str:
-        """Draw the tree as the text of an SVG picture, without matplotlib.
-
-        It needs nothing from elsewhere, follows the light or dark theme of the page it
-        stands on, and says more where the mouse rests.
-
-        Parameters
-        ----------
-        tips : bool, default=True
-            Whether all that is known about a vertex is shown where the mouse rests; this
-            is about a third of the text.
-        zoom : bool, default=True
-            Whether the picture carries a script that lets the reader zoom and drag it: a
-            double click, or the wheel while Ctrl is held. Where scripts do not run, the
-            picture is the same and stands still.
-
-        Returns
-        -------
-        svg : str
-            Of a file, or for the inside of an HTML page.
-        """
-        return svg(self._layout, self._tip if tips else lambda vertex: (), zoom)
 
     def to_html(self, title: str = "Sensor tree") -> str:
         """Draw the tree as an HTML page of its own; see `to_svg`.
@@ -390,34 +351,35 @@ class TreeDisplay:
         """Columns of the table: a line for each leaf, or for several that are folded."""
         money = money_format(self.sensors.costs)
         unit = f"\n({self.unit})" if self.unit else ""
-        judged = f"\n({self.judged})" if self.judged else ""
         costs = [cost_words(self.leaf_cost[list(end.leaves)], money) for end in ends]
-        columns = [
+        return [
             *end_columns(ends),
             Column("share\nof rows", [percent(end.share) for end in ends]),
             Column(f"cost{unit}", costs),
+            *(
+                Column(head, [words(end, values) for end in ends], align)
+                for head, align, words, values in self._measures()
+            ),
         ]
-        if self.leaf_answers is not None:
-            answers = [self._answer_words(end, self.leaf_answers) for end in ends]
-            columns.append(Column("answers", answers, "left"))
-        if self.leaf_accuracy is not None:
-            right = [self._right_words(end, self.leaf_accuracy) for end in ends]
-            columns.append(Column(f"right{judged}", right))
-        if self.leaf_numbers is not None:
-            numbers = [self._number_words(end, self.leaf_numbers) for end in ends]
-            columns.append(Column(f"mean ± sd{judged}", numbers))
-        return columns
 
     def _judged(self, end: Vertex) -> list[str]:
         """What is answered in a line, and how often rightly."""
-        lines, judged = [], f" ({self.judged})" if self.judged else ""
-        if self.leaf_numbers is not None:
-            lines.append(f"mean ± sd: {self._number_words(end, self.leaf_numbers)}")
+        return [
+            f"{head}: {words(end, values)}".replace("\n", " ")
+            for head, _, words, values in self._measures()
+        ]
+
+    def _measures(
+        self,
+    ) -> Iterator[tuple[str, str, Callable[[Vertex, Array], str], Array]]:
+        """What is known of answers: head, alignment, and the words for an end's values."""
+        judged = f"\n({self.judged})" if self.judged else ""
         if self.leaf_answers is not None:
-            lines.append(f"answers: {self._answer_words(end, self.leaf_answers)}")
+            yield "answers", "left", self._answer_words, self.leaf_answers
         if self.leaf_accuracy is not None:
-            lines.append(f"right{judged}: {self._right_words(end, self.leaf_accuracy)}")
-        return lines
+            yield f"right{judged}", "right", self._right_words, self.leaf_accuracy
+        if self.leaf_numbers is not None:
+            yield f"mean ± sd{judged}", "right", self._number_words, self.leaf_numbers
 
     def _answer_words(self, end: Vertex, answers: Array) -> str:
         """What is answered in a line, the most frequent first; "–" without rows."""
@@ -574,3 +536,204 @@ def _share(part: Array, rows: Array) -> Array:
 
 def _floats(values: ArrayLike | None) -> Array | None:
     return None if values is None else np.asarray(values, dtype=np.float64)
+
+
+# one example's way ------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class PathDisplay(Picture):
+    """A tree of sensors, with the way of one example drawn thick and the rest pale.
+
+    Parameters
+    ----------
+    tree : SensorTree
+    sensors : SensorSet
+    place : int
+        Leaf where the example stops; ``~node`` if it stops at a node.
+    answer : str
+        What is answered there, in words.
+    beliefs : mapping of int to str
+        For nodes that decided about the example, what was likely there, in words.
+    prices : ndarray of shape (1, n_sensors), default=None
+        Prices of this example, if it has its own.
+    unit : str, default=""
+        What a price is counted in, for the head of the cost column.
+    max_leaves : int or None, default=32
+        A tree of so many leaves is drawn whole; of a larger one, each way that the row
+        did not take is one line. None draws all leaves.
+
+    Attributes
+    ----------
+    vertices : tuple of Vertex
+        What is drawn, depth first; the share of a vertex is 1 on the way, else 0.
+    ax_, figure_, nodes_, edges_, edge_labels_, leaves_
+        What `plot` drew, as in `TreeDisplay`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import PathDisplay, SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifier(
+    ...     {"cheap": [0], "dear": [1]}, costs={"cheap": 0, "dear": 5}, cost_weight=0.02)
+    >>> explanation = model.fit(X, y).explain(X[0])
+    >>> display = PathDisplay.from_explanation(explanation)
+    >>> [vertex.number for vertex in display.vertices if vertex.share]
+    [0, 1]
+
+    Then ``display.plot()`` draws it.
+    """
+
+    tree: SensorTree
+    sensors: SensorSet
+    place: int
+    answer: str
+    beliefs: Mapping[int, str]
+    _: KW_ONLY
+    prices: Array | None = None
+    unit: str = ""
+    max_leaves: int | None = LINES
+
+    def __repr__(self) -> str:
+        return f"PathDisplay(place={self.place}, answer={self.answer!r})"
+
+    @classmethod
+    def from_explanation(
+        cls,
+        explanation: Explanation,
+        *,
+        unit: str | None = None,
+        max_leaves: int | None = LINES,
+    ) -> PathDisplay:
+        """Show what an explanation says.
+
+        Parameters
+        ----------
+        explanation : Explanation
+            Such as ``model.explain(x)``.
+        unit : str, default=None
+            What a price is counted in; by default what the model says.
+        max_leaves : int or None, default=32
+            Leaves of a tree that is drawn whole.
+
+        Returns
+        -------
+        display : PathDisplay
+            Not drawn yet; call its `plot`.
+        """
+        beliefs = {
+            fork.nodes[0]: f"so far {_answer(fork)}" for fork in explanation.forks
+        }
+        return cls(
+            explanation.policy.tree,
+            explanation.policy.sensors,
+            explanation.leaf,
+            _answer(explanation),
+            beliefs,
+            prices=explanation.prices,
+            unit=explanation.policy.about.unit if unit is None else unit,
+            max_leaves=max_leaves,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: PolicyAnswers,
+        x: Any,
+        *,
+        prices: ArrayLike | None = None,
+        unit: str | None = None,
+        max_leaves: int | None = LINES,
+    ) -> PathDisplay:
+        """Follow one row through a fitted tree.
+
+        Parameters
+        ----------
+        model : fitted classifier of this package, or a loaded model
+        x : array-like of shape (n_features,), pandas Series, or table of one row
+        prices : array-like of shape (n_sensors,), default=None
+            Prices of the row, if the model was fitted with such.
+        unit, max_leaves
+            As in `from_explanation`.
+
+        Returns
+        -------
+        display : PathDisplay
+            Not drawn yet; call its `plot`.
+        """
+        told = model.explain(x, prices)
+        return cls.from_explanation(told, unit=unit, max_leaves=max_leaves)
+
+    @property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """What is drawn, depth first; the share of a vertex is 1 on the way, else 0."""
+        tree = self.tree
+        leaf_share = np.zeros(tree.n_leaves)
+        node_share = np.zeros(tree.n_nodes)
+        if self.place >= 0:
+            leaf_share[self.place] = 1.0
+            node_share[tree.path_signs[self.place] != 0] = 1.0
+        elif ~self.place < tree.n_nodes:
+            first = int(np.flatnonzero(tree.path_signs[:, ~self.place])[0])
+            above = tree.path_signs[first] != 0
+            node_share[: ~self.place + 1] = above[: ~self.place + 1]
+        on_way = np.flatnonzero(node_share).tolist()
+        outline = around(tree, on_way, self.max_leaves)
+        return placed(outline, self.sensors, node_share, leaf_share, self._price, tree)
+
+    def _price(self, then: frozenset[str], known: frozenset[str]) -> float:
+        return float(np.sum(self.sensors.cost_of(then, known, self.prices)))
+
+    def _layout(self, measure: Callable[[str], float]) -> Layout:
+        vertices = self.vertices
+        money = self._money()
+        return Layout(
+            vertices,
+            self._table([v for v in vertices if v.is_leaf], money),
+            {v: node_words(v, self._words(v)) for v in vertices if not v.is_leaf},
+            {v: edge_words(v, money(v.price)) for v in vertices},
+            measure,
+        )
+
+    def _money(self) -> Callable[[float], str]:
+        prices = self.sensors.costs if self.prices is None else self.prices[0]
+        return money_format(prices)
+
+    def _tip(self, vertex: Vertex) -> list[str]:
+        """What is known about a vertex; the first lines are about its edge."""
+        bought = "nothing more is bought"
+        if vertex.bought:
+            price = self._money()(vertex.price)
+            bought = f"bought: {', '.join(vertex.bought)}, +{price}"
+        known = f"known: {', '.join(vertex.known) or 'nothing'}"
+        off = "" if vertex.share else ", not on the way"
+        return [f"{vertex.name}{off}", bought, known]
+
+    def _words(self, vertex: Vertex) -> str:
+        """Lines in a node's box: what is likely there, or the answer that is given."""
+        if ~self.place in vertex.nodes:
+            return f"{vertex.name}\n{self.answer}"
+        belief = self.beliefs.get(vertex.nodes[0])
+        return vertex.name if belief is None else f"{vertex.name}\n{belief}"
+
+    def _table(self, ends: list[Vertex], money: Callable[[float], str]) -> list[Column]:
+        """Columns of the table of leaves."""
+        unit = f"\n({self.unit})" if self.unit else ""
+        paths = vertex_paths(self.tree)[1]
+        costs = path_costs(paths, self.sensors, self.prices).reshape(-1)
+        answers = [self.answer if self.place in end.leaves else "" for end in ends]
+        prices = [cost_words(costs[list(end.leaves)], money) for end in ends]
+        return [
+            *end_columns(ends),
+            Column(f"cost{unit}", prices),
+            Column("answer", answers, "left"),
+        ]
+
+
+def _answer(at: Explanation | PassedFork) -> str:
+    """Answer of an explanation, or of one of its forks, and how sure it is."""
+    if at.spread is not None:
+        return f"{at.answer:.4g} ± {at.spread:.2g}"
+    return f"{at.answer} ({at.probabilities[at.answer]:.2f})"

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
 from sensortree.sensors.default_encoding import fit_default_encoding
-from sensortree.sensors.market import read_prices
+from sensortree.sensors.market import priced, read_prices
 from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
-from sensortree.sensors.sensor import SensorSet
+from sensortree.sensors.sensor import SensorSet, default_names
 from sensortree.sensors.table import (
     NUMERIC,
     Kind,
@@ -26,6 +26,7 @@ from sensortree.sensors.table import (
     columns_of,
     kind_of,
     one_row,
+    typed_table,
 )
 from sensortree.sensors.transforms import Transform
 from sensortree.types import Array, Mask, Rows
@@ -37,27 +38,16 @@ LARGEST, SMALLEST = 1e70, 1e-60
 
 @dataclass(frozen=True, eq=False)
 class SensorReader:
-    """The sensors of a fitted model, ready to read any table with the same columns.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    transformers : mapping of sensor name to fitted transformer
-    widths : tuple of int
-        Number of values in one reading of each sensor.
-    allow_nan : bool
-        Whether a reading may hold NaN (a missing value).
-    frame : str or None
-        The library of the frame that the transformers were fitted on; None for an array.
-    seen : tuple of tuples of Seen, or None
-        What training saw of each sensor's columns; None if that is not known.
-    """
+    """The sensors of a fitted model, ready to read any table with the same columns."""
 
     sensors: SensorSet
-    transformers: Mapping[str, Any]
-    widths: tuple[int, ...]
-    allow_nan: bool
-    frame: str | None = None
+    transformers: Mapping[str, Any]  # fitted, by sensor name
+    widths: tuple[int, ...]  # number of values in one reading of each sensor
+    allow_nan: bool  # whether a reading may hold NaN (a missing value)
+    frame: str | None = (
+        None  # library of what transformers were fitted on; None: arrays
+    )
+    # What training saw of each sensor's columns; None if that is not known.
     seen: tuple[tuple[Seen, ...], ...] | None = field(
         default=None, metadata={"digest": "if set"}
     )
@@ -67,14 +57,7 @@ class SensorReader:
         return read_prices(table, self.sensors)
 
     def read(self, table: Table, sensor: int, rows: Rows) -> tuple[Array, list[Unseen]]:
-        """Read one sensor for some rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_rows, width)
-        unseen : list of Unseen
-            What training never saw.
-        """
+        """Read one sensor for some rows, (n_rows, width); and what training never saw."""
         return self._read(table.take(rows, self.sensors.columns[sensor]), sensor, rows)
 
     def read_one(
@@ -217,12 +200,7 @@ def fit_reader(
 
     A sensor without a transformer is given one by the kinds of its columns, if need be.
     With `bought`, (n_rows, n_sensors), a sensor is read for the rows that bought it, and
-    its block is NaN for others.
-
-    Returns
-    -------
-    reader : SensorReader
-    blocks : list of n_sensors arrays of shape (n_rows, width)
+    its block, (n_rows, width), is NaN for others.
     """
     every = np.ones((len(rows), len(sensors)), dtype=bool) if bought is None else bought
     own = [np.flatnonzero(held) for held in every.T]
@@ -307,6 +285,42 @@ def column_kinds(
             held.append(kind)
         kinds.append(tuple(held))
     return tuple(kinds)
+
+
+def table_as_fitted(X: Any, prices: Any, sensors: SensorSet) -> Table:
+    """X with prices, its columns those of training; no cell of X is looked at."""
+    table = typed_table(X)
+    if table is None:
+        table = Table(_two_dimensional(X))
+    expected, names = sensors.column_names, table.column_names
+    if table.shape[1] != len(expected):
+        raise DataError(
+            f"X has {table.shape[1]} columns, but the model was fitted with "
+            f"{len(expected)}; give all of them, with anything where they are unknown."
+        )
+    named = names is not None and expected != default_names(len(expected))
+    for i, (name, wanted) in enumerate(zip(names or (), expected, strict=False)):
+        if named and name != wanted:
+            raise DataError(
+                f"column {i} of X is {name!r}, expected {wanted!r}; give the columns "
+                f"that the model was fitted with, in their order: "
+                f"X[list(model.feature_names_in_)]."
+            )
+    return priced(table, prices, sensors)
+
+
+def _two_dimensional(X: Any) -> NDArray[Any]:
+    """Lists and the like as a two-dimensional array."""
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"X must be a table of rows and columns ({error}).") from error
+    if array.ndim != 2:
+        raise DataError(
+            f"X must be two-dimensional, one row per example, got {array.ndim} "
+            f"dimensions; a single row is X.reshape(1, -1)."
+        )
+    return array
 
 
 def float_table(table: Table, sensors: SensorSet, bought: Mask | None = None) -> Table:

@@ -457,21 +457,10 @@ def _check_terms(sensors: SensorSet) -> None:
 def resolve_sensors(
     sensors: Mapping[str, Any] | None, costs: Mapping[str, float] | None, table: Table
 ) -> tuple[SensorSet, dict[str, Any]]:
-    """Say what a declaration means for a table.
+    """Say what a declaration means for a table: its sensors, and declared transformers.
 
-    Parameters
-    ----------
-    sensors : mapping of name to `Sensor` or columns, or None
-        None makes every column a sensor of its own.
-    costs : mapping of name to float, or None
-        Prices of sensors that were declared by their columns alone; 1.0 if not listed.
-    table : Table
-
-    Returns
-    -------
-    sensor_set : SensorSet
-    transformers : dict of name to transformer
-        Those that were declared, not yet fitted.
+    `sensors` gives a `Sensor` or its columns by name; None makes every column a sensor of
+    its own. `costs` are prices of those declared by their columns alone, 1.0 if not listed.
     """
     _, n_columns = table.shape
     column_names = table.column_names or default_names(n_columns)

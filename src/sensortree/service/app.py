@@ -8,7 +8,7 @@ import ipaddress
 import logging
 import sys
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from functools import lru_cache, partial
 from html import escape
 from pathlib import Path
@@ -106,8 +106,10 @@ def _refuse_in_one_shape(app: FastAPI) -> None:
         known = {404: "there is nothing here.", 405: "this is not done that way."}
         detail = known.get(error.status_code, "the request cannot be read.")
         headers = dict(error.headers or {})
-        if error.status_code == 405:
-            headers["Allow"] = ", ".join(_methods(app, request))
+        if error.status_code == 405:  # methods of all routes that the path has
+            there = [r for r in app.routes if r.matches(request.scope)[0] != Match.NONE]
+            methods = [getattr(route, "methods", None) or set() for route in there]
+            headers["Allow"] = ", ".join(sorted(set[str]().union(*methods)))
         return RefusedError(error.status_code, "http", detail, headers)
 
     def malformed(request: Request, error: Any) -> RefusedError:
@@ -133,15 +135,6 @@ async def _respond(
     refusal = refusal_for(request, error)
     document = problem(refusal, request.state.request)
     return Response(document, refusal.status, refusal.headers, PROBLEM_TYPE)
-
-
-def _methods(app: FastAPI, request: Request) -> list[str]:
-    """Methods of all routes that a path has."""
-    found: set[str] = set()
-    for route in app.routes:
-        if route.matches(request.scope)[0] != Match.NONE:
-            found |= getattr(route, "methods", None) or set()
-    return sorted(found)
 
 
 def description(app: FastAPI, models: Models) -> dict[str, Any]:
@@ -180,7 +173,12 @@ def _add_pages(app: FastAPI, service: Service) -> None:
         models = service.models.current
         if len(models) == 1:
             return HTML(await run_in_threadpool(page_of, models[0]))
-        return HTML(_list_of(models))
+        links = [
+            Markup(f'<a href="/models/{escape(m.name)}">{escape(m.name)}</a> ')
+            for m in models
+        ]
+        targets = [model.policy.about.target for model in models]
+        return HTML(_page("Models", bullets(map(join, links, targets))))
 
     @app.get("/models/{model}", **html)
     async def page(name: schemas.ModelName, caller: Reader) -> Response:
@@ -223,16 +221,6 @@ def page_of(model: Model) -> str:
     except ModelFileError as error:
         why = f"<p>{escape(str(error))}</p>"
         return _page(model.name, f"{why}<p>The API answers at <code>/v1</code>.</p>")
-
-
-def _list_of(models: Iterable[Model]) -> str:
-    """Links to the pages of models."""
-    links = [
-        Markup(f'<a href="/models/{escape(m.name)}">{escape(m.name)}</a> ')
-        for m in models
-    ]
-    targets = [model.policy.about.target for model in models]
-    return _page("Models", bullets(map(join, links, targets)))
 
 
 def _watched(model: Model, seen: dict[str, Any]) -> str:

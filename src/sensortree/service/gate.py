@@ -135,7 +135,9 @@ class Gate:
                 await self.app(scope, receive, send)
             return
         began, headers = time.perf_counter(), dict(scope["headers"])
-        request = _request_id(headers)
+        given = headers.get(b"x-request-id", b"")
+        own = REQUEST_ID.fullmatch(given) is not None
+        request = given.decode() if own else secrets.token_hex(8)
         state = scope.setdefault("state", {})
         state["request"] = request
         status, body = 0, b""
@@ -144,8 +146,8 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = [(b"x-request-id", request.encode()), *SAFE]
-                message["headers"] = [*message.get("headers", ()), *own]
+                more = [(b"x-request-id", request.encode()), *SAFE]
+                message["headers"] = [*message.get("headers", ()), *more]
             await send(message)
 
         try:
@@ -177,15 +179,26 @@ class Gate:
             caller = self._known(scope, headers)
         if not length.isdigit() or int(length[:20]) > self._limits.body:
             raise _too_large(self._limits.body)
-        if scope["path"] not in OPEN:
-            self._check_rate(caller)
+        if scope["path"] in OPEN:
+            return caller
+        new = Bucket(self._limits.rate, self._limits.burst)
+        wait = self._buckets.setdefault(caller.name, new).wait()
+        if wait:
+            raise RefusedError(
+                429,
+                "rate",
+                f"more than {self._limits.rate:g} requests a second; wait a little.",
+                {"Retry-After": str(max(1, round(wait)))},
+            )
         return caller
 
     def _known(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
         """The caller that a token names."""
         assert self._tokens is not None
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
-        page = scope["method"] == "GET" and is_page(scope["path"])
+        path = scope["path"]  # of a page for browsers, or not
+        page = path in ("/", "/watch") or path.startswith("/models/")
+        page = page and scope["method"] == "GET"
         token = None
         if kind.lower() == b"bearer":
             token = given.strip().decode("latin-1")
@@ -199,20 +212,6 @@ class Gate:
             why += " Send Authorization: Bearer TOKEN."
             raise RefusedError(401, "token", why, {"WWW-Authenticate": how})
         return caller
-
-    def _check_rate(self, caller: Caller) -> None:
-        bucket = self._buckets.get(caller.name)
-        if bucket is None:
-            bucket = Bucket(self._limits.rate, self._limits.burst)
-            self._buckets[caller.name] = bucket
-        wait = bucket.wait()
-        if wait:
-            raise RefusedError(
-                429,
-                "rate",
-                f"more than {self._limits.rate:g} requests a second; wait a little.",
-                {"Retry-After": str(max(1, round(wait)))},
-            )
 
     def _note(
         self, scope: Scope, status: int, seconds: float, request: str, body: bytes
@@ -275,17 +274,6 @@ async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
         {"type": "http.response.start", "status": refusal.status, "headers": headers}
     )
     await send({"type": "http.response.body", "body": body})
-
-
-def is_page(path: str) -> bool:
-    """Whether a path is a page for browsers."""
-    return path in ("/", "/watch") or path.startswith("/models/")
-
-
-def _request_id(headers: dict[bytes, bytes]) -> str:
-    """The request's own number, or a new one."""
-    given = headers.get(b"x-request-id", b"")
-    return given.decode() if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _check_local(headers: dict[bytes, bytes]) -> None:

@@ -107,7 +107,7 @@ class Models:
         self.versions = tuple(models)
         if not self.versions:
             raise ParameterError("there is no model to serve; name a model file.")
-        self._by_version = {model.version: model for model in self.versions}
+        self.by_version = {model.version: model for model in self.versions}
 
     @property
     def current(self) -> tuple[Model, ...]:
@@ -123,10 +123,6 @@ class Models:
             if model.name == name and exact and model.version.startswith(version):
                 return model
         return None
-
-    def of_version(self, version: str) -> Model | None:
-        """The model of a version, if it is served."""
-        return self._by_version.get(version)
 
 
 def open_models(given: Iterable[str]) -> Models:

@@ -398,7 +398,7 @@ def add_models(app: FastAPI, service: Service) -> None:
         saved = service.model(name).saved
         columns = saved.sensors_.column_names
         _check_columns(wanted.values, columns)
-        values = saved.written_.of_columns(wanted.values)
+        values = {c: saved.value_of(c, v) for c, v in wanted.values.items()}
         row = [values.get(column) for column in columns]
         filled = np.array([np.nan if v is None else v for v in row], dtype=object)
         found = await run_in_threadpool(saved.explain, filled)
@@ -459,16 +459,14 @@ def add_operations(app: FastAPI, service: Service) -> None:
         headers = {"Content-Type": CONTENT_TYPE_LATEST}
         return Response(generate_latest(service.registry), headers=headers)
 
-    @app.get("/healthz", response_model=schemas.Health, responses=described((405,)))
+    health: dict[str, Any] = {"response_model": schemas.Health}
+
+    @app.get("/healthz", **health, responses=described((405,)))
     async def alive() -> Response:
         """Say that the service is running."""
         return answered({"status": "ok"})
 
-    @app.get(
-        "/readyz",
-        response_model=schemas.Health,
-        responses=described((405, 503, 507)),
-    )
+    @app.get("/readyz", **health, responses=described((405, 503, 507)))
     async def ready() -> Response:
         """Say that the database can be written."""
         await service.check()

@@ -106,7 +106,7 @@ def listed(
 
 def resumed(row: Row, served: Models) -> tuple[Model, Session]:
     """A stored session, with the model that it was begun with."""
-    model = served.of_version(row.model)
+    model = served.by_version.get(row.model)
     if model is None:
         raise RefusedError(
             409,
@@ -148,7 +148,7 @@ class SessionCache:
     def take(self, row: Row) -> tuple[Model, Session]:
         """A stored session to change; unless it is kept afterwards, it is dropped."""
         state, session = self._kept.pop(row.id, ("", None))
-        model = self._served.of_version(row.model)
+        model = self._served.by_version.get(row.model)
         if session is None or model is None or state != row.state:
             return resumed(row, self._served)
         return model, session
@@ -313,24 +313,25 @@ def _went_on(
     happened: Happened,
 ) -> Row:
     """Record what happened, and how the session responds."""
-    kind, body = happened
-    ledger.append(connection, kind, body, row.tenant, row.id)
     step = session.ask()
+    responded: Happened
     if step is None:
-        decision = session.decision()
-        body = decision.to_dict()
-        record = ledger.append(connection, "decided", body, row.tenant, row.id)
+        responded = "decided", session.decision().to_dict()
     else:
-        decision = None
         asked = {"sensor": step.sensor, "cost": step.cost, "spent": step.spent}
-        record = ledger.append(connection, "asked", asked, row.tenant, row.id)
-    if decision is not None and not row.watched:
+        responded = "asked", asked
+    for kind, body in (happened, responded):
+        record = ledger.append(connection, kind, body, row.tenant, row.id)
+    if step is None and not row.watched:
+        # Whether it began as training rows do.
+        own_prices = bool(state["prices"]) and not model.policy.sensors.varying.size
+        alike = not state["known"] and state["limit"] is None and not own_prices
         seen = models.with_decision(
             models.read_watch(connection, model.version),
             model.reference,
-            decision,
+            session.decision(),
             {one.sensor for one in session.unseen},
-            _comparable(state, model),
+            alike,
         )
         models.write_watch(connection, model.version, seen)
     return replace(
@@ -338,16 +339,10 @@ def _went_on(
         revision=row.revision + 1,
         state=json.dumps(state),
         changed=record.at,
-        ended=decision is not None,
-        watched=row.watched or decision is not None,
+        ended=step is None,
+        watched=row.watched or step is None,
         receipt=record.receipt,
     )
-
-
-def _comparable(state: Mapping[str, Any], model: Model) -> bool:
-    """Whether a session began as training rows do."""
-    own_prices = bool(state["prices"]) and not model.policy.sensors.varying.size
-    return not state["known"] and state["limit"] is None and not own_prices
 
 
 # once -------------------------------------------------------------------------------------

@@ -57,16 +57,27 @@ class SqliteLedger(Ledger):
         return time.time()
 
     @contextmanager
-    def _begin(self, connection: Any, change: bool) -> Iterator[_SqliteTransaction]:
+    def _begin(self, change: bool) -> Iterator[None]:
+        connection = self._connection
         connection.execute("BEGIN IMMEDIATE" if change else "BEGIN")
         try:
-            yield _SqliteTransaction(connection)
+            yield
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
             raise
+
+    def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        if "{keys}" in statement:
+            statement = statement.replace("{keys}", "(SELECT value FROM json_each(?))")
+            values = (*values[:-1], json.dumps(values[-1]))
+        return list(self._connection.execute(statement, values).fetchall())
+
+    def _insert(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
+        places = f"VALUES ({', '.join('?' * len(lines[0]))})"
+        self._connection.executemany(statement.format(lines=places), lines)
 
     def _lines(self, connection: Any, statement: str) -> Iterator[tuple[Any, ...]]:
         yield from connection.execute(statement)
@@ -110,24 +121,6 @@ class SqliteLedger(Ledger):
                 f"changed. Make the file and its folder writable, and call again.",
                 getattr(error, "sqlite_errorname", "") or "",
             ) from error
-
-
-class _SqliteTransaction:
-    """A transaction of SQLite; see `Transaction`."""
-
-    def __init__(self, connection: sqlite3.Connection):
-        self._connection = connection
-
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        if "{keys}" in statement:
-            statement = statement.replace("{keys}", "(SELECT value FROM json_each(?))")
-            values = (*values[:-1], json.dumps(values[-1]))
-        return self._connection.execute(statement, values).fetchall()
-
-    def insert(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        if lines:
-            places = f"VALUES ({', '.join('?' * len(lines[0]))})"
-            self._connection.executemany(statement.format(lines=places), lines)
 
 
 # on a server ------------------------------------------------------------------------------
@@ -179,12 +172,22 @@ class PostgresLedger(Ledger):
         return float(self._read("SELECT extract(epoch FROM clock_timestamp())")[0][0])
 
     @contextmanager
-    def _begin(self, connection: Any, change: bool) -> Iterator[_PostgresTransaction]:
-        with connection.transaction():
-            transaction = _PostgresTransaction(connection)
+    def _begin(self, change: bool) -> Iterator[None]:
+        with self._connection.transaction():
             if change:  # wait for those that came before
-                transaction.run("SELECT 1 FROM totals WHERE name = 'spent' FOR UPDATE")
-            yield transaction
+                self._run("SELECT 1 FROM totals WHERE name = 'spent' FOR UPDATE")
+            yield
+
+    def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        statement = statement.replace("{keys}", "(SELECT unnest(?::text[]))")
+        cursor = self._connection.execute(statement.replace("?", "%s"), values)
+        return list(cursor.fetchall()) if cursor.description else []
+
+    def _insert(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
+        types = COLUMN_TYPES[statement.split()[2]].split()
+        places = ", ".join(f"?::{each}[]" for each in types)
+        columns = [list(column) for column in zip(*lines, strict=True)]
+        self._run(statement.format(lines=f"SELECT * FROM unnest({places})"), *columns)
 
     def _lines(self, connection: Any, statement: str) -> Iterator[tuple[Any, ...]]:
         with connection.transaction(), connection.cursor("lines") as cursor:
@@ -232,27 +235,6 @@ class PostgresLedger(Ledger):
                 f"has changed. Check that the server can be reached, and call again.",
                 getattr(error, "sqlstate", "") or "",
             ) from error
-
-
-class _PostgresTransaction:
-    """A transaction of PostgreSQL; see `Transaction`."""
-
-    def __init__(self, connection: Any):
-        self._connection = connection
-
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        statement = statement.replace("{keys}", "(SELECT unnest(?::text[]))")
-        cursor = self._connection.execute(statement.replace("?", "%s"), values)
-        return list(cursor.fetchall()) if cursor.description else []
-
-    def insert(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        if lines:
-            types = COLUMN_TYPES[statement.split()[2]].split()
-            places = ", ".join(f"?::{each}[]" for each in types)
-            columns = [list(column) for column in zip(*lines, strict=True)]
-            self.run(
-                statement.format(lines=f"SELECT * FROM unnest({places})"), *columns
-            )
 
 
 def _psycopg() -> Any:

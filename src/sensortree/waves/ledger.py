@@ -30,7 +30,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from threading import RLock
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from sensortree.exceptions import DataError, StorageError
 
@@ -175,20 +175,6 @@ def read_reading(text: str) -> list[Any]:
 # the ledger -------------------------------------------------------------------------------
 
 
-class Transaction(Protocol):
-    """What a ledger asks of its database, within one transaction.
-
-    Statements have ``?`` for each value, and ``{keys}`` where a list of keys stands, which
-    is given last.
-    """
-
-    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement, and give its lines if it has any."""
-
-    def insert(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
-        """Insert many lines by a statement with a place for ``{lines}``."""
-
-
 class Ledger(ABC):
     """What a run has bought and answered; `SqliteLedger` or `PostgresLedger`.
 
@@ -198,7 +184,7 @@ class Ledger(ABC):
     """
 
     def __init__(self) -> None:
-        self._turn, self._process = RLock(), 0
+        self._turn, self._process, self._inside = RLock(), 0, False
         self._connection: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -214,10 +200,20 @@ class Ledger(ABC):
         """A new connection; the tables are made if they are not there."""
 
     @abstractmethod
-    def _begin(
-        self, connection: Any, change: bool
-    ) -> AbstractContextManager[Transaction]:
+    def _begin(self, change: bool) -> AbstractContextManager[None]:
         """A transaction; while one changes something, nobody else does."""
+
+    @abstractmethod
+    def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement in a transaction, and give its lines if it has any.
+
+        It has ``?`` for each value, and ``{keys}`` where a list of keys stands, which is
+        given last.
+        """
+
+    @abstractmethod
+    def _insert(self, statement: str, lines: Sequence[tuple[Any, ...]]) -> None:
+        """Insert lines, at least one, by a statement with a place for ``{lines}``."""
 
     @abstractmethod
     def _lines(self, connection: Any, statement: str) -> Iterator[tuple[Any, ...]]:
@@ -241,19 +237,32 @@ class Ledger(ABC):
             self._connection = None
 
     @contextmanager
-    def _transaction(self, change: bool = False) -> Iterator[Transaction]:
-        """A transaction on the connection of this process, opened again if it was lost."""
-        with self._turn, self._errors():
-            lost = getattr(self._connection, "closed", self._connection is None)
-            if lost or self._process != os.getpid():  # a forked process has none yet
-                self._connection, self._process = self._connect(), os.getpid()
-            with self._begin(self._connection, change) as transaction:
-                yield transaction
+    def _transaction(self, change: bool = False) -> Iterator[None]:
+        """A transaction on the connection of this process, opened again if it was lost.
+
+        Inside another one it is the same.
+        """
+        with self._turn:
+            if self._inside:
+                yield
+                return
+            with self._errors():
+                lost = getattr(self._connection, "closed", self._connection is None)
+                if (
+                    lost or self._process != os.getpid()
+                ):  # a forked process has none yet
+                    self._connection, self._process = self._connect(), os.getpid()
+                with self._begin(change):
+                    self._inside = True
+                    try:
+                        yield
+                    finally:
+                        self._inside = False
 
     def _read(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Lines of a statement that changes nothing."""
-        with self._transaction() as transaction:
-            return transaction.run(statement, *values)
+        with self._transaction():
+            return self._run(statement, *values)
 
     def _stream(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """Lines of a statement, on a connection of its own."""
@@ -271,18 +280,14 @@ class Ledger(ABC):
 
         `model` is the digest of the policy; `keys` says what they are, "int" or "str".
         """
-        about = {
-            "version": VERSION,
-            "model": model,
-            "keys": keys,
-            "id": secrets.token_hex(16),
-        }
-        with self._transaction(change=True) as transaction:
-            found = dict(transaction.run("SELECT name, value FROM about"))
+        about = {"version": VERSION, "model": model, "keys": keys}
+        about["id"] = secrets.token_hex(16)
+        with self._transaction(change=True):
+            found = dict(self._run("SELECT name, value FROM about"))
             if not found:
                 found = about
                 for name, value in about.items():
-                    transaction.run("INSERT INTO about VALUES (?, ?)", name, value)
+                    self._run("INSERT INTO about VALUES (?, ?)", name, value)
         self._check_model(found, model)
         if found["keys"] != keys:
             raise DataError(
@@ -313,8 +318,11 @@ class Ledger(ABC):
 
     def totals(self) -> Totals:
         """Money and rows so far."""
-        with self._transaction() as transaction:
-            return _read_totals(transaction)
+        found = dict(self._read("SELECT name, amount FROM totals"))
+        spent, reserved, lost, rows = (
+            Decimal(found.get(name, 0)) for name in Totals._fields
+        )
+        return Totals(spent, reserved, lost, int(rows))
 
     # orders -------------------------------------------------------------------------------
 
@@ -331,9 +339,9 @@ class Ledger(ABC):
         """
         granted: list[str] = []
         denied: list[str] = []
-        with self._transaction(change=True) as transaction:
-            there = _orders_of(transaction, sensor, keys)
-            sums = _read_totals(transaction)
+        with self._transaction(change=True):
+            there = self._orders_of(sensor, keys)
+            sums = self.totals()
             left = None if limit is None else total((limit, -sums.bound))
             reserved, lines, at = Decimal(0), [], _now()
             for key, price in zip(keys, prices, strict=True):
@@ -347,8 +355,8 @@ class Ledger(ABC):
                 granted.append(key)
                 lines.append((key, sensor, "ordered", str(price), None, None, at))
             if lines:
-                transaction.insert("INSERT INTO orders {lines}", lines)
-                _add(transaction, reserved=reserved)
+                self._insert("INSERT INTO orders {lines}", lines)
+                self._add(reserved=reserved)
         return Claim(granted, there, denied)
 
     def settle(self, sensor: str, outcomes: Sequence[Outcome]) -> dict[str, Order]:
@@ -356,14 +364,14 @@ class Ledger(ABC):
 
         If another process has settled an order meanwhile, its entry stays.
         """
-        with self._transaction(change=True) as transaction:
+        with self._transaction(change=True):
             keys = [outcome.key for outcome in outcomes]
-            before = _orders_of(transaction, sensor, keys)
+            before = self._orders_of(sensor, keys)
             new = [o for o in outcomes if before[o.key].state == "ordered"]
             if not new:
                 return before
             after = {o.key: before[o.key]._replace(**o._asdict()) for o in new}
-            transaction.insert(
+            self._insert(
                 "INSERT INTO orders {lines} ON CONFLICT (key, sensor) DO UPDATE SET "
                 "state = excluded.state, reading = excluded.reading, "
                 "reason = excluded.reason",
@@ -372,20 +380,38 @@ class Ledger(ABC):
             spent = total(o.price for o in after.values() if o.state in PAID)
             lost = total(o.price for o in after.values() if o.state == "lost")
             released = total(o.price for o in after.values())
-            _add(transaction, spent=spent, lost=lost, reserved=-released)
+            self._add(spent=spent, lost=lost, reserved=-released)
         return before | after
 
     def orders(self, keys: Sequence[str]) -> list[Order]:
         """All that was ordered for some rows."""
-        lines = self._read(f"SELECT {ORDER} FROM orders WHERE key IN {{keys}}", keys)
-        return [_order(line) for line in lines]
+        return self._orders("key IN {keys}", keys)
+
+    def _orders(self, where: str, *values: Any) -> list[Order]:
+        lines = self._read(f"SELECT {ORDER} FROM orders WHERE {where}", *values)
+        return [
+            Order(key, sensor, state, Decimal(price), *rest)
+            for key, sensor, state, price, *rest in lines
+        ]
+
+    def _orders_of(self, sensor: str, keys: Sequence[str]) -> dict[str, Order]:
+        """Orders of a sensor for some rows, by their keys."""
+        found = self._orders("sensor = ? AND key IN {keys}", sensor, keys)
+        return {order.key: order for order in found}
+
+    def _add(self, **amounts: Decimal) -> None:
+        """Add to totals; nobody else changes them meanwhile."""
+        sums = self.totals()._asdict()
+        for name, amount in amounts.items():
+            if amount:
+                after = total((Decimal(sums[name]), amount))
+                self._run(
+                    "UPDATE totals SET amount = ? WHERE name = ?", str(after), name
+                )
 
     def unsettled(self) -> list[Order]:
         """Orders without an answer: being asked for, or cut off."""
-        where = "WHERE state = 'ordered' ORDER BY key, sensor"
-        return [
-            _order(line) for line in self._read(f"SELECT {ORDER} FROM orders {where}")
-        ]
+        return self._orders("state = 'ordered' ORDER BY key, sensor")
 
     def settle_by_hand(
         self, key: Key, sensor: str, values: Sequence[Any] | None
@@ -400,8 +426,7 @@ class Ledger(ABC):
             What was bought; None if nothing was, and nothing is paid.
         """
         written = str(key)
-        with self._transaction() as transaction:
-            there = _orders_of(transaction, sensor, [written]).get(written)
+        there = self._orders_of(sensor, [written]).get(written)
         if there is None or there.state != "ordered":
             state = f"it is {there.state}" if there else "there is none"
             raise StorageError(
@@ -418,12 +443,10 @@ class Ledger(ABC):
     def slot(self, sensor: str, n: int, per_second: float) -> float:
         """Take the next free time for n lookups; returns the seconds until then."""
         now = self.now()
-        with self._transaction(change=True) as transaction:
-            found = transaction.run(
-                "SELECT free_at FROM slots WHERE sensor = ?", sensor
-            )
+        with self._transaction(change=True):
+            found = self._run("SELECT free_at FROM slots WHERE sensor = ?", sensor)
             start = max(now, float(found[0][0]) if found else now)
-            transaction.run(
+            self._run(
                 "INSERT INTO slots VALUES (?, ?) "
                 "ON CONFLICT (sensor) DO UPDATE SET free_at = excluded.free_at",
                 sensor,
@@ -439,8 +462,8 @@ class Ledger(ABC):
         Within a call of `acquire`, which is named, no key may come twice.
         """
         keys = [stop.key for stop in stops]
-        with self._transaction(change=True) as transaction:
-            before = transaction.run(
+        with self._transaction(change=True):
+            before = self._run(
                 "SELECT key, call, block FROM answers WHERE key IN {keys}", keys
             )
             for key, other, number in before:
@@ -449,7 +472,7 @@ class Ledger(ABC):
                         f"key {key!r} is that of two rows; keys must be unique. Nothing "
                         f"was bought twice. Correct the keys and call again."
                     )
-            transaction.insert(
+            self._insert(
                 f"INSERT INTO answers ({ANSWER}, call, block) {{lines}} "
                 "ON CONFLICT (key) DO UPDATE SET place = excluded.place, "
                 "because = excluded.because, around = excluded.around, "
@@ -460,7 +483,7 @@ class Ledger(ABC):
                     for stop in stops
                 ],
             )
-            _add(transaction, rows=Decimal(len(keys) - len(before)))
+            self._add(rows=Decimal(len(keys) - len(before)))
 
     def stops(self, keys: Sequence[str]) -> list[Stop]:
         """Where some rows have stopped, as far as they have."""
@@ -506,42 +529,9 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _orders_of(
-    transaction: Transaction, sensor: str, keys: Sequence[str]
-) -> dict[str, Order]:
-    """Orders of a sensor for some rows, by their keys."""
-    where = "WHERE sensor = ? AND key IN {keys}"
-    lines = transaction.run(f"SELECT {ORDER} FROM orders {where}", sensor, keys)
-    return {line[0]: _order(line) for line in lines}
-
-
-def _order(line: tuple[Any, ...]) -> Order:
-    key, sensor, state, price, reading, reason = line
-    return Order(key, sensor, state, Decimal(price), reading, reason)
-
-
 def _stop(line: tuple[Any, ...]) -> Stop:
     key, place, because, around, referred, spent, outputs = line
     return Stop(key, place, because, around, referred, Decimal(spent), bytes(outputs))
-
-
-def _read_totals(transaction: Transaction) -> Totals:
-    found = dict(transaction.run("SELECT name, amount FROM totals"))
-    spent, reserved, lost, rows = (
-        Decimal(found.get(name, 0)) for name in Totals._fields
-    )
-    return Totals(spent, reserved, lost, int(rows))
-
-
-def _add(transaction: Transaction, **amounts: Decimal) -> None:
-    """Add to totals; nobody else changes them meanwhile."""
-    sums = _read_totals(transaction)._asdict()
-    for name, amount in amounts.items():
-        if amount:
-            after = total((Decimal(sums[name]), amount))
-            transaction.run(
-                "UPDATE totals SET amount = ? WHERE name = ?", str(after), name
-            )
 
 
 def tables(**types: str) -> list[str]:

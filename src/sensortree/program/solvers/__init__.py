@@ -2,7 +2,7 @@
 
 ::
 
-    base         `Solver`: from a problem to coefficients and a dual point
+    base         `Solver`: from a problem to coefficients and a dual point; linear programs
     structured/  our own interior point, which uses the tree
     scipy        always there;  highs, clarabel  through their own packages
 """

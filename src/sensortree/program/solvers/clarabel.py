@@ -8,8 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from sensortree.exceptions import SolverError
-from sensortree.program.linear_program import LinearProgram
-from sensortree.program.solvers.base import Options, solvers_for_both_forms
+from sensortree.program.solvers.base import (
+    LinearProgram,
+    Options,
+    solvers_for_both_forms,
+)
 from sensortree.types import Array
 
 

@@ -1,6 +1,6 @@
 """Our own solver: a primal-dual interior point that uses the tree.
 
-The compact rows of `linear_program.compact_form`, per node j and example,
+The compact rows of `base.compact_form`, per node j and example,
 
     s1 = v_j - v_neg + a m_j - a,  s2 = v_j - v_neg,      multipliers z1, z2
     s3 = v_j - v_pos - b m_j - b,  s4 = v_j - v_pos,      multipliers z3, z4
@@ -32,8 +32,7 @@ and (p,) vectors are read.
 
 ::
 
-    interior_point  Mehrotra's method; when to start over, go on, and stop
-    newton          the factored Newton matrix of a point; penalties
+    interior_point  Mehrotra's method, its Newton matrix; when to start over, and stop
     chunk           all examples, by sums over chunks of them
     rows            some examples as circuits, one Newton step at a time
     shape           the tree as the solver walks it, and where it is cut

@@ -5,8 +5,7 @@ A `Chunk` is some examples in blocks that fit a cache; what is read of it are su
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -37,57 +36,16 @@ BLOCK_ROWS = 1 << 10  # but no fewer rows: a call costs as much as a few hundred
 BLOCK_VALUES_FOREIGN = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """What some rows say of the present point; sums over rows.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (3,)
-        Surrogate, dual objective, and s z.
-    coupling : ndarray of shape (p,)
-    aim : ndarray of shape (p,)
-        The predictor's right-hand side.
-    """
-
-    sums: Vector
-    coupling: Vector
-    aim: Vector
-
-    def __add__(self, other: Bounds) -> Bounds:
-        return Bounds(
-            self.sums + other.sums,
-            self.coupling + other.coupling,
-            self.aim + other.aim,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Speeds:
-    """How fast a direction meets s = 0 and z = 0, and sums of s z r and s z r²."""
-
-    most: Vector
-    sums: Vector
-
-    def __add__(self, other: Speeds) -> Speeds:
-        return Speeds(np.maximum(self.most, other.most), self.sums + other.sums)
-
-
 class Chunk:
-    """Some examples, in blocks; those for which no decision matters are left out.
-
-    Parameters
-    ----------
-    problem : SurrogateProblem
-        Of these examples, scaled.
-    """
+    """Some examples of a scaled problem, in blocks; some decision matters for each."""
 
     def __init__(self, problem: SurrogateProblem):
         tree = TreeShape.of(problem)
         self.n_samples, self.order = problem.n_samples, tree.order
-        self.n_coef = tree.n_coef
-        xp = namespace(problem.lost_if_negative)
         self.by_pairs = by_pairs(problem)
+        n_pairs_of = (n_pairs(problem.n_nodes), n_pairs(problem.n_features[0]))
+        self.shape = n_pairs_of if self.by_pairs else (tree.n_coef, tree.n_coef)
+        xp = namespace(problem.lost_if_negative)
         rows = np.arange(0)
         if problem.n_samples:
             lost = xp.max(problem.lost_if_negative + problem.lost_if_positive, axis=1)
@@ -99,140 +57,48 @@ class Chunk:
             rows[slice(*each)] for each in pairwise(ends) if each[0] < each[1]
         ]
         self.blocks = [_block(problem, tree, part) for part in self.parts]
-        self.settled = False  # whether the point is all there is to know
-        self.best: list[Array] = []
-        self.turned_from: list[tuple[Array, ...]] = []
-        self.n_pairs = (n_pairs(problem.n_nodes), n_pairs(problem.n_features[0]))
 
     @property
+    def settled(self) -> bool:
+        """Whether the point is all there is to know."""
+        return all(rows.settled for rows in self.blocks)
+
     def n_rows(self) -> int:
         """How many examples there are for which a decision matters."""
         return sum(part.size for part in self.parts)
 
-    def keep_products(self) -> None:
-        """Keep products of pairs of features once they are worked out."""
+    def each(self, task: Callable[..., Any], *arguments: Any) -> None:
+        """Do a task of `Rows` to each block."""
         for rows in self.blocks:
-            rows.products.keep = True
+            task(rows, *arguments)
 
-    def _sum(self, task: Callable[[Rows], Any], nothing: Any) -> Any:
-        """What a task gives, added up over the blocks, the first one first."""
-        found = nothing
-        for k, rows in enumerate(self.blocks):
-            part = task(rows)
-            found = part if not k else found + part
-        return found
-
-    def _vector(self, task: Callable[[Rows], Vector]) -> Vector:
-        return np.asarray(self._sum(task, np.zeros(self.n_coef)))
-
-    def _bounds(self, task: Callable[[Rows], tuple[Vector, Vector, Vector]]) -> Bounds:
-        nothing = Bounds(np.zeros(3), np.zeros(self.n_coef), np.zeros(self.n_coef))
-        found = self._sum(lambda rows: Bounds(*task(rows)), nothing)
-        assert isinstance(found, Bounds)
-        return found
-
-    def _speeds(self, task: Callable[[Rows], Vector], n_sums: int) -> Speeds:
-        def speeds(rows: Rows) -> Speeds:
-            found = task(rows)
-            return Speeds(found[:2], found[2:])
-
-        found = self._sum(speeds, Speeds(np.zeros(2), np.zeros(n_sums)))
-        assert isinstance(found, Speeds)
-        return found
-
-    def _rise(self) -> None:
-        """Have blocks that were read from a file ready for a step."""
-        for rows in self.blocks:
-            rows.rise()
-
-    def stand(self, theta: Vector) -> float:
-        """Stand at given coefficients; return their surrogate."""
-        self._rise()
-        self.settled = False
-        return float(self._sum(lambda rows: rows.stand(theta), 0.0))
-
-    def center(self, mu: float) -> Bounds:
-        """Find a point with s z = mu and the flow conserved, nearly."""
-
-        def center(rows: Rows) -> tuple[Vector, Vector, Vector]:
-            rows.center(mu)
-            return rows.bounds()
-
-        self.settled = True
-        return self._bounds(center)
-
-    def follow(self, d: Vector) -> Speeds:
-        """Complete the predictor for dθ; what is needed to choose mu."""
-        self._rise()
-        self.settled = False
-        return self._speeds(lambda rows: rows.follow(d), 2)
-
-    def aim_at(self, mu: float) -> Vector:
-        """Right-hand side (p,) of Mehrotra's corrector to s z = mu."""
-        return self._vector(lambda rows: rows.aim_at(mu))
-
-    def aim_beside(self, mu: float, primal: float, dual: float) -> Vector:
-        """Right-hand side (p,) of Gondzio's corrector of the present direction."""
-        return self._vector(lambda rows: rows.aim_beside(mu, primal, dual))
-
-    def follow_corrected(self, d: Vector) -> Speeds:
-        """Complete the corrector for dθ; how fast it meets s = 0 and z = 0."""
-        return self._speeds(lambda rows: rows.follow_corrected(d), 0)
-
-    def move(self, primal: float, dual: float) -> Bounds:
-        """Take the corrector's step."""
-
-        def move(rows: Rows) -> tuple[Vector, Vector, Vector]:
-            rows.move(primal, dual)
-            return rows.bounds()
-
-        self.settled = True
-        return self._bounds(move)
-
-    def hold_direction(self) -> None:
-        """Remember the present direction."""
-        self.turned_from = [rows.direction for rows in self.blocks]
-
-    def turn_back(self) -> None:
-        """Take the direction up again that was held."""
-        for rows, direction in zip(self.blocks, self.turned_from, strict=True):
-            rows.direction = direction
-
-    def hold_point(self) -> None:
-        """Remember the present multipliers; a step replaces arrays, and writes to none."""
-        self.best = [rows.z for rows in self.blocks]
+    def sum(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        """What a task of `Rows` gives, added up; None if there are no blocks."""
+        if not self.blocks:
+            return None
+        self.each(Rows.rise)
+        return total(task(rows, *arguments) for rows in self.blocks)
 
     def newton(self, roughly: bool) -> Array:
         """Sum of Φᵀ M Φ, of which the upper triangle is filled in; see `Blocks.newton`."""
-        pairs = self.by_pairs
-        shape = self.n_pairs if pairs else (self.n_coef, self.n_coef)
         if not self.blocks:
-            return np.zeros(shape)
-        self._rise()
+            return None
+        self.each(Rows.rise)
+        task = Rows.add_rough_matrix if roughly else Rows.add_matrix
+        task = Rows.add_pairs if self.by_pairs else task
         weight = self.blocks[0].weight
         xp = namespace(weight)
-        kind = xp.float32 if roughly and not pairs else weight.dtype
-        S = xp.zeros(shape, dtype=kind, **on_device_of(weight))
-        for rows in self.blocks:
-            if pairs:
-                rows.add_pairs(S)
-            elif roughly:
-                rows.add_rough_matrix(S)
-            else:
-                rows.add_matrix(S)
+        kind = xp.float32 if task is Rows.add_rough_matrix else weight.dtype
+        S = xp.zeros(self.shape, dtype=kind, **on_device_of(weight))
+        self.each(task, S)
         return S
-
-    def apply(self, d: Vector) -> Vector:
-        """S @ d without the matrix."""
-        self._rise()
-        return self._vector(lambda rows: rows.apply(d))
 
     def dual(self, problem: SurrogateProblem, best: bool) -> DualPoint:
         """The dual point of the best multipliers, or of the present ones.
 
         In the order of nodes and examples of a problem: the one this was made of.
         """
-        z = self.best if best else [rows.z for rows in self.blocks]
+        z = [rows.best if best else rows.z for rows in self.blocks]
         (z1, z3), (z2, z4) = self._by_sample(problem, z)
         return DualPoint(
             z1 + z2,
@@ -246,7 +112,7 @@ class Chunk:
     ) -> list[list[Array]]:
         """Multipliers by row of an edge, then by side, each (n_samples, n_nodes)."""
         back = [int(k) for k in np.argsort(self.order)]
-        if blocks and self.n_rows == self.n_samples:
+        if blocks and self.n_rows() == self.n_samples:
             xp = namespace(blocks[0])
             z = blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=3)
             return [
@@ -312,28 +178,23 @@ MUCH_WORK = 2e10
 
 
 class Blocks:
-    """All rows, in chunks; every sum is taken in the same order.
+    """All rows, in chunks of `Chunk`; every sum is taken in the same order.
 
-    Parameters
-    ----------
-    rows : Chunks
-        Of `Chunk`.
-    frame : SurrogateProblem
-        The scaled problem, or any rows of it, even none: its tree, and which nodes share
-        their features.
+    `frame` is the scaled problem, or any rows of it, even none: its tree, and which nodes
+    share their features.
     """
 
     def __init__(self, rows: Chunks, frame: SurrogateProblem):
         self.rows, self.frame = rows, frame
         self.tree = TreeShape.of(frame)
         self.n_coef = self.tree.n_coef
-        self.n_rows = int(total(rows.ask(_count)))
+        self.n_rows = int(total(rows.ask(Chunk.n_rows)))
         self.n_values = 4 * frame.n_nodes * self.n_rows
         self.by_pairs = by_pairs(frame)
         foreign = is_foreign(frame.lost_if_negative)
         room = ROOM_FOR_PRODUCTS_FOREIGN if foreign else ROOM_FOR_PRODUCTS
         if self.by_pairs and self.n_rows * n_pairs(frame.n_features[0]) <= room:
-            rows.note(Chunk.keep_products)
+            self.note(Rows.keep_products)
         self._unpacked: Array | None = None
 
     @classmethod
@@ -351,20 +212,27 @@ class Blocks:
         It stays where the rows are; its upper triangle is filled in. `roughly` allows for
         products in single precision.
         """
-        n_nodes, n_features = self.frame.n_nodes, self.frame.n_features[0]
-        n_coef = self.n_coef
-        S = total(self.rows.ask(Chunk.newton, roughly))
+        S = _added(self.rows.ask(Chunk.newton, roughly))
         if not self.by_pairs:
             return S
         if self._unpacked is None:
-            self._unpacked = like(_unpacked(n_nodes, n_features), S)
+            places = _unpacked(self.frame.n_nodes, self.frame.n_features[0])
+            self._unpacked = like(places, S)
         xp = namespace(S)
         S = xp.take(xp.reshape(S, (-1,)), self._unpacked)
-        return xp.reshape(S, (n_coef, n_coef))
+        return xp.reshape(S, (self.n_coef, self.n_coef))
 
     def apply(self, d: Vector) -> Vector:
         """S @ d without the matrix."""
-        return total(self.rows.ask(Chunk.apply, d))
+        return np.asarray(_added(self.rows.ask(Chunk.sum, Rows.apply, d)))
+
+    def tell(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        """What a task of `Rows` that changes them says, added up."""
+        return _added(self.rows.tell(Chunk.sum, task, *arguments))
+
+    def note(self, task: Callable[..., Any]) -> None:
+        """Have all rows changed by a task of `Rows` that says nothing."""
+        self.rows.note(Chunk.each, task)
 
     def coef_of(self, theta: Vector) -> Coef:
         """Coefficients in the problem's own order of nodes."""
@@ -392,8 +260,9 @@ def parts_of(problem: SurrogateProblem) -> list[slice]:
     return cut(problem.n_samples, rows_at_once(problem), sum(problem.n_features))
 
 
-def _count(chunk: Chunk) -> int:
-    return chunk.n_rows
+def _added(parts: Iterable[Any]) -> Any:
+    """Sum over chunks, of which those without blocks give None."""
+    return total(part for part in parts if part is not None)
 
 
 @lru_cache(maxsize=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple
@@ -31,17 +32,9 @@ Vector = NDArray[np.float64]
 
 
 class FeatureProducts:
-    """Products with the features of all nodes; nodes that share them go together.
+    """Products with the features of all nodes, (D_j, n_rows) each.
 
-    Parameters
-    ----------
-    tree : TreeShape
-    features : list of n_nodes arrays of shape (D_j, n_rows)
-
-    Attributes
-    ----------
-    keep : bool
-        Whether products of pairs are kept once they are worked out.
+    Nodes that share them go together.
     """
 
     def __init__(self, tree: TreeShape, features: list[Array]):
@@ -57,7 +50,7 @@ class FeatureProducts:
             for phi, nodes in shared.values()
         ]
         self.where = [like(np.array(nodes), phi) for phi, nodes, _ in self.shared]
-        self.keep = False
+        self.keep = False  # whether products of pairs are kept once they are worked out
         self.kept: Array | None = None
 
     def margins(self, theta: Vector) -> Array:
@@ -150,6 +143,33 @@ class Weights(NamedTuple):
     share: Array  # (2, n_nodes, n_rows)
 
 
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What some rows say of the present point; sums over rows."""
+
+    sums: Vector  # (3,): surrogate, dual objective, and s z
+    coupling: Vector  # (p,)
+    aim: Vector  # (p,): the predictor's right-hand side, which reads the same features
+
+    def __add__(self, other: Bounds) -> Bounds:
+        return Bounds(
+            self.sums + other.sums,
+            self.coupling + other.coupling,
+            self.aim + other.aim,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Speeds:
+    """How fast a direction meets s = 0 and z = 0, and sums of s z r and s z r²."""
+
+    most: Vector
+    sums: Vector
+
+    def __add__(self, other: Speeds) -> Speeds:
+        return Speeds(np.maximum(self.most, other.most), self.sums + other.sums)
+
+
 class Rows:
     """Some examples: their data, their point (m, s, z), and one Newton step at a time.
 
@@ -170,6 +190,8 @@ class Rows:
         self.n_nodes, self.n_rows = weight.shape[1:]
         self.products = FeatureProducts(tree, features)
         self.rough: list[Array] = []  # features in single precision, once needed
+        self.best: Array = None  # multipliers of the best point so far
+        self.settled = False  # whether the point is all there is to know
         self.resting = False  # whether only the point is known
         self.from_file = False  # whether that cannot be written to
         at_once = PRODUCT_ROWS if xp is np else self.n_rows
@@ -180,14 +202,14 @@ class Rows:
     def __getstate__(self) -> dict[str, Any]:
         """What cannot be computed anew, where the rows stand at a point."""
         kept = (self.tree, self.features, self.weight, self.products.keep)
-        return {"data": kept, "point": (self.m, self.s, self.z)}
+        return {"data": kept, "point": (self.m, self.s, self.z, self.best)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tree, features, weight, keep = state["data"]
         self._lay(tree, features, weight)
         self.products.keep = keep
-        self.m, self.s, self.z = state["point"]
-        self.resting = self.from_file = True
+        self.m, self.s, self.z, self.best = state["point"]
+        self.settled = self.resting = self.from_file = True
 
     def rise(self) -> None:
         """Compute anew what a copy does not hold, unless it is there."""
@@ -203,9 +225,10 @@ class Rows:
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
         self.m, self.from_file = self.products.margins(theta), False
+        self.settled = False
         return float(self.xp.sum(self._values(0.0)[0, :]))
 
-    def center(self, mu: float) -> None:
+    def center(self, mu: float) -> Bounds:
         """Find v and z with s z = mu and the flow conserved, nearly.
 
         Margins held still, examples are apart: each takes its own Newton steps in v.
@@ -226,6 +249,7 @@ class Rows:
             speed = xp.max(-drops / xp.min(self.s, axis=0), axis=(0, 1))
             v = v + dv * (0.9 / xp.maximum(speed, 0.9 + 0 * speed))
         self.product = self.s * self.z
+        return self._bounds()
 
     def _values(self, slack: float) -> Array:
         """V of every node at the present margins, plus a slack per level."""
@@ -233,9 +257,7 @@ class Rows:
         hinges = self.weight - self.slope * self.m
         sides = xp.maximum(hinges, xp.zeros_like(hinges))
         values = xp.empty_like(self.m)
-        for level, edges in zip(
-            reversed(tree.levels), reversed(tree.edges), strict=True
-        ):
+        for level, edges in tree.upwards:
             for edge in edges:
                 sides[edge.side, edge.parents, :] += values[edge.children, :]
             values[level, :] = slack + xp.maximum(
@@ -266,9 +288,7 @@ class Rows:
         self.G = G = xp.empty_like(self.extra)
         self.transfer = transfer = xp.empty_like(G)
         self.inverse = inverse = xp.empty_like(G)
-        for level, edges in zip(
-            reversed(tree.levels), reversed(tree.edges), strict=True
-        ):
+        for level, edges in tree.upwards:
             for edge in edges:  # in series with what is below it
                 here, below = (edge.side, edge.parents), edge.children
                 inverse[below, :] = 1.0 / (q[*here, :] + G[below, :])
@@ -281,12 +301,11 @@ class Rows:
     def _weights(self) -> Weights:
         """Factors of which the entries of M are products."""
         above = self.xp.zeros_like(self.kappa)  # sum over ancestors of κ times shares²
-        for edges in self.tree.edges:
-            for edge in edges:
-                share = self.share[edge.side, edge.parents, :]
-                above[edge.children, :] = (
-                    share * share * above[edge.parents, :] + self.kappa[edge.parents, :]
-                )
+        for edge in self.tree.downwards:
+            share = self.share[edge.side, edge.parents, :]
+            above[edge.children, :] = (
+                share * share * above[edge.parents, :] + self.kappa[edge.parents, :]
+            )
         low, high = self.share[0, ...], self.share[1, ...]
         source = low * self.w[0, ...] + high * self.w[1, ...]
         y = self.w[0, ...] - self.w[1, ...]
@@ -313,31 +332,26 @@ class Rows:
         self._add_matrix(S, self.rough, weights)
 
     def _add_matrix(self, S: Array, features: list[Array], weights: Weights) -> None:
-        for part in self.parts:
-            self._add_part(
-                S,
-                [phi[:, part] for phi in features],
-                Weights(*(w[..., part] for w in weights)),
-            )
-
-    def _add_part(self, S: Array, features: list[Array], weights: Weights) -> None:
         tree = self.tree
-        factors = self.xp.empty_like(weights.source)
-        kind = {"dtype": factors.dtype, **on_device_of(factors)}
-        U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
-        for j, (phi, mine) in enumerate(zip(features, tree.columns, strict=True)):
-            weighted = U[: phi.shape[0], :]
-            multiply(phi, weights.diagonal[j, :], weighted)
-            add_product(S[mine, mine], weighted, phi)
-        for cut in tree.cuts:
-            self._fill_factors(cut, weights, factors)
-            end = 0  # small cuts use little of U, which stays in a cache
-            for at in range(cut.above.start, cut.below.stop):
-                phi = features[tree.nodes[at]]
-                start, end = end, end + phi.shape[0]
-                multiply(phi, factors[at, :], U[start:end, :])
-            height = cut.rows.stop - cut.rows.start
-            add_product(S[cut.rows, cut.columns], U[:height, :], U[height:end, :])
+        for part in self.parts:
+            phis = [phi[:, part] for phi in features]
+            some = Weights(*(w[..., part] for w in weights))
+            factors = self.xp.empty_like(some.source)
+            kind = {"dtype": factors.dtype, **on_device_of(factors)}
+            U = self.xp.empty((S.shape[0], factors.shape[1]), **kind)
+            for j, (phi, mine) in enumerate(zip(phis, tree.columns, strict=True)):
+                weighted = U[: phi.shape[0], :]
+                multiply(phi, some.diagonal[j, :], weighted)
+                add_product(S[mine, mine], weighted, phi)
+            for cut in tree.cuts:
+                self._fill_factors(cut, some, factors)
+                end = 0  # small cuts use little of U, which stays in a cache
+                for at in range(cut.above.start, cut.below.stop):
+                    phi = phis[tree.nodes[at]]
+                    start, end = end, end + phi.shape[0]
+                    multiply(phi, factors[at, :], U[start:end, :])
+                height = cut.rows.stop - cut.rows.start
+                add_product(S[cut.rows, cut.columns], U[:height, :], U[height:end, :])
 
     def _fill_factors(self, cut: Cut, weights: Weights, factors: Array) -> None:
         """Fill in, by place, of which M_kl of k above a cut and l below is the product."""
@@ -388,35 +402,31 @@ class Rows:
         m = self.products.margins(theta)
         sources = self.w * m  # of the branches
         u = self.xp.empty_like(m)
-        for level, edges in zip(
-            reversed(tree.levels), reversed(tree.edges), strict=True
-        ):
+        for level, edges in tree.upwards:
             for edge in edges:
                 sources[edge.side, edge.parents, :] += u[edge.children, :]
             at = self.share[:, level, :] * sources[:, level, :]
             u[level, :] = at[0, ...] + at[1, ...]
         flow = self.kappa * (sources[0, ...] - sources[1, ...])
         flow = self.xp.stack([flow, -flow])
-        for edges in tree.edges:
-            for edge in edges:
-                into = flow[edge.side, edge.parents, :]
-                flow[:, edge.children, :] += self.share[:, edge.children, :] * into
+        for edge in tree.downwards:
+            into = flow[edge.side, edge.parents, :]
+            flow[:, edge.children, :] += self.share[:, edge.children, :] * into
         pull = self.w * flow
         return self.products.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])[0]
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
         transfer, inverse = self.transfer, self.inverse
-        for edges in reversed(self.tree.edges):
+        for _, edges in self.tree.upwards:
             for edge in edges:
                 below = edge.children
                 currents[edge.parents, :] += transfer[below, :] * currents[below, :]
         currents[0, :] /= self.G[0, :]
-        for edges in self.tree.edges:
-            for edge in edges:
-                below = edge.children
-                currents[below, :] *= inverse[below, :]
-                currents[below, :] += transfer[below, :] * currents[edge.parents, :]
+        for edge in self.tree.downwards:
+            below = edge.children
+            currents[below, :] *= inverse[below, :]
+            currents[below, :] += transfer[below, :] * currents[edge.parents, :]
         return currents
 
     # With r = ds / s and a step to complementarity s z t the multipliers change by
@@ -451,36 +461,43 @@ class Rows:
         pull -= self.slope * tau[WITH, ...]
         return -self.products.to_theta(pull[0, ...] + pull[1, ...])[0]
 
-    def follow(self, theta: Vector) -> Vector:
-        """Complete the predictor for dθ; what is needed to choose mu.
-
-        That is how fast it meets s = 0 and z = 0, and the sums of s z r and s z r².
-        """
+    def follow(self, theta: Vector) -> Speeds:
+        """Complete the predictor for dθ; what is needed to choose mu."""
         xp = self.xp
         self._complete(theta)
+        self.settled = False
         changes = self.product * self.r
-        return numbers(
+        found = numbers(
             -xp.min(self.r),
             1.0 + xp.max(self.r),
             xp.sum(changes),
             xp.sum(changes * self.r),
         )
+        return Speeds(found[:2], found[2:])
 
-    def follow_corrected(self, theta: Vector) -> Vector:
-        """Complete the corrector for dθ; return how fast it meets s = 0 and z = 0."""
+    def follow_corrected(self, theta: Vector) -> Speeds:
+        """Complete the corrector for dθ; how fast it meets s = 0 and z = 0."""
         self._complete(theta)
         self.t -= 1.0
         self.t -= self.r  # u
-        return numbers(-self.xp.min(self.r), -self.xp.min(self.t))
+        most = numbers(-self.xp.min(self.r), -self.xp.min(self.t))
+        return Speeds(most, np.zeros(0))
 
-    @property
-    def direction(self) -> tuple[Array, ...]:
-        """What `move` follows."""
-        return self.dm, self.r, self.t
+    def keep_products(self) -> None:
+        """Keep products of pairs of features once they are worked out."""
+        self.products.keep = True
 
-    @direction.setter
-    def direction(self, direction: tuple[Array, ...]) -> None:
-        self.dm, self.r, self.t = direction
+    def hold_direction(self) -> None:
+        """Remember the present direction: what `move` follows."""
+        self.turned_from: tuple[Array, ...] = (self.dm, self.r, self.t)
+
+    def turn_back(self) -> None:
+        """Take the direction up again that was held."""
+        self.dm, self.r, self.t = self.turned_from
+
+    def hold_point(self) -> None:
+        """Remember the present multipliers; a step replaces arrays, and writes to none."""
+        self.best = self.z
 
     def _complete(self, theta: Vector) -> None:
         """Find dm, dv and r of a step for dθ."""
@@ -489,7 +506,7 @@ class Rows:
         self.r = self._rows(self._solve_laplacian(currents), self.dm)
         self.r /= self.s
 
-    def move(self, primal: float, dual: float) -> None:
+    def move(self, primal: float, dual: float) -> Bounds:
         """Take the corrector's step."""
         if self.from_file:
             self.m, self.s, self.from_file = self.m + 0.0, self.s + 0.0, False
@@ -501,29 +518,25 @@ class Rows:
         self.t += 1.0
         self.z = self.z * self.t  # the old one may be part of the best point so far
         self.product = self.s * self.z
+        return self._bounds()
 
-    def bounds(self) -> tuple[Vector, Vector, Vector]:
-        """Surrogate, dual objective and sum of s z; the coupling (p,); the predictor's aim.
-
-        The latter, its right-hand side (p,), is of the same point and reads the features
-        at the same time.
-        """
+    def _bounds(self) -> Bounds:
+        self.settled = True
         total = self.xp.sum
         pulls = self.slope * self.z[WITH, ...]
         low, high = pulls[0, ...], pulls[1, ...]
         value, product = total(self._values(0.0)[0, :]), total(self.product)
         coupling, aim = self.products.to_theta(low + high, self._aim_of_predictor())
-        return numbers(value, total(low - high), product), coupling, aim
+        return Bounds(numbers(value, total(low - high), product), coupling, aim)
 
     def _aim_of_predictor(self) -> Array:
         """Pulls (n_nodes, n_rows) that the predictor aims at."""
         self.connect()
         dv = self.xp.empty_like(self.m)  # what a unit current into the root does
         dv[0, :] = 1.0 / self.G[0, :]
-        for edges in self.tree.edges:
-            for edge in edges:
-                below = edge.children
-                dv[below, :] = self.transfer[below, :] * dv[edge.parents, :]
+        for edge in self.tree.downwards:
+            below = edge.children
+            dv[below, :] = self.transfer[below, :] * dv[edge.parents, :]
         self.currents = self.xp.zeros_like(self.m)
         self.currents[0, :] = -1.0
         pull = fill_drops(self.tree, dv, self.xp.empty_like(self.pushed))
