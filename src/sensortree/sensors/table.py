@@ -163,7 +163,7 @@ def pandas_frame(lines: Sequence[Any], index: str | None = None) -> Any:
             "pip install 'sensortree[demo]', or use to_dict()."
         ) from error
     frame = pandas.DataFrame(lines)
-    return frame if index is None else frame.set_index(index)
+    return frame if index is None or frame.empty else frame.set_index(index)
 
 
 Kind = Literal["number", "text"]
