@@ -504,7 +504,7 @@ def test_inspect_shows_sensors_tree_and_certificate(folder):
     form = document("inspect", folder / "model.json")
     assert form["digest"] in result.stdout
     assert form["sensors"][3]["after"] == ["glucose"]
-    assert re.search(r"^without +held up +usual +turning +detour$", result.stdout, re.M)
+    assert re.search(r"^without +blocked +usual +turning +detour$", result.stdout, re.M)
     assert set(form["outages"]) <= {s["sensor"] for s in form["sensors"]}
     assert all(0 < outage["share"] <= 1 for outage in form["outages"].values())
     assert (form["curve"], form["curve_text"]) == (None, "")

@@ -218,6 +218,8 @@ def test_a_report_measures_numbers(model):
     assert report.fit.r2 == pytest.approx(r2_score(Y, answers))
     assert report.fit.rmse == pytest.approx(np.sqrt(np.mean((answers - Y) ** 2)))
     assert report.classes == report.confusion == ()
+    assert report.to_frame("classes").empty
+    assert report.to_frame("confusion").empty
     assert "R²" in str(report)
     assert "auroc" not in str(report)
     assert report.to_dict()["fit"]["r2"] == report.fit.r2

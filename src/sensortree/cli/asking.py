@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from io import TextIOWrapper
@@ -136,9 +135,8 @@ def _value(column: str, model: SavedModel, err: bool) -> Any:
     """Ask for one value until it can be read."""
     from sensortree.cells.words import PLAIN_FORMAT
 
-    written = model.written_
-    if column not in written.formats:  # not learned from a file, but typed all the same
-        written = replace(written, formats={column: PLAIN_FORMAT})
+    # Numbers are typed even if the model was not learned from a file.
+    form = model.formats_.get(column, PLAIN_FORMAT)
     while True:
         typer.echo(f"  {column}: ", nl=False, err=err)
         line = sys.stdin.readline()
@@ -148,7 +146,7 @@ def _value(column: str, model: SavedModel, err: bool) -> Any:
         if typed == "?":
             raise _UnavailableError
         try:
-            return written.of(column, typed)
+            return model.value_of(column, typed, form)
         except DataError as error:
             typer.echo(f"  {error}", err=True)
 

@@ -331,7 +331,7 @@ def _made_up_rows(model: SavedModel) -> Any:
     from sensortree.cli.tables import stacked
 
     rng = np.random.default_rng(0)
-    categories = model.written_.categories
+    categories = model.categories_
     seen = model.policy_.reader.seen_by_column
     columns = []
     for at, name in enumerate(model.sensors_.column_names):

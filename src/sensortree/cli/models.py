@@ -58,8 +58,8 @@ class ModelTable(NamedTuple):
 
 def table_for(model: SavedModel, data: DataFile) -> ModelTable:
     """Read the columns that a model can ask for; others may be absent."""
-    categories, needed = model.written_.categories, columns_needed(model)
-    data = data.knowing(model.written_.formats)
+    categories, needed = model.categories_, columns_needed(model)
+    data = data.knowing(model.formats_)
     read: list[NDArray[Any]] = []
     unreadable: dict[str, dict[int, str]] = {}
     notes: dict[str, list[str]] = {}

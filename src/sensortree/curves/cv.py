@@ -42,7 +42,6 @@ from sensortree.reports.tradeoff import (
     TradeoffCurve,
     check_targets,
     choice_at,
-    choose,
 )
 from sensortree.sensors.market import within
 from sensortree.threads import one_thread
@@ -259,7 +258,7 @@ class PicksCostWeight(SensorEstimator):
         while True:
             # a lower cost weight than one that overspent would spend no less
             out = [w in passed or w <= overspent for w in curve.cost_weight.tolist()]
-            promised = choose(curve, self.budget, self.max_error, np.flatnonzero(out))
+            promised = curve.choose(self.budget, self.max_error, np.flatnonzero(out))
             if tried and (not promised.met or n_others > OTHERS):
                 break
             weight = promised.cost_weight

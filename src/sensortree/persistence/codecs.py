@@ -22,35 +22,20 @@ Size = int | str | Callable[[Sizes], int]
 
 @dataclass(frozen=True)
 class Codec:
-    """How one value stands in a document.
+    """How one value stands in a document."""
 
-    Attributes
-    ----------
-    write : callable
-        From a value to what JSON can hold.
-    read : callable
-        From an object, a key of it, and sizes, to the value; refuses what cannot be.
-    later : bool
-        Whether None is not written, as in older files.
-    """
-
-    write: Callable[[Any], Any]
+    write: Callable[[Any], Any]  # from a value to what JSON can hold
+    # From an object, a key of it, and sizes, to the value; refuses what cannot be.
     read: Callable[[Fields, str, Sizes], Any]
-    later: bool = False
+    later: bool = False  # whether None is not written, as in older files
 
 
 @dataclass(frozen=True)
 class Form:
-    """How an object stands in a document.
-
-    Attributes
-    ----------
-    write : callable
-    take : callable
-        Takes the keys of an object, given sizes, and gives what they mean.
-    """
+    """How an object stands in a document."""
 
     write: Callable[[Any], dict[str, Any]]
+    # Takes the keys of an object, given sizes, and gives what they mean.
     take: Callable[[Fields, Sizes], Any]
 
     later: ClassVar[bool] = False

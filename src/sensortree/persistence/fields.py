@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 
 from sensortree.exceptions import ModelFileError
-from sensortree.types import Array
+from sensortree.types import Array, Mask
 
 # JSON has no such numbers; where one may occur it stands as {"float": "NaN"}.
 NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 class Fields:
-    """An object of a document.
-
-    Parameters
-    ----------
-    value : object
-        What stands where the object is expected.
-    where : str
-        Its place, for messages.
-    """
+    """What stands where an object of a document is expected, at a place for messages."""
 
     def __init__(self, value: Any, where: str):
         if not isinstance(value, dict):
@@ -130,6 +122,12 @@ class Fields:
         if len(set(found)) < len(found):
             raise self.wrong(key, "names a position twice")
         return found
+
+    def marks(self, key: str, n: int) -> Mask:
+        """Such positions as an array of bool, (n,)."""
+        marks = np.zeros(n, dtype=bool)
+        marks[list(self.positions(key, n))] = True
+        return marks
 
     def numbers(
         self, key: str, shape: tuple[int, ...], least: float = -math.inf

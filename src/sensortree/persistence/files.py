@@ -153,13 +153,8 @@ def replace_file(path: Path, text: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force the new name to the disk, where folders can be opened."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+    with contextlib.suppress(OSError):  # and its name, where folders can be opened
+        descriptor = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
@@ -168,11 +163,7 @@ def _sync_folder(folder: Path) -> None:
 
 def render(document: dict[str, Any]) -> bytes:
     """A document as the text of a file, one line per section, with its digest."""
-    head = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "digest": NO_DIGEST,
-    }
+    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "digest": NO_DIGEST}
     lines = [
         f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
         for key, value in {**head, **document}.items()
@@ -198,7 +189,14 @@ def parse(text: bytes, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
             f"{type(document).__name__}."
         )
     _check_version(document)
-    _check_digest(document, text)
+    digest = document.get("digest")
+    if not isinstance(digest, str) or len(digest) != 64 or not digest.isascii():
+        raise ModelFileError("the file's 'digest' is not 64 hexadecimal digits.")
+    if digest_of(text, digest) != digest:
+        raise ModelFileError(
+            "the file's digest does not match its contents: it was changed or damaged "
+            "after it was written; save the model again."
+        )
     return document
 
 
@@ -321,15 +319,4 @@ def _check_version(document: dict[str, Any]) -> None:
         raise ModelFileError(
             f"the file is from the future: it has a newer 'format_version' than this "
             f"sensortree reads, {FORMAT_VERSION}; install a newer sensortree."
-        )
-
-
-def _check_digest(document: dict[str, Any], text: bytes) -> None:
-    digest = document.get("digest")
-    if not isinstance(digest, str) or len(digest) != 64 or not digest.isascii():
-        raise ModelFileError("the file's 'digest' is not 64 hexadecimal digits.")
-    if digest_of(text, digest) != digest:
-        raise ModelFileError(
-            "the file's digest does not match its contents: it was changed or damaged "
-            "after it was written; save the model again."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from sensortree.persistence.codecs import (
     array,
     integer,
     keyed,
+    later,
     listed,
     nullable,
     real,
@@ -36,12 +37,10 @@ from sensortree.persistence.problem import (
     READING,
     REFERRAL,
     SEEN,
-    read_classes,
-    read_loss,
+    read_answers,
     read_seen,
     read_sensors,
-    write_classes,
-    write_loss,
+    write_answers,
     write_sensors,
 )
 from sensortree.persistence.saved import REPORTS, SavedModel
@@ -100,7 +99,6 @@ MAX_POINTS, MAX_FOLDS = 10_000, 1_000
 FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf")
 # Bytes of a baseline's classifier above which it is not written: no answer depends on it.
 BULKY = 2**20
-MAX_COST = nullable(real(0.0))
 FRAME = nullable(word(FRAMES))
 
 
@@ -112,28 +110,46 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             f"cannot save a {type(model).__name__}; give a fitted estimator of "
             f"sensortree, its policy_, or what sensortree.load returned."
         )
-    sensors, reader = policy.sensors, policy.reader
+    sensors, reader, index = policy.sensors, policy.reader, policy.sensors.index
 
     def classifier_of(subset: Subset, scorer: Any) -> dict[str, Any]:
         names = ", ".join(map(repr, sorted(subset))) or "nothing"
         what = f"the classifier of the leaf that knows {names}"
         return {
-            "sensors": sorted(map(sensors.index, subset)),
+            "sensors": sorted(map(index, subset)),
             "classifier": write_classifier(scorer, what, foreign),
         }
 
-    numeric = policy.loss.numbers
+    columns, names = sensors.column_names, getattr(model, "feature_names_in_", None)
+    # Whether the columns have names by which a frame can be checked.
+    named = (
+        columns != default_names(len(columns)) if policy is model else names is not None
+    )
+    problem = {
+        "columns": columns,
+        "columns_are_named": named,
+        "cost_weight": policy.cost_weight,
+        "max_cost": policy.max_cost,
+        "referral": policy.referral,
+    }
+    of_model = ("reading", "outage_report", "comparison", "curve", "chosen")
+    given: list[Any] = [getattr(model, f"{name}_", None) for name in of_model]
+    reading, outages, compared, curve, chosen = given
+    sections = {
+        "reading": reading and {k: f for k, f in reading.items() if f != PLAIN_FORMAT},
+        "outages": outages and {index(n): o for n, o in outages.outages.items()},
+        "comparison": compared and comparison_form(compared, index),
+        "curve": curve and curve_form(curve, chosen),
+    }
+    seen = reader.seen and [list(map(SEEN.write, each)) for each in reader.seen]
     document: dict[str, Any] = {
         "library_version": __version__,
         "about": ABOUT.write(policy.about),
         "problem": {
-            **({} if numeric else {"classes": write_classes(policy.classes)}),
-            **write_loss(policy.loss),
-            "columns": list(map(str, sensors.column_names)),
-            "columns_are_named": _are_named(model, sensors),
+            **write_answers(policy.classes, policy.loss),
+            **COLUMNS.write(problem),
             "sensors": write_sensors(sensors),
-            "cost_weight": float(policy.cost_weight),
-            "max_cost": MAX_COST.write(policy.max_cost),
+            **WEIGHTS.write(problem),
         },
         "reader": {
             "widths": list(map(int, reader.widths)),
@@ -145,6 +161,7 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
                 )
                 for name, transformer in reader.transformers.items()
             },
+            **({} if seen is None else {"seen": seen}),
         },
         "tree": write_tree(policy.tree, sensors),
         "decisions": write_decisions(policy.decisions, foreign),
@@ -161,51 +178,19 @@ def write_model(model: Any, foreign: str | None) -> dict[str, Any]:
             }
             for place, scorer in sorted(policy.own_classifiers.items())
         ],
+        **CALIBRATED.write({"calibration": policy.calibration}),
+        "baselines": write_baselines(policy, foreign),
+        "flow": FLOW.write(policy.flow),
+        "evidence": {
+            name: plain(getattr(model, f"{name}_", None), f"{name}_")
+            for name in REPORTS
+        },
+        **SECTIONS.write(sections),
     }
-    if policy.referral is not None:
-        document["problem"]["referral"] = REFERRAL.write(policy.referral)
-    if reader.seen is not None:
-        seen = [[SEEN.write(column) for column in columns] for columns in reader.seen]
-        document["reader"]["seen"] = seen
-    if policy.calibration is not None:
-        document["calibration"] = CALIBRATION.write(policy.calibration)
-    document["baselines"] = write_baselines(policy, foreign)
-    document["flow"] = FLOW.write(policy.flow)
-    document["evidence"] = {
-        name: plain(getattr(model, f"{name}_", None), f"{name}_") for name in REPORTS
-    }
-    document.update(_write_known(model, sensors))
     if policy.detours is not None:
         detours = write_detours(policy.detours, sensors, foreign, classifier_of)
         document["detours"] = detours
     return document
-
-
-def _write_known(model: Any, sensors: SensorSet) -> dict[str, Any]:
-    """What only some models know, each in a section of its own.
-
-    How the cells of a table were written, if the model was learned from a file; what
-    outages cost; what the fit compared; the curve that it was picked from.
-    """
-    known: dict[str, Any] = {}
-    if (reading := getattr(model, "reading_", None)) is not None:
-        written = {k: form for k, form in reading.items() if form != PLAIN_FORMAT}
-        known["reading"] = READING.write(written)
-    if (report := getattr(model, "outage_report_", None)) is not None:
-        by_index = {sensors.index(name): o for name, o in report.outages.items()}
-        known["outages"] = OUTAGES.write(by_index)
-    if (compared := getattr(model, "comparison_", None)) is not None:
-        known["comparison"] = write_comparison(compared, sensors)
-    if (curve := getattr(model, "curve_", None)) is not None:
-        known["curve"] = write_curve(curve, model.chosen_)
-    return known
-
-
-def _are_named(model: Any, sensors: SensorSet) -> bool:
-    """Whether the columns have names by which a frame can be checked."""
-    if isinstance(model, Policy):
-        return sensors.column_names != default_names(len(sensors.column_names))
-    return getattr(model, "feature_names_in_", None) is not None
 
 
 def read_model(
@@ -217,26 +202,24 @@ def read_model(
         fields.take(key)
     fields.text("library_version")
     problem = fields.child("problem")
-    numeric = problem.has("task")
-    classes = np.empty(0) if numeric else read_classes(problem.child("classes"))
+    classes, loss = read_answers(problem)
     n_classes = len(classes)
-    columns = _read_columns(problem)
-    named = problem.flag("columns_are_named")
+    sizes = {"classes": n_classes}
+    of_problem = COLUMNS.take(problem, sizes)
+    columns = of_problem["columns"]
     sensors = read_sensors(problem, columns)
+    of_problem |= WEIGHTS.take(problem, {**sizes, "columns": len(columns)})
     tree = read_tree(fields.child("tree"), sensors)
     reader = _read_reader(fields.child("reader"), sensors, trusted)
     known = Known(sensors, reader.widths, n_classes, trusted)
     subsets = {frozenset[str](), *known_in(tree)}
     classifiers = read_classifiers(fields, known, subsets)
-    sizes = {"classes": n_classes, "leaves": tree.n_leaves, "table": len(columns)}
-    sizes["sensors"] = len(sensors)
-    detours = calibration = referral = None
+    detours = None
     if fields.has("detours"):
         detours = read_detours(fields.child("detours"), known, subsets)
-    if fields.has("calibration"):
-        calibration = CALIBRATION.read(fields, "calibration", sizes)
-    if problem.has("referral"):
-        referral = REFERRAL.read(problem, "referral", sizes)
+    sizes |= {"leaves": tree.n_leaves, "sensors": len(sensors)}
+    sections = SECTIONS.take(fields, sizes)
+    about = later(ABOUT).read(fields, "about", {}) or About()
     policy = Policy(
         reader,
         tree,
@@ -244,45 +227,50 @@ def read_model(
         classifiers,
         classes,
         read_flow(fields.child("flow"), tree, n_classes),
-        read_loss(problem, n_classes),
-        problem.number("cost_weight", least=0.0),
-        MAX_COST.read(problem, "max_cost", sizes),
+        loss,
+        of_problem["cost_weight"],
+        of_problem["max_cost"],
         _read_own_classifiers(fields, tree, known),
         detours,
-        calibration=calibration,
+        **CALIBRATED.take(fields, sizes),
         baselines=read_baselines(fields, classifiers, known),
-        about=ABOUT.read(fields, "about", {}) if fields.has("about") else About(),
-        referral=referral,
+        about=about,
+        referral=of_problem["referral"],
     )
-    fields.optional("calibration")
-    problem.optional("referral")
     problem.end()
     evidence = _read_evidence(fields.child("evidence"))
-    has_reading = fields.has("reading")
-    reading = READING.read(fields, "reading", {}) if has_reading else None
-    if fields.has("outages"):
-        by_index = OUTAGES.read(fields, "outages", sizes)
-        outages = {sensors.names[at]: outage for at, outage in by_index.items()}
-        evidence["outage_report"] = OutageReport(outages)
-    if fields.has("comparison"):
-        compared = COMPARISON.read(fields, "comparison", sizes)
-        held_out = policy.about.held_out
-        evidence["comparison"] = read_comparison(compared, sensors, held_out)
-    if fields.has("curve"):
-        picked = read_curve(CURVE.read(fields, "curve", sizes), policy.about.unit)
-        evidence["curve"], evidence["chosen"] = picked
     fields.end()
-    names = np.array(columns, object) if named else None
-    return SavedModel(policy, names, evidence, reading)
+    if (outages := sections["outages"]) is not None:
+        named = {sensors.names[at]: outage for at, outage in outages.items()}
+        evidence["outage_report"] = OutageReport(named)
+    if (compared := sections["comparison"]) is not None:
+        evidence["comparison"] = comparison_of(compared, sensors, about.held_out)
+    if (picked := sections["curve"]) is not None:
+        evidence["curve"], evidence["chosen"] = curve_of(picked, about.unit)
+    names = np.array(columns, object) if of_problem["columns_are_named"] else None
+    return SavedModel(policy, names, evidence, sections["reading"])
 
 
-def _read_columns(problem: Fields) -> tuple[str, ...]:
+def _read_columns(problem: Fields, key: str, sizes: Sizes) -> tuple[str, ...]:
     """Names of the columns; those of a frame may repeat."""
-    names = problem.items("columns")
+    names = problem.items(key)
     if len(names) > MAX_COLUMNS:
         raise ModelFileError(f"the file has more than {MAX_COLUMNS:,} columns.")
-    where = problem.place("columns")
+    where = problem.place(key)
     return tuple(check_text(name, where) if name != "" else "" for name in names)
+
+
+COLUMNS = record(
+    dict,
+    columns=Codec(lambda names: list(map(str, names)), _read_columns),
+    columns_are_named=FLAG,
+)
+WEIGHTS = record(
+    dict,
+    cost_weight=real(0.0),
+    max_cost=nullable(real(0.0)),
+    referral=later(REFERRAL),
+)
 
 
 def _read_reader(
@@ -331,10 +319,10 @@ def _check_calibration(leaf: LeafCalibration, fields: Fields) -> None:
         raise fields.wrong("slope", "must be above 0")
 
 
-CALIBRATION = listed(
-    record(LeafCalibration, _check_calibration, slope=real(0.0), bias=array("classes")),
-    "leaves",
+LEAF_CALIBRATION = record(
+    LeafCalibration, _check_calibration, slope=real(0.0), bias=array("classes")
 )
+CALIBRATED = record(dict, calibration=later(listed(LEAF_CALIBRATION, "leaves")))
 
 
 # evidence ---------------------------------------------------------------------------------
@@ -431,37 +419,35 @@ COMPARISON = record(
 )
 
 
-def write_comparison(compared: Comparison, sensors: SensorSet) -> dict[str, Any]:
-    """What a fit compared, and what it took."""
+def comparison_form(
+    compared: Comparison, index: Callable[[str], int]
+) -> dict[str, Any]:
+    """What a fit compared, and what it took, as the keys of its section."""
     risk, error, cost = compared.risk, compared.error, compared.cost
-    figures = {n: {"risk": risk[n], "error": error[n], "cost": cost[n]} for n in risk}
-    form = {
+    return {
         **vars(compared),
-        "candidates": figures,
+        "candidates": {
+            n: {"risk": risk[n], "error": error[n], "cost": cost[n]} for n in risk
+        },
         "rows": compared.n_rows,
-        "removed": [sensors.index(name) for name in compared.removed],
+        "removed": [index(name) for name in compared.removed],
         "not_compared": {n: {"why": why} for n, why in compared.not_compared.items()},
     }
-    return COMPARISON.write(form)
 
 
-def read_comparison(
+def comparison_of(
     found: dict[str, Any], sensors: SensorSet, held_out: HeldOut | None
 ) -> Comparison:
     """The same, of what a file says."""
-    candidates = found["candidates"]
+    candidates = found.pop("candidates")
+    for key in ("risk", "error", "cost"):
+        found[key] = {name: figures[key] for name, figures in candidates.items()}
     return Comparison(
-        found["chosen"],
-        **{
-            key: {name: figures[key] for name, figures in candidates.items()}
-            for key in ("risk", "error", "cost")
-        },
-        optimism=found["optimism"],
-        n_rows=found["rows"],
-        removed=tuple(sensors.names[at] for at in found["removed"]),
-        not_compared={n: each["why"] for n, each in found["not_compared"].items()},
+        n_rows=found.pop("rows"),
+        removed=tuple(sensors.names[at] for at in found.pop("removed")),
+        not_compared={n: each["why"] for n, each in found.pop("not_compared").items()},
         held_out=held_out,
-        informative=found["informative"],
+        **found,
     )
 
 
@@ -523,19 +509,18 @@ CURVE = record(
 )
 
 
-def write_curve(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
+def curve_form(curve: TradeoffCurve, chosen: Choice) -> dict[str, Any]:
     """Points, folds and ends of a curve, and which point was picked why."""
-    form = {
+    return {
         **vars(curve),
         "folds": curve.fold_error.shape[1],
         "metrics": _finite(curve.metrics),
         "end_metrics": {end: _finite(each) for end, each in curve.end_metrics.items()},
         "chosen": chosen,
     }
-    return CURVE.write(form)
 
 
-def read_curve(found: dict[str, Any], unit: str) -> tuple[TradeoffCurve, Choice]:
+def curve_of(found: dict[str, Any], unit: str) -> tuple[TradeoffCurve, Choice]:
     """The same, of what a file says."""
     picked = found.pop("chosen")
     del found["folds"]
@@ -548,3 +533,13 @@ def read_curve(found: dict[str, Any], unit: str) -> tuple[TradeoffCurve, Choice]
     place = (picked.pop(key) for key in ("index", "rule", "target", "met"))
     own = {key: value for key, value in picked.items() if value is not None}
     return curve, replace(choice_at(curve, *place), **own)
+
+
+# What only some models know; files of before have no such section.
+SECTIONS = record(
+    dict,
+    reading=later(READING),
+    outages=later(OUTAGES),
+    comparison=later(COMPARISON),
+    curve=later(CURVE),
+)

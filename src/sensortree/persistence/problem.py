@@ -48,11 +48,16 @@ TYPES: dict[str, tuple[type, ...]] = {
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-# classes ----------------------------------------------------------------------------------
+# answers ----------------------------------------------------------------------------------
+
+BY_CLASS = nullable(array("classes", least=0.0))
+MATRIX = nullable(array("classes", "classes", least=0.0))
 
 
-def write_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """Classes with their type."""
+def write_answers(classes: NDArray[Any], loss: Loss) -> dict[str, Any]:
+    """Classes with their type, and what mistakes cost; or that answers are numbers."""
+    if isinstance(loss, NumberLoss):
+        return {"task": "regression", "numbers": NUMBER_LOSS.write(loss)}
     name = "str" if classes.dtype.kind == "U" else classes.dtype.name
     values = [v.item() if isinstance(v, np.generic) else v for v in classes.tolist()]
     if name not in TYPES or not all(type(v) in TYPES[name] for v in values):
@@ -60,11 +65,39 @@ def write_classes(classes: NDArray[Any]) -> dict[str, Any]:
             f"the classes are of type {classes.dtype}; a model file holds classes that "
             f"are text, integers, numbers or truth values."
         )
-    return {"type": name, "values": values}
+    form = {
+        "classes": {"type": name, "values": values},
+        "loss": MATRIX.write(loss.matrix),
+    }
+    if loss.score is not None:
+        by_class = BY_CLASS.write(loss.by_class)
+        form["risk"] = {"name": loss.score.name, "by_class": by_class}
+    return form
 
 
-def read_classes(fields: Fields) -> NDArray[Any]:
-    """Classes, at least two, all different."""
+def read_answers(problem: Fields) -> tuple[NDArray[Any], Loss]:
+    """The same; none and a `NumberLoss`, or at least two classes, all different.
+
+    A risk of your own is known by its name only.
+    """
+    if problem.has("task"):
+        if problem.text("task") != "regression":
+            raise problem.wrong("task", "must be 'regression', or absent")
+        return np.empty(0), NUMBER_LOSS.read(problem, "numbers", {})
+    classes = _read_classes(problem.child("classes"))
+    sizes = {"classes": len(classes)}
+    matrix = MATRIX.read(problem, "loss", sizes)
+    if not problem.has("risk"):
+        problem.optional("risk")
+        return classes, Loss(matrix)
+    risk = problem.child("risk")
+    score = named_score(risk.text("name"))
+    by_class = BY_CLASS.read(risk, "by_class", sizes)
+    risk.end()
+    return classes, Loss(matrix, score, by_class)
+
+
+def _read_classes(fields: Fields) -> NDArray[Any]:
     name = fields.text("type")
     if name not in TYPES:
         raise fields.wrong("type", f"is {name[:80]!r}, which is no type of classes")
@@ -79,6 +112,32 @@ def read_classes(fields: Fields) -> NDArray[Any]:
         return np.array(values, dtype=name)
     except OverflowError as error:
         raise ModelFileError(f"{where} holds a number that {name} cannot.") from error
+
+
+def _number_loss(**parts: Any) -> NumberLoss:
+    return NumberLoss(
+        **parts, distance=named_distance(parts["risk"], parts["quantile"])
+    )
+
+
+def _check_number_loss(loss: NumberLoss, fields: Fields) -> None:
+    if loss.quantile is not None and not 0 < loss.quantile < 1:
+        raise fields.wrong(
+            "quantile", f"must be between 0 and 1, got {loss.quantile:g}"
+        )
+    if loss.low > loss.high:
+        raise fields.wrong("low", f"is above {fields.place('high')}")
+
+
+NUMBER_LOSS = record(
+    _number_loss,
+    _check_number_loss,
+    risk=TEXT,
+    quantile=nullable(real()),
+    low=real(),
+    high=real(),
+    stake=real(0.0),
+)
 
 
 # sensors ----------------------------------------------------------------------------------
@@ -97,7 +156,7 @@ TERMS = record(
     after=Codec(sorted, lambda f, key, _: frozenset(f.texts(key))),
     one_of=nullable(TEXT),
     varies=FLAG,
-    price_column=nullable(integer(0, "table")),
+    price_column=nullable(integer(0, "columns")),
     own_price=later(real(0.0)),
 )
 
@@ -129,7 +188,7 @@ def read_sensors(fields: Fields, column_names: tuple[str, ...]) -> SensorSet:
         names.append(sensor.text("name"))
         columns.append(sensor.positions("columns", table))
         costs.append(sensor.number("cost", least=0.0))
-        all_terms.append(TERMS.whole(sensor, {"table": table}))
+        all_terms.append(TERMS.whole(sensor, {"columns": table}))
         n_after += len(all_terms[-1].after)
         if n_after > MAX_AFTER:
             raise ModelFileError(f"the file has more than {MAX_AFTER:,} prerequisites.")
@@ -147,68 +206,6 @@ def read_sensors(fields: Fields, column_names: tuple[str, ...]) -> SensorSet:
         raise ModelFileError(f"the sensors of the file cannot be: {error}") from error
 
 
-# losses -----------------------------------------------------------------------------------
-
-BY_CLASS = nullable(array("classes", least=0.0))
-MATRIX = nullable(array("classes", "classes", least=0.0))
-
-
-def write_loss(loss: Loss) -> dict[str, Any]:
-    """What mistakes cost; or that answers are numbers, and what they lose."""
-    if isinstance(loss, NumberLoss):
-        return {"task": "regression", "numbers": NUMBER_LOSS.write(loss)}
-    form: dict[str, Any] = {"loss": MATRIX.write(loss.matrix)}
-    if loss.score is not None:
-        by_class = BY_CLASS.write(loss.by_class)
-        form["risk"] = {"name": loss.score.name, "by_class": by_class}
-    return form
-
-
-def read_loss(problem: Fields, n_classes: int) -> Loss:
-    """The same; a function of your own is known by its name only."""
-    if not n_classes:
-        if problem.text("task") != "regression":
-            raise problem.wrong("task", "must be 'regression', or absent")
-        loss: NumberLoss = NUMBER_LOSS.read(problem, "numbers", {})
-        return loss
-    sizes = {"classes": n_classes}
-    matrix = MATRIX.read(problem, "loss", sizes)
-    if not problem.has("risk"):
-        problem.optional("risk")
-        return Loss(matrix)
-    risk = problem.child("risk")
-    score = named_score(risk.text("name"))
-    by_class = BY_CLASS.read(risk, "by_class", sizes)
-    risk.end()
-    return Loss(matrix, score, by_class)
-
-
-def _number_loss(**parts: Any) -> NumberLoss:
-    return NumberLoss(
-        **parts, distance=named_distance(parts["risk"], parts["quantile"])
-    )
-
-
-def _check_number_loss(loss: NumberLoss, fields: Fields) -> None:
-    if loss.quantile is not None and not 0 < loss.quantile < 1:
-        raise fields.wrong(
-            "quantile", f"must be between 0 and 1, got {loss.quantile:g}"
-        )
-    if loss.low > loss.high:
-        raise fields.wrong("low", f"is above {fields.place('high')}")
-
-
-NUMBER_LOSS = record(
-    _number_loss,
-    _check_number_loss,
-    risk=TEXT,
-    quantile=nullable(real()),
-    low=real(),
-    high=real(),
-    stake=real(0.0),
-)
-
-
 def _check_referral(referral: Referral, fields: Fields) -> None:
     if referral.by_class is not None and referral.column is not None:
         raise fields.wrong("", "has costs by class and a column of them")
@@ -218,7 +215,7 @@ REFERRAL = record(
     Referral,
     _check_referral,
     by_class=BY_CLASS,
-    column=nullable(integer(0, "table")),
+    column=nullable(integer(0, "columns")),
     least_confidence=real(0.0, 1.0),
     promise=nullable(
         record(

@@ -1,12 +1,8 @@
-"""`SavedModel`: what a model file holds, ready to be asked, without scikit-learn.
-
-And `WrittenValues`: values as people write them, as a model knows them.
-"""
+"""`SavedModel`: what a model file holds, ready to be asked, without scikit-learn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -27,56 +23,9 @@ from sensortree.policy.about import Comparison, OutageReport
 from sensortree.policy.policy import Policy
 from sensortree.reports.interface import PolicyAnswers
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
-from sensortree.sensors.reader import SensorReader, float_table, table_as_fitted
+from sensortree.sensors.reader import float_table, table_as_fitted
 from sensortree.sensors.table import Table
 from sensortree.sensors.transforms import InTurn, OneHot, Ordinal, SideBySide, Typed
-
-
-@dataclass(frozen=True, eq=False)
-class WrittenValues:
-    """How the values of a model's columns are written.
-
-    Attributes
-    ----------
-    categories : mapping of column to tuple
-        Of the columns that hold such.
-    formats : mapping of column to ColumnFormat
-        Of all columns, if the model was learned from a file.
-    """
-
-    categories: Mapping[str, tuple[Any, ...]]
-    formats: Mapping[str, ColumnFormat]
-
-    def of_columns(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by column, each text as the model knows it."""
-        return {column: self.of(column, value) for column, value in values.items()}
-
-    def in_order(self, columns: tuple[str, ...], values: Any) -> Any:
-        """The same for values of a sensor, by column, in order, or a single one."""
-        if isinstance(values, Mapping):
-            return self.of_columns(values)
-        listed = values if isinstance(values, (list, tuple)) else [values]
-        if len(listed) != len(columns):
-            return values  # which is refused where it is told
-        return [self.of(*pair) for pair in zip(columns, listed, strict=True)]
-
-    def of(self, column: str, value: Any) -> Any:
-        """A category but for its spelling, a date as its day, a number as in the file.
-
-        Whatever is no text stays, but for dates that are written as whole numbers.
-        """
-        known = self.categories.get(column)
-        form = self.formats.get(column)
-        if is_text(known):
-            return as_known(value, known or ()) if isinstance(value, str) else value
-        if form is not None and form.date:
-            return _day(column, value, form.date)
-        if form is None or not isinstance(value, str):
-            return value
-        found = read_numbers([value], Wanted(known=form))
-        if why := found.why_not(value):
-            raise DataError(f"column {column!r}: {why}.")
-        return float(found.values[0])
 
 
 def _day(column: str, value: Any, form: str) -> Any:
@@ -90,17 +39,6 @@ def _day(column: str, value: Any, form: str) -> Any:
     if day is None and isinstance(value, str):
         raise DataError(f"column {column!r}: {cut(value)} is not a date, {form}.")
     return value if day is None else day
-
-
-def categories_of(reader: SensorReader) -> dict[str, tuple[Any, ...]]:
-    """Categories of the columns that hold such, by name."""
-    found: dict[str, tuple[Any, ...]] = {}
-    for name, columns in zip(reader.sensors.names, reader.sensors.columns, strict=True):
-        known = _categories(reader.transformers.get(name), len(columns))
-        for column, values in zip(columns, known, strict=True):
-            if values is not None:
-                found[reader.sensors.column_names[column]] = values
-    return found
 
 
 def _categories(transform: Any, n_columns: int) -> list[tuple[Any, ...] | None]:
@@ -252,16 +190,56 @@ class SavedModel(PolicyAnswers):
         ['Yes']
         """
         columns = self.policy_.columns_of.get(sensor)
-        return values if columns is None else self.written_.in_order(columns, values)
+        if columns is None:
+            return values
+        if isinstance(values, Mapping):
+            return {column: self.value_of(column, v) for column, v in values.items()}
+        listed = values if isinstance(values, (list, tuple)) else [values]
+        if len(listed) != len(columns):
+            return values  # which is refused where it is told
+        return [self.value_of(*pair) for pair in zip(columns, listed, strict=True)]
+
+    def value_of(
+        self, column: str, value: Any, form: ColumnFormat | None = None
+    ) -> Any:
+        """A category but for its spelling, a date as its day, a number as in the file.
+
+        Whatever is no text stays, but for dates that are written as whole numbers. `form`
+        is how cells of the column are written, if not as in the file.
+        """
+        known, form = self.categories_.get(column), form or self.formats_.get(column)
+        if is_text(known):
+            return as_known(value, known or ()) if isinstance(value, str) else value
+        if form is not None and form.date:
+            return _day(column, value, form.date)
+        if form is None or not isinstance(value, str):
+            return value
+        found = read_numbers([value], Wanted(known=form))
+        if why := found.why_not(value):
+            raise DataError(f"column {column!r}: {why}.")
+        return float(found.values[0])
 
     @cached_property
-    def written_(self) -> WrittenValues:
-        """How values of the columns are written."""
-        formats: dict[str, ColumnFormat] = {}
-        if self.reading_ is not None:  # learned from a file
-            plain = dict.fromkeys(self.sensors_.column_names, PLAIN_FORMAT)
-            formats = {**plain, **self.reading_}
-        return WrittenValues(categories_of(self.policy_.reader), formats)
+    def categories_(self) -> dict[str, tuple[Any, ...]]:
+        """Categories of the columns that hold such, by name."""
+        sensors, transformers = self.sensors_, self.policy_.reader.transformers
+        found: dict[str, tuple[Any, ...]] = {}
+        for name, columns in zip(sensors.names, sensors.columns, strict=True):
+            known = _categories(transformers.get(name), len(columns))
+            for column, values in zip(columns, known, strict=True):
+                if values is not None:
+                    found[sensors.column_names[column]] = values
+        return found
+
+    @cached_property
+    def formats_(self) -> dict[str, ColumnFormat]:
+        """How cells are written, by column, if the model was learned from a file."""
+        if self.reading_ is None:
+            return {}
+        return {
+            **dict.fromkeys(self.sensors_.column_names, PLAIN_FORMAT),
+            **self.reading_,
+        }
 
     def __repr__(self) -> str:
         return (

@@ -207,13 +207,6 @@ def _read_part(fields: Fields, n_columns: int) -> Any:
     return read_transformer(fields, n_columns, None)
 
 
-def _read_marks(fields: Fields, key: str, sizes: Sizes) -> Any:
-    """Positions of columns as an array of bool."""
-    marks = np.zeros(sizes["columns"], dtype=bool)
-    marks[list(fields.positions(key, len(marks)))] = True
-    return marks
-
-
 def _write_imputer(t: Imputer) -> dict[str, Any]:
     return {
         "words": t.fill.dtype == object,
@@ -269,13 +262,6 @@ def _read_rare(fields: Fields, key: str, sizes: Sizes) -> tuple[tuple[int, ...],
     return tuple(map(tuple, lists))
 
 
-def _write_parts(parts: Any) -> list[dict[str, Any]]:
-    return [
-        {"columns": list(at), "transformer": write_kind(part, TRANSFORMERS)}
-        for at, part in parts
-    ]
-
-
 def _read_parts(fields: Fields, key: str, sizes: Sizes) -> tuple[Any, ...]:
     parts = []
     for part in fields.children(key):
@@ -283,10 +269,6 @@ def _read_parts(fields: Fields, key: str, sizes: Sizes) -> tuple[Any, ...]:
         parts.append((at, _read_part(part.child("transformer"), len(at))))
         part.end()
     return tuple(parts)
-
-
-def _write_steps(steps: Any) -> list[Any]:
-    return [write_kind(step, TRANSFORMERS) for step in steps]
 
 
 def _read_steps(fields: Fields, key: str, sizes: Sizes) -> tuple[Any, ...]:
@@ -299,11 +281,10 @@ def _read_steps(fields: Fields, key: str, sizes: Sizes) -> tuple[Any, ...]:
     return tuple(steps)
 
 
-def _typed(n_columns: int, text: Any) -> Typed:
-    return Typed(tuple(text.tolist()))
-
-
-MARKS = Codec(lambda marks: np.flatnonzero(marks).tolist(), _read_marks)
+MARKS = Codec(
+    lambda marks: np.flatnonzero(marks).tolist(),
+    lambda f, key, s: f.marks(key, s["columns"]),
+)
 N_COLUMNS = integer("columns", lambda sizes: sizes["columns"] + 1)
 READINGS = Codec(list, lambda f, key, s: tuple(f.integers(key, 0, s["columns"])))
 CATEGORIES = Codec(
@@ -312,7 +293,14 @@ CATEGORIES = Codec(
 )
 TRANSFORMERS: Kinds = {
     "passthrough": kind(Passthrough, n_columns=N_COLUMNS),
-    "typed": (Typed, record(_typed, n_columns=N_COLUMNS, text=MARKS)),
+    "typed": (
+        Typed,
+        record(
+            lambda n_columns, text: Typed(tuple(text.tolist())),
+            n_columns=N_COLUMNS,
+            text=MARKS,
+        ),
+    ),
     "imputer": (Imputer, Form(_write_imputer, _take_imputer)),
     "standardiser": kind(
         Standardiser, center=array("columns"), scale=scales("columns")
@@ -339,9 +327,23 @@ TRANSFORMERS: Kinds = {
         Levels, n_columns=N_COLUMNS, readings=READINGS, levels=array("readings")
     ),
     "columns": kind(
-        SideBySide, n_columns=N_COLUMNS, parts=Codec(_write_parts, _read_parts)
+        SideBySide,
+        n_columns=N_COLUMNS,
+        parts=Codec(
+            lambda parts: [
+                {"columns": list(at), "transformer": write_kind(part, TRANSFORMERS)}
+                for at, part in parts
+            ],
+            _read_parts,
+        ),
     ),
-    "pipeline": kind(InTurn, steps=Codec(_write_steps, _read_steps)),
+    "pipeline": kind(
+        InTurn,
+        steps=Codec(
+            lambda steps: [write_kind(step, TRANSFORMERS) for step in steps],
+            _read_steps,
+        ),
+    ),
 }
 
 
@@ -446,15 +448,13 @@ def _take_boosted(fields: Fields, sizes: Sizes) -> BoostedScorer:
         )
     _check_forest(left, right, leaf, roots, fields.where)
     values = _thresholds(fields, leaf)
-    missing_left = np.zeros(n_nodes, dtype=bool)
-    missing_left[list(fields.positions("missing_left", n_nodes))] = True
     return BoostedScorer(
         np.where(leaf, 0, feature).astype(np.int32),
         left,
         right,
         np.where(leaf, 0.0, values),
         np.where(leaf, values, 0.0),
-        missing_left & ~leaf,
+        fields.marks("missing_left", n_nodes) & ~leaf,
         roots.reshape(-1, n_outputs),
         fields.numbers("baseline", (n_outputs,)),
         sets=sets,
@@ -568,11 +568,6 @@ def _output(given: Any, method: str, where: str) -> Any:
     return read
 
 
-def _write_mean(scorer: MeanScorer) -> dict[str, Any]:
-    parts = [write_classifier(each, "a classifier", None) for each in scorer.scorers]
-    return {"classifiers": parts}
-
-
 def _take_mean(fields: Fields, sizes: Sizes) -> MeanScorer:
     scorers = [
         read_classifier(each, sizes["width"], sizes["classes"], None)
@@ -604,7 +599,18 @@ CLASSIFIERS: Kinds = {
     "logistic": kind(LogisticScorer, None, **POLYNOMIAL, intercept=array("outputs")),
     "boosted": (BoostedScorer, BOOSTED),
     "calibrated": (CalibratedScorer, Form(_write_calibrated, _take_calibrated)),
-    "mean": (MeanScorer, Form(_write_mean, _take_mean)),
+    "mean": (
+        MeanScorer,
+        Form(
+            lambda mean: {
+                "classifiers": [
+                    write_classifier(each, "a classifier", None)
+                    for each in mean.scorers
+                ]
+            },
+            _take_mean,
+        ),
+    ),
 }
 REGRESSIONS: Kinds = {
     "ridge_regression": kind(Polynomial, None, **POLYNOMIAL, intercept=ONE),
@@ -632,23 +638,12 @@ ANSWERING = record(
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of a model while its parts are read.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    widths : tuple of int
-        Number of values in one reading of each sensor.
-    n_classes : int
-        0 where answers are numbers.
-    trusted : sequence of str or None
-        Types that skops may make.
-    """
+    """What is known of a model while its parts are read."""
 
     sensors: SensorSet
-    widths: tuple[int, ...]
-    n_classes: int
-    trusted: Sequence[str] | None
+    widths: tuple[int, ...]  # number of values in one reading of each sensor
+    n_classes: int  # 0 where answers are numbers
+    trusted: Sequence[str] | None  # types that skops may make
 
     def width(self, subset: frozenset[str]) -> int:
         """Number of values in one reading of a subset."""

@@ -228,10 +228,8 @@ def read_decisions(
     decisions = []
     entries = fields.children("nodes", tree.n_nodes)
     for node, entry in zip(tree.nodes, entries, strict=True):
-        at, width = (
-            entry.integer("features", 0, len(features)),
-            known.width(node.sensors),
-        )
+        width = known.width(node.sensors)
+        at = entry.integer("features", 0, len(features))
         if at not in built:
             built[at] = width, _read_features(features[at], width, known)
         if built[at][0] != width:
@@ -261,9 +259,8 @@ def _read_features(fields: Fields, width: int, known: Known) -> DecisionFeatures
         tuple(parts),
         fields.numbers("center", (n_columns,)),
         fields.scales("scale", (n_columns,)),
-        np.zeros(n_columns, dtype=bool),
+        fields.marks("may_miss", n_columns),
     )
-    features.may_miss[list(fields.positions("may_miss", n_columns))] = True
     fields.end()
     return features
 

@@ -291,7 +291,7 @@ class OutageReport:
         if not self.outages:
             return "nothing is bought, so no outage matters"
         width = max(len("without"), *map(len, self.outages))
-        lines = [f"{'without':{width}}  held up   usual  turning  detour"]
+        lines = [f"{'without':{width}}  blocked   usual  turning  detour"]
         for sensor, outage in self.outages.items():
             tried = "-" if outage.detour is None else f"{outage.detour:.4f}"
             lines.append(

@@ -55,24 +55,8 @@ def send(
 class Walk:
     """Rows of a table on their way from the start to the places where they stop.
 
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    known : ndarray of bool of shape (n_rows, n_sensors), default=None
-        Sensors that may be read; a row stops where it lacks one. By default all may be.
-    trail : list of Crossing, default=None
-        What is decided at each node is added to it.
-
-    Attributes
-    ----------
-    place : ndarray of shape (n_rows,)
-        A leaf, or the complement of a node.
-    ahead : ndarray of shape (n_rows,)
-        Where rows that lack a sensor are going; for other rows, `place`.
-    prices : ndarray of shape (n_rows, n_sensors) or None
-    unseen : list of Unseen
-        What training never saw of what was read so far.
+    Sensors that are `known` may be read, (n_rows, n_sensors), by default all; a row stops
+    where it lacks one. What is decided at each node is added to `trail`.
     """
 
     def __init__(
@@ -84,14 +68,16 @@ class Walk:
     ):
         self.policy = policy
         self.table = table
-        self.prices = policy.reader.prices(table)
+        self.prices = policy.reader.prices(table)  # (n_rows, n_sensors), or None
+        # A leaf, or the complement of a node, (n_rows,).
         self.place = np.empty(table.shape[0], dtype=np.intp)
+        # Where rows that lack a sensor are going; for other rows, `place`.
         self.ahead = self.place if known is None else self.place.copy()
         self._known = known
         self._trail = trail
         self._under_way: list[Group] = []
         self._stopped: list[Group] = []
-        self.unseen: list[Unseen] = []
+        self.unseen: list[Unseen] = []  # of what was read so far
         self._affordable = self._within_cap()
         self._set_out()
         while self._under_way:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,6 @@ if TYPE_CHECKING:
 
 
 TINY = float(np.finfo(float).tiny)
-
-
-class Part(Protocol):
-    """Some columns of the decision features, before they are standardised."""
-
-    @property
-    def needs_posterior(self) -> bool:
-        """Whether the posterior is looked at."""
-        ...
-
-    def __call__(self, readings: Array, posterior: Array | None) -> Array:
-        """Columns of some rows, (n_rows, width)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -128,6 +115,9 @@ class Transformed:
             )
         return columns
 
+
+# Some columns of the decision features, before they are standardised.
+Part = Raw | Posterior | Predicted | Squares | Transformed
 
 PARTS: dict[str, tuple[Part, ...]] = {
     "posterior+raw": (Posterior(), Raw()),

@@ -76,10 +76,6 @@ class Flow:
         """Examples, by weight, that end in each leaf, (n_leaves,)."""
         return np.asarray(self.leaf_classes.sum(axis=1))
 
-    def share(self, rows: float) -> float:
-        """A number of examples as a share of all."""
-        return float(rows) / max(float(self.leaf_classes.sum()), 1e-300)
-
 
 def measure_flow(
     tree: SensorTree,
@@ -94,21 +90,9 @@ def measure_flow(
 ) -> Flow:
     """Send training examples through a tree, and average what becomes of them.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    decisions : ndarray of shape (n_samples, n_nodes)
-    leaf_answers : ndarray of shape (n_samples, n_leaves)
-        What each leaf would answer.
-    node_answers : ndarray of shape (n_samples, n_nodes)
-        What would be answered at each node.
-    leaf_losses : ndarray of shape (n_samples, n_leaves)
-        What its prediction would lose.
-    node_losses : ndarray of shape (n_samples, n_nodes)
-    y : ndarray of shape (n_samples,)
-    n_classes : int
-        0 where numbers are predicted.
-    weight : ndarray of shape (n_samples,)
+    `decisions` are (n_samples, n_nodes). Answers and losses are what would be answered at
+    each leaf, (n_samples, n_leaves), and node, (n_samples, n_nodes), and what that would
+    lose. `n_classes` is 0 where numbers are predicted.
     """
     leaf, passed = tree.route(decisions), tree.passed(decisions)
     ends = np.arange(len(leaf)), leaf

@@ -12,7 +12,6 @@ from sensortree.exceptions import DataError
 from sensortree.policy.batch import Walk, send
 from sensortree.policy.policy import Policy
 from sensortree.sensors.reader import table_as_fitted
-from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.table import Table
 from sensortree.types import Array, Mask, Rows
 
@@ -132,12 +131,8 @@ def next_sensors(walk: Walk, known: Mask) -> Rows:
             asks = lacks.any(axis=1)
             for pattern in np.unique(lacks[asks], axis=0):
                 asking = rows[(lacks == pattern).all(axis=1)]
-                action[asking] = 1 + _first(policy.sensors, pattern)
+                names = [policy.sensors.names[s] for s in np.flatnonzero(pattern)]
+                first = policy.sensors.purchase_order(names)[0]
+                action[asking] = 1 + policy.sensors.index(first)
             rows = rows[~asks]
     return action
-
-
-def _first(sensors: SensorSet, lacking: Mask) -> int:
-    """Position of the sensor to acquire first of those that are lacking."""
-    names = [sensors.names[s] for s in np.flatnonzero(lacking)]
-    return sensors.index(sensors.purchase_order(names)[0])

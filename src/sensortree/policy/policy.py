@@ -436,7 +436,12 @@ def _pieces(value: Any) -> Iterator[bytes]:
                 continue
             yield from _pieces(item)
     elif isinstance(value, np.ndarray):
-        yield from _array_pieces(value)
+        yield repr(value.shape).encode()
+        if value.dtype.kind in "biuf":
+            kind = {"b": np.bool_, "f": np.float64}.get(value.dtype.kind, np.int64)
+            yield np.ascontiguousarray(value, dtype=kind).tobytes()
+        else:
+            yield from _pieces(value.tolist())
     elif isinstance(value, Mapping):
         items = sorted((list(_pieces(k)), v) for k, v in value.items())
         for key, item in items:
@@ -453,12 +458,3 @@ def _pieces(value: Any) -> Iterator[bytes]:
         yield repr(value).encode()
     else:
         yield pickle.dumps(value, protocol=4)
-
-
-def _array_pieces(value: np.ndarray[Any, Any]) -> Iterator[bytes]:
-    yield repr(value.shape).encode()
-    if value.dtype.kind in "biuf":
-        kind = {"b": np.bool_, "f": np.float64}.get(value.dtype.kind, np.int64)
-        yield np.ascontiguousarray(value, dtype=kind).tobytes()
-    else:
-        yield from _pieces(value.tolist())

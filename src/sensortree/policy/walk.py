@@ -98,12 +98,8 @@ def places_of(policy: Policy) -> tuple[Place, ...]:
 class Evidence:
     """What is known of some rows, and what follows from it, each worked out once.
 
-    Parameters
-    ----------
-    readings : dict of sensor to ndarray of shape (n_rows, width)
-        Readings so far; whoever walks adds to them.
-    prices : ndarray of shape (n_rows, n_varying)
-        Prices of the rows, of sensors whose price differs between rows.
+    Whoever walks adds to the readings, each (n_rows, width). `prices` are those of sensors
+    whose price differs between rows, (n_rows, n_varying).
     """
 
     __slots__ = ("_columns", "_joined", "_posteriors", "_scores", "prices", "readings")
@@ -227,47 +223,24 @@ def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
 class Allowance:
     """What one example may still buy: what can be had, within its limit, at its prices.
 
-    Parameters
-    ----------
-    policy : Policy
-    limit : float or None
-        The most that it may spend.
-    prices : ndarray of shape (n_sensors,) or None
-        Its prices; None where all examples pay the same.
-
-    Attributes
-    ----------
-    route : Policy
-        What it follows now: the policy, or a detour.
-    open : dict of sensor to Policy
-        Detours that it has not been sent on yet.
-    here : tuple of frozenset of str
-        The way on this route to the node that it has decided at last.
-    prices : ndarray of shape (1, n_sensors) or None
-    known : frozenset of str
-        Sensors that cost nothing more.
-    paid : dict of sensor to float
-        What was paid for those of them that were bought.
-    unavailable : list of str
-        Unavailable sensors.
-    spent : float
+    Its `prices` are (n_sensors,), or None where all examples pay the same.
     """
 
     def __init__(self, policy: Policy, limit: float | None, prices: Array | None):
         self._policy = policy
         self._limit = limit
         self.prices = None if prices is None else prices[None, :]
-        self.known: frozenset[str] = frozenset()
-        self.paid: dict[str, float] = {}
+        self.known: frozenset[str] = frozenset()  # sensors that cost nothing more
+        self.paid: dict[str, float] = {}  # for those of them that were bought
         self.unavailable: list[str] = []
         self.spent = 0.0
         self.set_out()
 
     def set_out(self) -> None:
         """Follow the policy from its root, with all detours open."""
-        self.route = self._policy
-        self.open = dict(self._policy.around)
-        self.here: Path = ()
+        self.route = self._policy  # what it follows now: the policy, or a detour
+        self.open = dict(self._policy.around)  # detours that it was not sent on yet
+        self.here: Path = ()  # the way on this route to the node that it decided at last
         self._before: Path = ()
 
     def enter(self, route: Policy) -> None:

@@ -161,17 +161,7 @@ def certify_rows(
     tol: float,
     penalty: Penalty,
 ) -> Certificate:
-    """The same, of rows in chunks.
-
-    Parameters
-    ----------
-    rows : Chunks
-        Of ProofRows.
-    shared : sequence of n_nodes ints
-        Which of the distinct arrays of features each node has.
-    coef, tol, penalty
-        As in `certify`.
-    """
+    """The same of ProofRows in chunks; `shared` is that of their problem."""
     coef = [np.asarray(theta, float) for theta in coef]
     (largest_loss, *sizes) = largest(rows.ask(ProofRows.sizes))
     unit = float(largest_loss[0])
@@ -266,19 +256,10 @@ MAX_ATTEMPTS = 30
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What a node's coefficients multiply, as the proof sees it.
+    """What a node's coefficients multiply, as the proof sees it."""
 
-    Attributes
-    ----------
-    scale : ndarray of shape (D_j,)
-        What the columns are divided by: powers of 2, to between 1/2 and 1.
-    turn : ndarray of shape (D_j, k), or None
-        Orthogonal combinations, if there are no penalties and the columns nearly depend
-        on each other.
-    """
-
-    scale: Vector
-    turn: Vector | None
+    scale: Vector  # what the columns are divided by: powers of 2, to between 1/2 and 1
+    turn: Vector | None  # (D_j, k): orthogonal combinations, as of `find_turns`
 
     @property
     def n_directions(self) -> int:
@@ -414,20 +395,12 @@ SMALL_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound, the residual that was left, and what the bound loses by it.
+    """A lower bound, the residual that was left, and what the bound loses by it."""
 
-    Attributes
-    ----------
-    value : float
-        The bound for coefficients that gain nothing from the residual.
-    residual : float
-    slope : float
-        What one unit of coefficients can gain from the residual: of their norm on scaled
-        columns without a penalty, of |θ|₁ with an l1 penalty.
-    """
-
-    value: float
+    value: float  # for coefficients that gain nothing from the residual
     residual: float
+    # What one unit of coefficients can gain from the residual: of their norm on scaled
+    # columns without a penalty, of |θ|₁ with an l1 penalty.
     slope: float = 0.0
 
 

@@ -53,14 +53,7 @@ class Chunks(Protocol):
 
 
 class InMemory:
-    """Chunks that are in this process, worked on by several threads if wanted.
-
-    Parameters
-    ----------
-    chunks : list
-    n_jobs : int or None, default=1
-        Threads; None for as many as there are cores for.
-    """
+    """Chunks in this process; `n_jobs` threads work on them, None: one for each core."""
 
     def __init__(self, chunks: Sequence[Any], n_jobs: int | None = 1):
         self.chunks, self.n_jobs = list(chunks), n_jobs
@@ -163,15 +156,9 @@ def largest(parts: Iterable[Sequence[Any]]) -> list[Any]:
 
 
 def cut(n_rows: int, at_once: int, n_coef: int) -> list[slice]:
-    """Chunks of some rows, of about equal size.
+    """Chunks of some rows, of about equal size; not of less than `at_once`.
 
-    Parameters
-    ----------
-    n_rows : int
-    at_once : int
-        Rows that are not to be divided.
-    n_coef : int
-        Matrices that are added up are of this many rows and columns.
+    Matrices that are added up have `n_coef` rows and columns.
     """
     n_chunks = max(CHUNKS, n_rows // CHUNK_ROWS)
     room = max(1, ROOM_FOR_MATRICES // max(1, n_coef) ** 2)

@@ -26,42 +26,24 @@ Exact = tuple[Vector, Vector]
 
 
 class ProofRows(ColumnRows):
-    """Some rows, and pulls of theirs that a bound is computed from.
+    """Some rows, and pulls of theirs, (n_rows,) by node, that a bound is computed from."""
 
-    Parameters
-    ----------
-    problem : SurrogateProblem
-    dual : DualPoint
-
-    Attributes
-    ----------
-    high, low : list of n_nodes arrays of shape (n_rows,)
-        Capacities of the two pulls of each node.
-    pull : list of n_nodes arrays of shape (n_rows,)
-        Their difference.
-    """
+    high: list[Array]  # capacities of the two pulls of each node
+    low: list[Array]
+    pull: list[Array]  # their difference
+    best: list[Array]
 
     def __init__(self, problem: SurrogateProblem, dual: DualPoint):
         super().__init__(problem)
         self.dual = dual
-        self.high: list[Array] = []
-        self.low: list[Array] = []
-        self.pull: list[Array] = []
-        self.best: list[Array] = []
 
     # what the problem is --------------------------------------------------------------
 
     def most_negative(self) -> float:
         """Size of the most negative multiplier, 0 if none is negative."""
-        parts = (
-            self.dual.flow_negative,
-            self.dual.flow_positive,
-            self.dual.pull_negative,
-            self.dual.pull_positive,
-        )
         least = (
             float(namespace(part).min(_number(part)))
-            for part in parts
+            for part in self.dual.arrays
             if 0 not in part.shape
         )
         return max(0.0, -min(least, default=0.0))

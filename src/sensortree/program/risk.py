@@ -80,12 +80,8 @@ def savings_lost(
 ) -> tuple[Array, Array]:
     """Savings lost by each decision: those of the leaves it makes unreachable.
 
-    Returns
-    -------
-    lost_if_negative : ndarray of shape (n_samples, n_nodes)
-        Sum of π over C_j^p, the leaves on the node's positive side.
-    lost_if_positive : ndarray of shape (n_samples, n_nodes)
-        Sum of π over C_j^n.
+    Going negative loses the sum of π over C_j^p, the leaves on the node's positive side;
+    going positive that over C_j^n. Both (n_samples, n_nodes).
     """
     return savings @ positive_paths, savings @ negative_paths
 
@@ -117,9 +113,7 @@ def max_form(
     """Risk as one maximum over paths of sums of indicators (eq.erm_tree)."""
     taken = (decisions > 0).astype(float)
     paths = (positive_paths, negative_paths)
-    return _constant(savings, max_risk) + _largest_path(
-        savings, taken, 1 - taken, *paths
-    )
+    return _largest_path(savings, max_risk, taken, 1 - taken, *paths)
 
 
 def surrogate_risk(
@@ -132,29 +126,26 @@ def surrogate_risk(
     """Surrogate (R_φ): the max form with a hinge for each indicator; convex in g."""
     paths = (positive_paths, negative_paths)
     above, below = hinge(decisions), hinge(-np.asarray(decisions))
-    return _constant(savings, max_risk) + _largest_path(savings, above, below, *paths)
-
-
-def _constant(savings: Array, max_risk: ArrayLike) -> Array:
-    """R_max - sum_k π_k, which the paper's linear program leaves out."""
-    return np.asarray(np.asarray(max_risk, float) - savings.sum(axis=1))
+    return _largest_path(savings, max_risk, above, below, *paths)
 
 
 def _largest_path(
     savings: Array,
+    max_risk: ArrayLike,
     if_positive: Array,
     if_negative: Array,
     positive_paths: Paths,
     negative_paths: Paths,
 ) -> Array:
-    """max_k w_p,k · if_positive + w_n,k · if_negative, with the paper's weights w."""
-    lost_if_negative, lost_if_positive = savings_lost(
-        savings, positive_paths, negative_paths
-    )
-    on_positive: Any = lost_if_positive * if_positive
-    on_negative: Any = lost_if_negative * if_negative
-    paths = on_positive @ positive_paths.T + on_negative @ negative_paths.T
-    return np.asarray(paths.max(axis=1))
+    """max_k w_p,k · if_positive + w_n,k · if_negative, with the paper's weights w.
+
+    And R_max - sum_k π_k, which the paper's linear program leaves out.
+    """
+    on_negative, on_positive = savings_lost(savings, positive_paths, negative_paths)
+    paths: Any = on_positive * if_positive @ positive_paths.T
+    paths = paths + on_negative * if_negative @ negative_paths.T
+    constant = np.asarray(max_risk, float) - savings.sum(axis=1)
+    return np.asarray(constant + paths.max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,13 +185,11 @@ class RoutingProblem:
     def take(self, rows: NDArray[np.intp]) -> RoutingProblem:
         """Give the same problem on some of the rows."""
         taken = {id(features): features[rows] for features in self.features}
-        return RoutingProblem(
-            self.tree,
-            tuple(taken[id(features)] for features in self.features),
-            self.leaf_risk[rows],
-            self.weight[rows],
-            self.max_risk,
-            self.n_classes,
+        return replace(
+            self,
+            features=tuple(taken[id(features)] for features in self.features),
+            leaf_risk=self.leaf_risk[rows],
+            weight=self.weight[rows],
         )
 
     def on_subtree(self, tree: SensorTree, nodes: Rows, leaves: Mask) -> RoutingProblem:

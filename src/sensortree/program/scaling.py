@@ -70,14 +70,8 @@ def spread(
 ) -> tuple[Vector, Vector, Vector]:
     """Norms of some columns, and singular values and vectors of the columns / norms.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (D, D)
-        Products of the columns.
-    rows : Chunks
-    triangle_of : callable
-        Task that gives R of the factorisation QR of the columns that go by the number `k`,
-        divided by norms.
+    `gram` has the products of the columns, (D, D). `triangle_of` is the task that gives R
+    of the columns that go by the number `k`, divided by norms.
     """
     norms = as_scale(np.sqrt(gram.diagonal()))
     squares, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
@@ -148,24 +142,15 @@ def _halves(array: Array) -> tuple[Array, Array]:
 
 
 class ColumnRows:
-    """Some rows, whose columns are divided by a scale and perhaps combined.
+    """Some rows, whose columns are divided by a scale and perhaps combined."""
 
-    Parameters
-    ----------
-    problem : SurrogateProblem
-
-    Attributes
-    ----------
-    scale : list of ndarray of shape (D,)
-        Of each distinct array of features.
-    turned : list of arrays of shape (n_rows, k), or None
-        Combinations of its scaled columns, if there are any.
-    """
+    scale: list[Vector]  # (D,), of each distinct array of features
+    turned: list[
+        Array | None
+    ]  # (n_rows, k): combinations of its scaled columns, if any
 
     def __init__(self, problem: SurrogateProblem):
         self.problem = problem
-        self.scale: list[Vector] = []
-        self.turned: list[Array | None] = []
 
     def sizes(self) -> list[Vector]:
         """The largest saving, (1,); largest absolute values of all distinct columns."""
@@ -207,20 +192,9 @@ class ColumnRows:
 def find_turns(rows: Chunks, n_arrays: int) -> list[Vector | None]:
     """Replace scaled columns that nearly depend on each other by orthogonal ones.
 
-    What combinations of columns leave out of the span is below `RESOLVED`.
-
-    Parameters
-    ----------
-    rows : Chunks
-        Of ColumnRows that know their scale.
-    n_arrays : int
-        How many distinct arrays of features there are.
-
-    Returns
-    -------
-    turns : list of ndarray of shape (D, k), or None
-        Combinations of size 1 as columns; None where columns are independent enough, and
-        kept.
+    Gives, for each distinct array of features, combinations (D, k) that are of size 1 as
+    columns; None where columns are independent enough, and kept. What they leave out of
+    the span is below `RESOLVED`.
     """
     turns: list[Vector | None] = [None] * n_arrays
     for k, gram in enumerate(totals(rows.ask(ColumnRows.grams))):
@@ -245,29 +219,16 @@ def find_turns(rows: Chunks, n_arrays: int) -> list[Vector | None]:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How columns and savings are brought to size 1, and what penalties then are.
+    """How columns and savings are brought to size 1, and what penalties then are."""
 
-    Attributes
-    ----------
-    shared : tuple of n_nodes ints
-        Which of the distinct arrays of features each node has.
-    scale : list of ndarray of shape (D,)
-        What columns of each distinct array are divided by.
-    turns : list of ndarray of shape (D, k), or None
-        How columns that nearly repeat each other are then combined: a program without
-        penalties only depends on what columns span, but for directions that double
-        precision does not resolve.
-    size : float
-        What savings are divided by.
-    ridge, lasso : ndarray of shape (p,)
-        Penalties of the coefficients.
-    """
-
-    shared: tuple[int, ...]
-    scale: list[Vector]
+    shared: tuple[int, ...]  # which of the distinct arrays of features each node has
+    scale: list[Vector]  # what columns of each distinct array are divided by
+    # How columns that nearly repeat each other are then combined: a program without
+    # penalties only depends on what columns span, but for directions that double
+    # precision does not resolve.
     turns: list[Vector | None]
-    size: float
-    ridge: Vector
+    size: float  # what savings are divided by
+    ridge: Vector  # (p,): penalties of the coefficients
     lasso: Vector
 
     @classmethod

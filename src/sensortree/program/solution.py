@@ -208,15 +208,9 @@ def best_proved(
     The proof has to repair the dual point. Where that takes more than the tolerance, a
     solver is asked once more, for more; and for no less if the tolerance is loose.
 
-    Parameters
-    ----------
-    solver, tol, penalty
-        As in `solve`.
-    run : callable
-        Solves to a gap; what it gives has `iterations` and `stopped`.
-    points_of : callable
-        Proves the points that `run` gave, one after the other. The first that is certified
-        is taken, or else the best.
+    `run` solves to a gap; what it gives has `iterations` and `stopped`. `points_of` proves
+    the points that it gave, one after the other. The first that is certified is taken, or
+    else the best.
     """
     best: Proved | None = None
     seconds, iterations = 0.0, 0
@@ -313,22 +307,11 @@ def _check_options(
 
 
 class ProblemRows:
-    """Some rows of a problem, and what solving it keeps of them.
+    """Some rows of a problem, and what solving it keeps of them."""
 
-    Attributes
-    ----------
-    problem : SurrogateProblem
-    columns : ColumnRows
-        While columns are scaled.
-    solving : Chunk
-        While the interior point is on its way.
-    proof : ProofRows
-        While a certificate is made.
-    """
-
-    columns: ColumnRows
-    solving: Chunk
-    proof: ProofRows
+    columns: ColumnRows  # while columns are scaled
+    solving: Chunk  # while the interior point is on its way
+    proof: ProofRows  # while a certificate is made
 
     def __init__(self, problem: SurrogateProblem):
         self.problem = problem

@@ -36,9 +36,7 @@ class Penalty:
 
     def value(self, coef: Sequence[Any]) -> float:
         """The penalty of some coefficients."""
-        flat = np.concatenate(
-            [np.empty(0), *(np.asarray(theta, float) for theta in coef)]
-        )
+        flat = np.concatenate([np.empty(0), *(np.asarray(t, float) for t in coef)])
         return float(0.5 * self.l2 * (flat @ flat) + self.l1 * np.abs(flat).sum())
 
 
@@ -64,11 +62,16 @@ class DualPoint:
 
     def part(self, rows: slice) -> DualPoint:
         """The dual point of some rows that follow each other."""
-        return DualPoint(
-            self.flow_negative[rows, :],
-            self.flow_positive[rows, :],
-            self.pull_negative[rows, :],
-            self.pull_positive[rows, :],
+        return DualPoint(*(array[rows, :] for array in self.arrays))
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Flows on both edges, and both pulls."""
+        return (
+            self.flow_negative,
+            self.flow_positive,
+            self.pull_negative,
+            self.pull_positive,
         )
 
     @classmethod
@@ -76,11 +79,7 @@ class DualPoint:
         """The dual point of rows of which some come after others."""
         if len(parts) == 1:
             return parts[0]
-        each = [
-            (p.flow_negative, p.flow_positive, p.pull_negative, p.pull_positive)
-            for p in parts
-        ]
-        xp = namespace(each[0][0])
+        xp, each = namespace(parts[0].flow_negative), [part.arrays for part in parts]
         return cls(*(xp.concat(list(arrays)) for arrays in zip(*each, strict=True)))
 
 
@@ -227,22 +226,19 @@ class SurrogateProblem:
     @cached_property
     def paths(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """P and N, each (n_leaves, n_nodes), leaves numbered depth first."""
-        rows: list[tuple[list[int], list[int]]] = []
+        P, N = np.zeros((2, self.n_leaves, self.n_nodes), dtype=bool)
+        leaf = 0
         stack: list[tuple[int, list[int], list[int]]] = [
             (0 if self.n_nodes else -1, [], [])
         ]
         while stack:
             node, above, below = stack.pop()
             if node == -1:
-                rows.append((above, below))
+                P[leaf, above] = N[leaf, below] = True
+                leaf += 1
                 continue
             stack.append((int(self.positive[node]), [*above, node], below))
             stack.append((int(self.negative[node]), above, [*below, node]))
-        shape = (self.n_leaves, self.n_nodes)
-        P, N = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-        for leaf, (above, below) in enumerate(rows):
-            P[leaf, above] = True
-            N[leaf, below] = True
         return P, N
 
     def split(self, flat: Any) -> Coef:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.exceptions import DataError
 from sensortree.policy.batch import Crossing, Walk, send
 from sensortree.policy.policy import Policy
 from sensortree.policy.reasons import (
@@ -59,48 +58,25 @@ class Purchase:
 
 @dataclass(frozen=True)
 class Passage:
-    """A node that the row passed, and what it decided there.
-
-    Attributes
-    ----------
-    node : int
-    known : tuple of str
-        Sensors known there.
-    spent : float
-        Their price.
-    score : float
-        g_j: above 0 takes the positive child.
-    taken : {"negative", "positive"}
-        What the score decided.
-    rerouted : bool
-        Whether the row could not afford that, and was sent to the best place within
-        ``max_cost``.
-    contributions : tuple of Contribution
-        Largest first; with the intercept they add up to the score.
-    influences : tuple of Influence
-        The same as plain words ("smoking = former"), all that comes from one column
-        together, largest first.
-    intercept : float
-    bought : tuple of Purchase
-        What the row bought next.
-    other_cost : (float, float)
-        What the other branch would have cost from here, at least and at most.
-    share_negative, share_positive : float or None
-        Share of the training rows that came to the node and went each way; None if none
-        came.
-    """
+    """A node that the row passed, and what it decided there."""
 
     node: int
-    known: tuple[str, ...]
-    spent: float
-    score: float
-    taken: str
+    known: tuple[str, ...]  # sensors known there
+    spent: float  # their price
+    score: float  # g_j: above 0 takes the positive child
+    taken: str  # "negative" or "positive": what the score decided
+    # Whether the row could not pay for that: it went to the best place within max_cost.
     rerouted: bool
+    # Largest first; with the intercept they add up to the score.
     contributions: tuple[Contribution, ...]
+    # The same as plain words ("smoking = former"), all that comes from one column
+    # together, largest first.
     influences: tuple[Influence, ...]
     intercept: float
-    bought: tuple[Purchase, ...]
+    bought: tuple[Purchase, ...]  # what the row bought next
+    # What the other branch would have cost from here, at least and at most.
     other_cost: tuple[float, float]
+    # Of the training rows that came to the node, the share that went each way, if any.
     share_negative: float | None
     share_positive: float | None
 
@@ -123,40 +99,24 @@ class Passage:
 
 @dataclass(frozen=True)
 class Branch:
-    """A way out of a fork, for one row.
+    """A way out of a fork, for one row."""
 
-    Attributes
-    ----------
-    place : int
-        Where it leads: a leaf, or ``~node`` for a node that knows more.
-    bought : tuple of Purchase
-        What is bought on it, at the row's prices; nothing where it stops.
-    taken : bool
-        Whether the row went this way.
-    margin : float
-        The least of the scores that speak for it, each with its sign: g_j where the way
-        takes the positive child, -g_j where it takes the negative. It is 0 or more for the
-        way that was decided, and 0 or less for all others.
-    cost : (float, float)
-        What it costs from here to a leaf, at least and at most.
-    share : float or None
-        Share of the training rows that came to the fork and went this way; None if none
-        came.
-    change : Change or None
-        Training rows that went this way, and how many of them are answered otherwise in
-        the end than at the fork; None if none did, or this was not counted.
-    would_change : Change or None
-        Training rows that stopped at the fork, and how many of them would have been
-        answered otherwise had they been sent this way.
-    """
-
-    place: int
+    place: int  # where it leads: a leaf, or ``~node`` for a node that knows more
+    # What is bought on it, at the row's prices; nothing where it stops.
     bought: tuple[Purchase, ...]
-    taken: bool
+    taken: bool  # whether the row went this way
+    # The least of the scores that speak for it, each with its sign: g_j where the way
+    # takes the positive child, -g_j where it takes the negative. It is 0 or more for
+    # the way that was decided, and 0 or less for all others.
     margin: float
-    cost: tuple[float, float]
+    cost: tuple[float, float]  # what it costs from here to a leaf, at least and at most
+    # Of the training rows that came to the fork, the share that went this way, if any.
     share: float | None
+    # Training rows that went this way, and how many of them are answered otherwise in
+    # the end than at the fork; None if none did, or this was not counted.
     change: Change | None = None
+    # Training rows that stopped at the fork, and how many of them would have been
+    # answered otherwise had they been sent this way.
     would_change: Change | None = None
 
     @property
@@ -185,37 +145,19 @@ class Branch:
 
 @dataclass(frozen=True)
 class PassedFork:
-    """Nodes that know the same, where a row chose one of several ways.
+    """Nodes that know the same, where a row chose one of several ways."""
 
-    Attributes
-    ----------
-    nodes : tuple of int
-        All nodes of the fork, those included that the row did not pass.
-    known : tuple of str
-        Sensors known there.
-    spent : float
-        Their price.
-    rerouted : bool
-        Whether the row could not afford what was decided.
-    answer : class label
-        What would be answered with what is known here.
-    probabilities : mapping of class label to float
-        By what is known here.
-    branches : tuple of Branch
-        All ways out, in the order of the tree's leaves; none is taken by a row that has to
-        stop at a node.
-    spread : float or None
-        How far off a number is expected to be; None of classes.
-    """
-
+    # All nodes of the fork, those included that the row did not pass.
     nodes: tuple[int, ...]
-    known: tuple[str, ...]
-    spent: float
-    rerouted: bool
-    answer: Any
-    probabilities: Mapping[Any, float]
+    known: tuple[str, ...]  # sensors known there
+    spent: float  # their price
+    rerouted: bool  # whether the row could not afford what was decided
+    answer: Any  # what would be answered with what is known here
+    probabilities: Mapping[Any, float]  # by what is known here
+    # All ways out, in the order of the tree's leaves; none is taken by a row that has
+    # to stop at a node.
     branches: tuple[Branch, ...]
-    spread: float | None = None
+    spread: float | None = None  # how far off a number may be; None of classes
 
     @property
     def words(self) -> str:
@@ -543,10 +485,6 @@ def explain(policy: Policy, table: Table) -> Explanation:
 
     Nothing but the sensors that the row acquires is read.
     """
-    if table.shape[0] != 1:
-        raise DataError(
-            f"an explanation is of one row, got {table.shape[0]}; explain them one by one."
-        )
     trail: list[Crossing] = []
     walk = send(policy, table, trail=trail)
     place = policy.places[int(walk.place[0])]

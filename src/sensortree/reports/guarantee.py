@@ -127,12 +127,7 @@ def prove(
 ) -> tuple[Promise, float]:
     """The promise that rows prove, and the threshold that refers fewest.
 
-    Parameters
-    ----------
-    sure : ndarray of shape (n_rows,)
-        Probability of each answer; below 0 where there is none.
-    wrong : ndarray of bool of shape (n_rows,)
-    error, confidence : float
+    `sure` is the probability of each answer, (n_rows,), below 0 where there is none.
     """
     doubts = doubts_for(error)
     thresholds = 1.0 - doubts

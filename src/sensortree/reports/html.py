@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sensortree.policy.about import now
 from sensortree.policy.policy import Policy
 from sensortree.reports.drawing import DARK, LIGHT, escaped
+from sensortree.reports.report_sums import Interval
 from sensortree.reports.words import percent
 
 if TYPE_CHECKING:
@@ -68,16 +69,7 @@ def section(title: str, parts: Iterable[str], kind: str = "") -> str:
 def table(
     caption: str, head: Sequence[str], lines: Iterable[Sequence[Words]], left: int = 1
 ) -> str:
-    """A table whose first cells name the lines.
-
-    Parameters
-    ----------
-    caption : str
-    head : sequence of str
-    lines : iterable of sequences of words
-    left : int, default=1
-        How many of the first columns are set to the left, as words are.
-    """
+    """A table whose first cells name the lines; `left` columns are set as words are."""
     heads = "".join(
         f'<th scope="col"{_side(i, left)}>{escaped(name)}</th>'
         for i, name in enumerate(head)
@@ -184,14 +176,9 @@ def tree_section(tree: TreeDisplay, more: str) -> str:
         kind="faint",
     )
     boxed = f'<div class="wide" tabindex="0">{picture}</div>'
-    kind = "landscape" if _width(picture) > UPRIGHT else ""
+    width = re.search(r' width="([\d.]+)"', picture)  # in pixels, of its first tag
+    kind = "landscape" if width and float(width[1]) > UPRIGHT else ""
     return section("The tree", [boxed, note], kind)
-
-
-def _width(picture: str) -> float:
-    """Width of a picture in pixels, as its first tag says."""
-    said = re.search(r' width="([\d.]+)"', picture)
-    return float(said[1]) if said else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,16 +208,8 @@ class Page:
     ) -> str:
         """The HTML page, which needs nothing from elsewhere.
 
-        Parameters
-        ----------
-        title : str
-            The usual heading.
-        told : str
-            What was looked at, in a line.
-        parts : iterable of str
-            The page, from below the head to above the facts about the model.
-        facts : mapping of str to str
-            Facts that come first there.
+        `title` is the usual heading, `told` says in a line what was looked at. The parts
+        stand between the head and the facts about the model, of which `facts` come first.
         """
         about, written, title = self.policy.about, now(), escaped(self.title or title)
         rows = "" if about.rows is None else f"{about.rows:,} rows"
@@ -268,7 +247,6 @@ class Page:
 
 NO_BREAK = "\u00a0"
 PERCENT = f"{NO_BREAK}%"
-Interval = tuple[float, float]
 
 
 def money(amount: float) -> str:

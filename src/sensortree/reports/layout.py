@@ -59,14 +59,8 @@ def without_rare(
 ) -> Outline:
     """Outline of a tree in which ways that few rows take are folded.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    leaf_share : ndarray of shape (n_leaves,)
-    max_leaves : int or None
-        Nothing is folded in a tree of so many leaves. In a larger one, that is all that
-        fewer than 1 % of the rows take, and more, the rarest first, until so many lines
-        are left.
+    Nothing is folded in a tree of at most `max_leaves`. In a larger one, all that fewer
+    than 1 % of the rows take is, and more, the rarest first, until so many lines are left.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
         return _outline(tree)
@@ -86,13 +80,8 @@ def without_rare(
 def around(tree: SensorTree, on_way: Sequence[int], max_leaves: int | None) -> Outline:
     """Outline of a tree in which every way off one row's way is folded by itself.
 
-    Parameters
-    ----------
-    tree : SensorTree
-    on_way : sequence of int
-        Nodes that the row passed.
-    max_leaves : int or None
-        Nothing is folded in a tree of so many leaves.
+    `on_way` are the nodes that the row passed. Nothing is folded in a tree of at most
+    `max_leaves`.
     """
     if max_leaves is None or tree.n_leaves <= max_leaves:
         return _outline(tree)
@@ -287,34 +276,15 @@ class Mix:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table, a cell for each row; `width` is the least that it takes."""
+    """A column of the table, a cell for each row."""
 
     head: str
     cells: Sequence[str]
     align: str = "right"
-    width: float = 0.0
 
 
 class Layout:
-    """Where everything goes, in points from the upper left corner, y downwards negative.
-
-    Attributes
-    ----------
-    width, height : float
-        Size of the picture.
-    x : dict of int to float
-        Left side of each column of nodes.
-    right : dict of int to float
-        Right side of each node's box.
-    table : list of (Column, x)
-        Columns of the table of leaves, and the side that their words are set to.
-    heads : list of (text, x, align)
-        Heads of the table and of the bars.
-    bars : float or None
-        Left side of the bars that show the classes.
-    legend : list of (name, x, y)
-        Names of the classes, each with room for a square before it.
-    """
+    """Where everything goes, in points from the upper left corner, y downwards negative."""
 
     def __init__(
         self,
@@ -369,32 +339,25 @@ class Layout:
 
     def _set_columns(self) -> None:
         """Push columns to the right until boxes and labels have the room they need."""
-        self.x = {0: PAD + self._label_width(self.vertices[0])}
-        self.right: dict[int, float] = {}
+        self.x = {0: PAD + self._label_width(self.vertices[0])}  # left, of each column
+        self.right: dict[int, float] = {}  # of each node's box, by its number
         self.table_left = self.x[0]
-        n_columns = 1 + max(v.column for v in self.vertices)
-        for column in range(n_columns):
+        for column in range(1 + max(v.column for v in self.vertices)):
             for v in self.vertices:
                 if v.column == column and not v.is_leaf:
-                    words = self._measure(self.words[v]) + 2 * PAD
-                    self.right[v.number] = self.x[column] + words
-                    self.table_left = max(
-                        self.table_left, self.right[v.number] + 3 * PAD
-                    )
-            self._make_room_after(column)
-
-    def _make_room_after(self, column: int) -> None:
-        """Find where the next column begins, and where the table may begin."""
-        at = max(self.right.values(), default=self.x[column]) + 2 * PAD
-        for v in self.vertices:
-            if v.parent is None or v.parent.column != column:
-                continue
-            end = self.start(v) + self._label_width(v)
-            if v.is_leaf:  # nothing else stands in the rest of its row
-                self.table_left = max(self.table_left, end)
-            elif v.column > column:
-                at = max(at, end)
-        self.x[column + 1] = at
+                    right = self.x[column] + self._measure(self.words[v]) + 2 * PAD
+                    self.right[v.number] = right
+                    self.table_left = max(self.table_left, right + 3 * PAD)
+            at = max(self.right.values(), default=self.x[column]) + 2 * PAD
+            for v in self.vertices:
+                if v.parent is None or v.parent.column != column:
+                    continue
+                end = self.start(v) + self._label_width(v)
+                if v.is_leaf:  # nothing else stands in the rest of its row
+                    self.table_left = max(self.table_left, end)
+                else:
+                    at = max(at, end)
+            self.x[column + 1] = at
 
     def start(self, vertex: Vertex) -> float:
         """Left end of the horizontal part of the edge that leads to a vertex."""
@@ -433,16 +396,14 @@ class Layout:
 
     def _set_table(self) -> None:
         left = self.table_left
-        self.table: list[tuple[Column, float]] = []
-        self.bars: float | None = None
+        self.table: list[tuple[Column, float]] = []  # and the side of its words
         for column in self.columns:
-            texts = (column.head, *column.cells)
-            right = left + max(column.width, *map(self._measure, texts))
+            right = left + max(map(self._measure, (column.head, *column.cells)))
             self.table.append((column, left if column.align == "left" else right))
             left = right + 3 * PAD
         self.heads = [(column.head, x, column.align) for column, x in self.table]
+        self._bars = left
         if self.mix is not None:
-            self.bars = left
             self.heads.append((TRUTH, left, "left"))
             left += max(BAR, self._measure(TRUTH)) + 3 * PAD
         self.width = left - 2 * PAD
@@ -450,14 +411,14 @@ class Layout:
     def bar(self, leaf: Vertex) -> Iterator[tuple[int, float, float]]:
         """Parts of a leaf's bar: number of the class, left side, width."""
         assert self.mix is not None
-        assert self.bars is not None
-        left = self.bars
+        left = self._bars
         for i, share in enumerate(self.mix.shares[leaf.row]):
             yield i, left, BAR * share
             left += BAR * share
 
     def _set_legend(self) -> None:
         """Put the names of the classes below, in as many lines as they need."""
+        # Name of each class, and where it stands with a square before it.
         self.legend: list[tuple[str, float, float]] = []
         if self.mix is None:
             return

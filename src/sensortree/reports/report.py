@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,8 +110,7 @@ class CostReport:
         95 % intervals: of shares (error, sensitivity) by Wilson, of means (loss, cost,
         total, and what is saved) percentiles over 1,000 times rows drawn anew, or normal
         ones from 10,000 rows on, of the AUROC by DeLong. They say how sure the figures
-        are for this policy, not how it would vary if it were fitted again. Empty if
-        `n_bootstrap` was 0.
+        are for this policy, not how it would vary if it were fitted again.
     referral : ReferralUse or None
         ``share`` of rows that are referred to a person, what that ``cost``, ``error`` of
         the others; None for a model that never refers. `error` counts best guesses for
@@ -186,7 +185,12 @@ class CostReport:
             )
         if kind == "summary":
             measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
-            lines = [_interval_line(self, m) for m in measured]
+            unknown = float("nan"), float("nan")
+            lines = [
+                {"measure": m, "mean": getattr(self, m), "low": low, "high": high}
+                for m in measured
+                for low, high in (self.intervals.get(m, unknown),)
+            ]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
             lines = [
@@ -211,23 +215,10 @@ def cost_report(
     table: Table,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
-    n_bootstrap: int = 1000,
-    random_state: int = 0,
 ) -> CostReport:
     """Send rows through a policy, and add up what they cost and what answers they got.
 
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    y : array-like of shape (n_rows,)
-        Right answers.
-    sample_weight : array-like of shape (n_rows,), default=None
-        Weight 0 is the same as leaving the row out.
-    n_bootstrap : int, default=1000
-        Number of times that rows are drawn anew for the intervals; 0 for no intervals.
-    random_state : int, default=0
-        Seed of these draws.
+    A weight of 0 is the same as leaving the row out.
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])
@@ -237,27 +228,26 @@ def cost_report(
     counted = rows.weight[rows.counted]
     own = rows.measures[rows.counted]
     belief, right = rows.belief[rows.counted], truth[rows.counted]
-    judged = np.empty((len(right), 0))
-    if not policy.loss.numbers:
-        judged = scores(belief, right)
-    intervals: list[Interval] = []
-    if n_bootstrap > 0:
-        others = [rival.measures for rival in rivals if rival.measures is not None]
-        beside = [part for other in others for part in (other, other - own)]
-        values = np.hstack([own, *beside, judged])
-        intervals = mean_intervals(values, counted, n_bootstrap, random_state)
+    numbers, area = policy.loss.numbers, float("nan")
+    judged = np.empty((len(right), 0)) if numbers else scores(belief, right)
+    others = [rival.measures for rival in rivals if rival.measures is not None]
+    beside = [part for other in others for part in (other, other - own)]
+    means = iter(mean_intervals(np.hstack([own, *beside, judged]), counted))
     mean = dict(zip(MEASURES, rows.mean(), strict=True))
-    area, nothing = float("nan"), (float("nan"), float("nan"))
-    areas, area_interval = np.empty(0), nothing
-    brier, log_loss = nothing
+    intervals = {measure: next(means) for measure in MEASURES}
+    baselines = tuple(rival.use(counted @ own, counted, means) for rival in rivals)
+    areas, brier, log_loss = np.empty(0), area, area
     fit: NumberFit | None = None
-    if policy.loss.numbers:
+    if numbers:
         fit = number_fit(right, belief[:, 0], counted)
     else:
-        areas, area, area_interval = auroc(belief, right, counted)
+        intervals["error"] = wilson(own[:, 0] > 0, counted)
+        if not _has_loss(policy):
+            intervals["loss"] = intervals["error"]
+        areas, area, intervals["auroc"] = auroc(belief, right, counted)
+        intervals["brier"], intervals["log_loss"] = means
         brier, log_loss = (counted @ judged).tolist()
     everything = float(rows.weight @ rows.everything)
-    left = iter(intervals[len(MEASURES) :])
     return CostReport(
         n_rows=int((weight > 0).sum()),
         **mean,
@@ -270,14 +260,14 @@ def cost_report(
         share_of_everything=mean["cost"] / everything if everything else 0.0,
         sensors=tuple(rows.sensor_uses()),
         leaves=tuple(rows.place_uses()),
-        classes=tuple(rows.class_uses(areas, with_intervals=bool(intervals))),
-        baselines=tuple(rival.use(counted @ own, counted, left) for rival in rivals),
+        classes=tuple(rows.class_uses(areas)),
+        baselines=baselines,
         auroc=area,
         brier=brier,
         log_loss=log_loss,
         confusion=rows.confusion(weight),
         labels=tuple(policy.classes.tolist()),
-        intervals=_intervals(rows, intervals, area_interval),
+        intervals=intervals,
         unseen=rows.unseen,
         referral=rows.referral_use(),
         fit=fit,
@@ -310,29 +300,6 @@ def _quantiles(cost: Array, weight: Array) -> dict[float, float]:
     return dict(zip(QUANTILES, cost[order][at].tolist(), strict=True))
 
 
-def _intervals(
-    rows: ReportSums, means: Sequence[Interval], area: Interval
-) -> dict[str, Interval]:
-    """Intervals of all measures, given those of means; without any, none."""
-    if not means:
-        return {}
-    between = dict(zip(MEASURES, means, strict=False))
-    if rows.policy.loss.numbers:
-        return between
-    wrong = rows.measures[rows.counted, 0] > 0
-    between["error"] = wilson(wrong, rows.weight[rows.counted])
-    if not _has_loss(rows.policy):
-        between["loss"] = between["error"]
-    of_scores = dict(zip(("brier", "log_loss"), means[-2:], strict=True))
-    return {**between, "auroc": area, **of_scores}
-
-
-def _interval_line(report: CostReport, measure: str) -> dict[str, Any]:
-    low, high = report.intervals.get(measure, (float("nan"), float("nan")))
-    mean = getattr(report, measure)
-    return {"measure": measure, "mean": mean, "low": low, "high": high}
-
-
 def _flat(line: dict[str, Any]) -> dict[str, Any]:
     """A line whose mappings are columns of their own; intervals are two."""
     flat: dict[str, Any] = {}
@@ -354,83 +321,56 @@ def _flat(line: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class BaselineUse:
-    """How a classifier that buys the same for all would have answered the same rows.
+    """How a classifier that buys the same for all would have answered the same rows."""
 
-    Attributes
-    ----------
-    name : {"everything", "best fixed set", "nothing"}
-    sensors : tuple of str
-        What is bought for every row; for "nothing", the free sensors.
-    error, loss, cost, total : float
-        Means per row; NaN where the rows do not hold what it must read.
-    intervals : mapping of str to (float, float)
-        As those of a `CostReport`.
-    saved : mapping of str to float
-        By how much the policy has less of each; below 0, the baseline has less.
-    saved_intervals : mapping of str to (float, float)
-        95 % intervals of these differences, which are taken row by row.
-    note : str or None
-        What keeps this from being a fair comparison.
-    """
-
-    name: str
-    sensors: tuple[str, ...]
+    name: str  # "everything", "best fixed set" or "nothing"
+    sensors: tuple[str, ...]  # bought for every row; for "nothing", the free ones
+    # Means per row; NaN where the rows do not hold what it must read:
     error: float
     loss: float
     cost: float
     total: float
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, Interval]  # as those of a `CostReport`
+    # By how much the policy has less of each; below 0, the baseline has less.
     saved: Mapping[str, float]
+    # 95 % intervals of these differences, which are taken row by row.
     saved_intervals: Mapping[str, Interval]
-    note: str | None
+    note: str | None  # what keeps this from being a fair comparison
 
 
-@dataclass(frozen=True, eq=False)
-class Rival:
-    """A baseline's answers: error, loss, cost and total of each row, (n_rows, 4).
-
-    There are none where the rows do not hold what it must read.
-    """
+class Rival(NamedTuple):
+    """A baseline's answers to some rows."""
 
     name: str
     sensors: tuple[str, ...]
+    # Error, loss, cost and total of each row, (n_rows, 4); None where the rows do not
+    # hold what it must read.
     measures: Array | None
     note: str | None
 
     def use(
         self, own: Array, weight: Array, intervals: Iterator[Interval]
     ) -> BaselineUse:
-        """Means, and by how much the policy has less.
+        """Means, and by how much the policy, whose means are `own`, has less.
 
-        Parameters
-        ----------
-        own : ndarray of shape (4,)
-            Mean error, loss, cost and total of the policy.
-        weight : ndarray of shape (n_rows,)
-        intervals : iterator of (float, float)
-            Of the measures and of what the policy has less, or none.
+        If there are any, intervals of both come next.
         """
         mean = np.full(len(MEASURES), np.nan)
         between: dict[str, Interval] = {}
         less: dict[str, Interval] = {}
         if self.measures is not None:
             mean = weight @ self.measures
-            between = dict(zip(MEASURES, intervals, strict=False))
-            less = dict(zip(MEASURES, intervals, strict=False))
-            if between:
-                between["error"] = wilson(self.measures[:, 0] > 0, weight)
-        error, loss, cost, total = map(float, mean)
+            between = {measure: next(intervals) for measure in MEASURES}
+            less = {measure: next(intervals) for measure in MEASURES}
+            between["error"] = wilson(self.measures[:, 0] > 0, weight)
         return BaselineUse(
             self.name,
             self.sensors,
-            error,
-            loss,
-            cost,
-            total,
-            between,
-            dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
-            less,
-            self.note,
+            **dict(zip(MEASURES, mean.tolist(), strict=True)),
+            intervals=between,
+            saved=dict(zip(MEASURES, (mean - own).tolist(), strict=True)),
+            saved_intervals=less,
+            note=self.note,
         )
 
 
@@ -509,14 +449,6 @@ def limited(
     Decisions stay as they were learned; a row that cannot pay for what is decided goes
     where it is best served, according to training (`max_cost`). A limit at which some
     rows would have to buy what the table does not hold is left out.
-
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    y : array-like of shape (n_rows,)
-        Right answers.
-    sample_weight : array-like of shape (n_rows,), default=None
     """
     truth = right_answers(y, table.shape[0], policy)
     weight = row_weights(sample_weight, table.shape[0])

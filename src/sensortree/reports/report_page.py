@@ -14,7 +14,6 @@ from sensortree.reports.chart import COLOURS, GREY, Chart, Series
 from sensortree.reports.drawing import escaped
 from sensortree.reports.html import (
     PERCENT,
-    Interval,
     Markup,
     Page,
     Words,
@@ -35,6 +34,7 @@ from sensortree.reports.html import (
 )
 from sensortree.reports.layout import Vertex
 from sensortree.reports.report import BaselineUse, CostReport, LimitedUse
+from sensortree.reports.report_sums import Interval
 from sensortree.reports.rules import plain_rules
 from sensortree.reports.tables import WIDEST, mistaken
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
@@ -494,7 +494,7 @@ class ReportPage(Page):
         listed = table(
             f"Examples whose way needs the sensor, and what all examples then have more on "
             f"average, {counted}; measured in training, on rows held out.",
-            ("without", "those held up", "are", "each example loses"),
+            ("without", "blocked examples", "share", "each example loses"),
             lines,
             left=2,
         )

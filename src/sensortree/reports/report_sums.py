@@ -25,6 +25,7 @@ from sensortree.types import Array, Mask, Rows
 Interval = tuple[float, float]
 MEASURES = ("error", "loss", "cost", "total")
 COVERAGE = 0.95
+DRAWS = 1000  # of rows anew, for an interval
 MANY = 10_000  # rows from which a mean is as good as normal
 DEVIATIONS = 1.959963984540054  # of a normal variable that hold 95 %
 
@@ -86,31 +87,14 @@ class ClassUse:
 
 @dataclass(frozen=True)
 class ReferralUse:
-    """Use and cost of referring to a person, on some rows.
+    """Use and cost of referring to a person, on some rows."""
 
-    Attributes
-    ----------
-    share : float
-        Share of the rows that are referred.
-    cost : float or None
-        What that costs per row of all, in the unit of the loss; None if no price of a
-        person was given.
-    error : float
-        Share of wrong answers among the rows that are not referred; NaN if all are.
-    error_interval : (float, float)
-        Its 95 % interval, by Wilson.
-    guess_error : float
-        Share of wrong best guesses among the rows that are referred; NaN if none is.
-    promise : Promise or None
-        What was promised of the others; see `guarantee_error`.
-    """
-
-    share: float
-    cost: float | None
-    error: float
-    error_interval: Interval
-    guess_error: float
-    promise: Promise | None = None
+    share: float  # share of the rows that are referred
+    cost: float | None  # per row of all, in the unit of the loss; None without a price
+    error: float  # share of wrong answers among the others; NaN if all are referred
+    error_interval: Interval  # its 95 % interval, by Wilson
+    guess_error: float  # of best guesses for those referred; NaN if none is
+    promise: Promise | None = None  # of the others; see `guarantee_error`
 
     def __str__(self) -> str:
         text = f"handed over to a person: {self.share:.1%} of the rows"
@@ -127,25 +111,10 @@ class ReferralUse:
 
 
 class ReportSums:
-    """Rows that a policy was followed for, with their answers and bills.
+    """Rows at the end of their walk through a policy, with their answers and bills.
 
-    Parameters
-    ----------
-    walk : Walk
-        The rows at the end of their ways.
-    truth : ndarray of shape (n_rows,)
-        Right answers, as positions among the policy's classes.
-    weight : ndarray of shape (n_rows,)
-
-    Attributes
-    ----------
-    place : ndarray of shape (n_rows,)
-    spend : ndarray of shape (n_rows, n_sensors)
-    acquired : ndarray of bool of shape (n_rows, n_sensors)
-    belief : ndarray of shape (n_rows, n_classes)
-    answer : ndarray of shape (n_rows,)
-    measures : ndarray of shape (n_rows, 4)
-        Error, loss, cost and total of each row.
+    Right answers are positions among the policy's classes, or numbers, (n_rows,). What is
+    worked out by sensor is (n_rows, n_sensors), beliefs are (n_rows, n_classes).
     """
 
     def __init__(self, walk: Walk, truth: NDArray[Any], weight: Array):
@@ -241,7 +210,7 @@ class ReportSums:
         np.add.at(table, (self.truth, self.answer), weight)
         return tuple(map(tuple, table.tolist()))
 
-    def class_uses(self, areas: Array, with_intervals: bool) -> Iterator[ClassUse]:
+    def class_uses(self, areas: Array) -> Iterator[ClassUse]:
         """What happened to each class that occurs."""
         for label, name in enumerate(self.policy.labels):
             has, answered = self.truth == label, self.answer == label
@@ -270,7 +239,7 @@ class ReportSums:
                 dict(zip(self.policy.sensors.names, share.tolist(), strict=True)),
                 **shares,
                 auroc=float(areas[label]),
-                intervals=between if with_intervals else {},
+                intervals=between,
             )
 
 
@@ -281,18 +250,9 @@ def _share(right: Mask, weight: Array) -> float:
 
 
 def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mask]:
-    """What rows that stop at some places are charged, by sensor, and what they acquire.
+    """What rows that stop at some places pay for each sensor, and which they acquire.
 
-    Parameters
-    ----------
-    policy : Policy
-    place : ndarray of shape (n_rows,)
-    prices : ndarray of shape (n_rows, n_sensors) or None
-
-    Returns
-    -------
-    spend : ndarray of shape (n_rows, n_sensors)
-    acquired : ndarray of bool of shape (n_rows, n_sensors)
+    Prices, and what is given, have shape (n_rows, n_sensors).
     """
     sensors = policy.sensors
     spend = np.zeros((len(place), len(sensors)))
@@ -311,16 +271,8 @@ def losses_of(
 ) -> Array:
     """What rows lose: by their answers, or what a person costs, (n_rows,).
 
-    Without a price of a person, referred rows lose what the best guess loses.
-
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-    truth : ndarray of shape (n_rows,)
-        Positions of the classes.
-    referred : ndarray of bool of shape (n_rows,)
-    belief : ndarray of shape (n_rows, n_classes)
+    Without a price of a person, referred rows lose what the best guess loses. `truth`
+    holds positions of the classes, `belief` is (n_rows, n_classes).
     """
     lost = policy.loss.judge(truth, belief)
     costs = person_costs(policy, table, truth)
@@ -406,19 +358,11 @@ def wilson(right: NDArray[np.bool_], weight: Array) -> Interval:
     return max(0.0, float(middle - spread)), min(1.0, float(middle + spread))
 
 
-def mean_intervals(
-    values: Array, weight: Array, n_draws: int, random_state: int
-) -> list[Interval]:
-    """Interval of the mean of each column.
+def mean_intervals(values: Array, weight: Array) -> list[Interval]:
+    """Interval of the mean of each column of values, (n_rows, n_columns).
 
     Percentiles of means over rows that are drawn anew, the same for every column; of many
     rows the normal interval, which is then the same.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-    weight : ndarray of shape (n_rows,)
-    n_draws, random_state : int
     """
     if len(weight) > MANY:
         mean = weight @ values
@@ -426,17 +370,17 @@ def mean_intervals(
         low, high = mean - DEVIATIONS * errors, mean + DEVIATIONS * errors
     else:
         tails = [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]
-        means = _drawn(values, weight, n_draws, random_state)
+        means = _drawn(values, weight)
         low, high = np.quantile(means, tails, axis=0)
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Array:
-    """Means over rows that are drawn anew, (n_draws, n_columns)."""
-    rng = np.random.default_rng(random_state)
+def _drawn(values: Array, weight: Array) -> Array:
+    """Means over rows that are drawn anew, (DRAWS, n_columns), always the same ones."""
+    rng = np.random.default_rng(0)
     n_rows = len(weight)
-    means = np.empty((n_draws, values.shape[1]))
-    for draw in range(n_draws):
+    means = np.empty((DRAWS, values.shape[1]))
+    for draw in range(DRAWS):
         times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
         drawn = times * weight
         means[draw] = drawn @ values / drawn.sum()
@@ -445,18 +389,10 @@ def _drawn(values: Array, weight: Array, n_draws: int, random_state: int) -> Arr
 
 @dataclass(frozen=True)
 class NumberFit:
-    """How well numbers are predicted.
+    """How well numbers are predicted."""
 
-    Attributes
-    ----------
-    r2 : float
-        Share of the variance that is explained; NaN if there is none.
-    rmse : float
-        Root of the mean squared distance from the truth.
-    """
-
-    r2: float
-    rmse: float
+    r2: float  # share of the variance that is explained; NaN if there is none
+    rmse: float  # root of the mean squared distance from the truth
 
 
 def number_fit(y: Array, answer: Array, weight: Array) -> NumberFit:
@@ -489,22 +425,11 @@ def metrics(
 def auroc(
     belief: Array, truth: NDArray[np.intp], weight: Array
 ) -> tuple[Array, float, Interval]:
-    """Areas under the ROC curves, one class against the others.
+    """Areas under the ROC curves, one class against the others, (n_classes,).
 
-    Parameters
-    ----------
-    belief : ndarray of shape (n_rows, n_classes)
-    truth : ndarray of shape (n_rows,)
-    weight : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    areas : ndarray of shape (n_classes,)
-        NaN of a class that no row, or every row, has.
-    mean : float
-        Over the classes that have one.
-    interval : (float, float)
-        Normal, by DeLong's variance: every row's share in the mean, added up.
+    Also their mean, over the classes that have one, and its normal interval by DeLong's
+    variance: every row's share in the mean, added up. The area of a class that no row, or
+    every row, has is NaN.
     """
     found = [_area(belief[:, c], truth == c, weight) for c in range(belief.shape[1])]
     areas = np.array([area for area, _ in found])

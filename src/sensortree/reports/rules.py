@@ -26,6 +26,8 @@ LEVELS = 12  # categories of a column from which a rule is made, and thresholds
 # Of the rows that the commoner choice is wrong about, the share that a rule must get right.
 WORTH = 0.3
 
+Condition = tuple[str, Mask]  # in words, and for which rows it holds
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -34,26 +36,15 @@ class Rule:
     fork: int  # first node of the fork
     end: int  # where the way leads: a node, or ``~leaf``
     words: str | None  # the condition; None if no single one tells it
-    # Share of the rows at the fork for which it says rightly whether they take the way;
-    # NaN without a condition.
+    # Share of the rows at the fork about which it is right; NaN without a condition.
     agrees: float
     rows: int  # rows that came to the fork
-
-
-@dataclass(frozen=True, eq=False)
-class _Condition:
-    words: str
-    holds: Mask
 
 
 def plain_rules(policy: Policy, table: Table) -> tuple[Rule, ...]:
     """Rules for every way out of every fork that enough rows come to.
 
-    Parameters
-    ----------
-    policy : Policy
-    table : Table
-        Rows to look at; only what they acquire is read.
+    Of the rows, only what they acquire is read.
     """
     place, tree = policy.apply(table), policy.tree
     rules: list[Rule] = []
@@ -75,22 +66,22 @@ def plain_rules(policy: Policy, table: Table) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _best(first: int, way: Way, conditions: Iterable[_Condition], taken: Mask) -> Rule:
+def _best(first: int, way: Way, conditions: Iterable[Condition], taken: Mask) -> Rule:
     """Condition that is right for the most rows about a way; of equals the first."""
     n_rows, share = len(taken), float(taken.mean())
     guess = max(share, 1 - share)
     words, best = None, guess + WORTH * (1 - guess)
     if FEWEST <= taken.sum() < n_rows:
-        for condition in conditions:
-            agrees = float((condition.holds == taken).mean())
+        for condition, holds in conditions:
+            agrees = float((holds == taken).mean())
             if agrees > best:
-                words, best = condition.words, agrees
+                words, best = condition, agrees
     return Rule(first, way.end, words, best if words else float("nan"), n_rows)
 
 
 def _conditions(
     policy: Policy, table: Table, node: int, rows: Rows
-) -> Iterable[_Condition]:
+) -> Iterable[Condition]:
     """Conditions on how likely the answers are, then on each column that is known."""
     here, sensors = policy.places[~node], policy.sensors
     read = [
@@ -105,7 +96,7 @@ def _conditions(
             yield from _column_conditions(sensors.column_names[column], values)
 
 
-def _likely_conditions(policy: Policy, likely: Array) -> Iterable[_Condition]:
+def _likely_conditions(policy: Policy, likely: Array) -> Iterable[Condition]:
     """Conditions on the probability of the one class of two, or of the likeliest."""
     binary = likely.shape[1] == 2
     values = 100 * (likely[:, 1] if binary else likely.max(axis=1))
@@ -113,15 +104,15 @@ def _likely_conditions(policy: Policy, likely: Array) -> Iterable[_Condition]:
     levels = sorted({round(float(level)) for level in _levels(values)})
     name = f"the probability {which}"
     for i, low in enumerate(levels):
-        yield _Condition(f"{name} is at least {low} %", values >= low)
-        yield _Condition(f"{name} is below {low} %", values < low)
+        yield f"{name} is at least {low} %", values >= low
+        yield f"{name} is below {low} %", values < low
         for high in levels[i + 1 :] if binary else ():
             inside = (values >= low) & (values < high)
-            yield _Condition(f"{name} is between {low} and {high} %", inside)
-            yield _Condition(f"{name} is below {low} % or at least {high} %", ~inside)
+            yield f"{name} is between {low} and {high} %", inside
+            yield f"{name} is below {low} % or at least {high} %", ~inside
 
 
-def _column_conditions(name: str, values: NDArray[Any]) -> Iterable[_Condition]:
+def _column_conditions(name: str, values: NDArray[Any]) -> Iterable[Condition]:
     """Conditions on the values of one column."""
     numbers = _numbers(values)
     if numbers is None:
@@ -129,21 +120,21 @@ def _column_conditions(name: str, values: NDArray[Any]) -> Iterable[_Condition]:
         kinds, counts = np.unique(texts, return_counts=True)
         if len(kinds) <= LEVELS:
             for kind in kinds[np.argsort(-counts, kind="stable")].tolist():
-                yield _Condition(f"{name} is {kind}", texts == kind)
-                yield _Condition(f"{name} is not {kind}", texts != kind)
+                yield f"{name} is {kind}", texts == kind
+                yield f"{name} is not {kind}", texts != kind
         return
     missing = np.isnan(numbers)
     if missing.any():
-        yield _Condition(f"{name} is missing", missing)
+        yield f"{name} is missing", missing
     for level in sorted(
         {float(f"{level:.3g}") for level in _levels(numbers[~missing])}
     ):
-        yield _Condition(f"{name} is at least {level:g}", numbers >= level)
-        yield _Condition(f"{name} is below {level:g}", numbers < level)
+        yield f"{name} is at least {level:g}", numbers >= level
+        yield f"{name} is below {level:g}", numbers < level
     inner = np.unique(numbers[~missing])[1:-1]  # what is at an end has been said
     for level in inner.tolist() if len(inner) + 2 <= LEVELS else ():
-        yield _Condition(f"{name} is {value_words(level)}", numbers == level)
-        yield _Condition(f"{name} is not {value_words(level)}", numbers != level)
+        yield f"{name} is {value_words(level)}", numbers == level
+        yield f"{name} is not {value_words(level)}", numbers != level
 
 
 def _numbers(values: NDArray[Any]) -> Array | None:

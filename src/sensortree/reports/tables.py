@@ -10,6 +10,7 @@ import numpy as np
 
 from sensortree.reports.drawing import boxed, escaped
 from sensortree.reports.report_sums import MEASURES, Interval
+from sensortree.reports.words import percent
 from sensortree.text import aligned
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def report_tables(report: CostReport) -> Iterator[TextTable]:
         )
     yield TextTable(
         ("sensor", "rows", "spend"),
-        [[u.sensor, _percent(u.share), f"{u.spend:.4g}"] for u in report.sensors],
+        [[u.sensor, percent(u.share), f"{u.spend:.4g}"] for u in report.sensors],
     )
     yield TextTable(
         ("place", "rows", "error", *loss, "cost", "sensors"),
@@ -165,7 +166,7 @@ def _summary(report: CostReport) -> TextTable:
         f"total is {loss} + {report.cost_weight:g} × cost",
         f"cost quantiles: {quantiles}",
         f"everything would cost {report.everything:.4g}: "
-        f"{_percent(report.share_of_everything)} of it was spent",
+        f"{percent(report.share_of_everything)} of it was spent",
     )
     return TextTable(("per row", "mean", "95 % interval"), lines, notes=notes)
 
@@ -190,7 +191,7 @@ def _of_classes(report: CostReport, loss: tuple[str, ...]) -> Iterator[TextTable
                 str(use.label),
                 str(use.rows),
                 *_means(report, use),
-                *(_percent(use.sensors[name]) for name in names),
+                *(percent(use.sensors[name]) for name in names),
             ]
             for use in report.classes
         ],
@@ -240,10 +241,6 @@ def _means(
     """Error, cost, and between them the loss where it is not the error."""
     loss = [use.loss] if report.has_loss else []
     return [_number(number) for number in (use.error, *loss, use.cost)]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _number(number: float) -> str:

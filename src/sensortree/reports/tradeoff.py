@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from numbers import Real
@@ -183,7 +183,14 @@ class TradeoffCurve:
         What lies between two corners is reached by tossing a coin for each example, which
         of two models answers it.
         """
-        return lower_hull(self.points)
+        chain: list[Point] = []
+        for x, y in sorted(set(self.points)):
+            if chain and y >= chain[-1][1]:
+                continue  # dearer and no better
+            while len(chain) > 1 and _turns_up(chain[-2], chain[-1], (x, y)):
+                chain.pop()
+            chain.append((x, y))
+        return chain
 
     def cost_at_error(self, error: float, *, mix: bool = True) -> float:
         """Least mean cost at which an error is reached; NaN if it never is.
@@ -256,7 +263,10 @@ class TradeoffCurve:
         return end[0]
 
     def choose(
-        self, budget: float | None = None, max_error: float | None = None
+        self,
+        budget: float | None = None,
+        max_error: float | None = None,
+        without: Collection[int] = (),
     ) -> Choice:
         """Pick a point: for a budget, for an error, or by the one-standard-error rule.
 
@@ -267,13 +277,29 @@ class TradeoffCurve:
         max_error : float, default=None
             The cheapest point whose error is at most this. With neither, the cheapest
             whose error is within one standard error of the least.
+        without : collection of int, default=()
+            Places of points that are known not to keep what they promise.
 
         Returns
         -------
         choice : Choice
             With the points beside it, and whether it meets what was asked for.
         """
-        return choose(self, budget, max_error)
+        check_targets(budget, max_error)
+        goal, bounded = self.mean_cost, self.error
+        if budget is not None:
+            rule, target, goal, bounded = "budget", float(budget), bounded, goal
+        elif max_error is not None:
+            rule, target = "max_error", float(max_error)
+        else:
+            least = _least(bounded, goal)
+            target = float(bounded[least] + np.nan_to_num(self.error_se[least]))
+            rule = "one standard error"
+        within = bounded <= target
+        within[list(without)] = False
+        best = _least(goal, bounded, within) if within.any() else _least(bounded, goal)
+        chosen = choice_at(self, best, rule, target, bool(within[best]))
+        return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
 
     def plot(
         self,
@@ -315,8 +341,9 @@ class TradeoffCurve:
         return {
             "measure": self.measure,
             "unit": self.unit,
-            "nothing": _pair(self.nothing),
-            "everything": _pair(self.everything),
+            "nothing": self.nothing and [float(value) for value in self.nothing],
+            "everything": self.everything
+            and [float(value) for value in self.everything],
             "end_metrics": {
                 end: {name: _number(value) for name, value in values.items()}
                 for end, values in self.end_metrics.items()
@@ -389,18 +416,6 @@ class TradeoffCurve:
         return TextTable(("cost weight", cost, self.measure, *beside), lines)
 
 
-def lower_hull(points: Iterable[Point]) -> list[Point]:
-    """Lower left convex hull: what mixing policies at random can reach, cheapest first."""
-    chain: list[Point] = []
-    for x, y in sorted(set(points)):
-        if chain and y >= chain[-1][1]:
-            continue  # dearer and no better
-        while len(chain) > 1 and _turns_up(chain[-2], chain[-1], (x, y)):
-            chain.pop()
-        chain.append((x, y))
-    return chain
-
-
 def _turns_up(a: Point, b: Point, c: Point) -> bool:
     return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])
 
@@ -419,10 +434,6 @@ def _with_se(value: float, se: float, form: str) -> str:
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def _pair(end: Sequence[float] | None) -> list[float] | None:
-    return None if end is None else [float(value) for value in end]
 
 
 @dataclass(frozen=True)
@@ -501,33 +512,6 @@ class Choice:
 NAMES = ("cost_weight", "mean_cost", "error")
 RULES = ("budget", "max_error", "one standard error")
 MOST_LEFT = 0.5  # share of a budget: who spends less of it is told what to try
-
-
-def choose(
-    curve: TradeoffCurve,
-    budget: float | None = None,
-    max_error: float | None = None,
-    without: Collection[int] = (),
-) -> Choice:
-    """Pick a point for a budget, for an error, or by the one-standard-error rule.
-
-    Points in `without` are known not to keep what they promise.
-    """
-    check_targets(budget, max_error)
-    goal, bounded = curve.mean_cost, curve.error
-    if budget is not None:
-        rule, target, goal, bounded = "budget", float(budget), bounded, goal
-    elif max_error is not None:
-        rule, target = "max_error", float(max_error)
-    else:
-        least = _least(bounded, goal)
-        target = float(bounded[least] + np.nan_to_num(curve.error_se[least]))
-        rule = "one standard error"
-    within = bounded <= target
-    within[list(without)] = False
-    best = _least(goal, bounded, within) if within.any() else _least(bounded, goal)
-    chosen = choice_at(curve, best, rule, target, bool(within[best]))
-    return replace(chosen, note=_advice(chosen)) if rule == "budget" else chosen
 
 
 def check_targets(budget: float | None, max_error: float | None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -350,34 +351,35 @@ class TreeDisplay(Picture):
         """Columns of the table: a line for each leaf, or for several that are folded."""
         money = money_format(self.sensors.costs)
         unit = f"\n({self.unit})" if self.unit else ""
-        judged = f"\n({self.judged})" if self.judged else ""
         costs = [cost_words(self.leaf_cost[list(end.leaves)], money) for end in ends]
-        columns = [
+        return [
             *end_columns(ends),
             Column("share\nof rows", [percent(end.share) for end in ends]),
             Column(f"cost{unit}", costs),
+            *(
+                Column(head, [words(end, values) for end in ends], align)
+                for head, align, words, values in self._measures()
+            ),
         ]
-        if self.leaf_answers is not None:
-            answers = [self._answer_words(end, self.leaf_answers) for end in ends]
-            columns.append(Column("answers", answers, "left"))
-        if self.leaf_accuracy is not None:
-            right = [self._right_words(end, self.leaf_accuracy) for end in ends]
-            columns.append(Column(f"right{judged}", right))
-        if self.leaf_numbers is not None:
-            numbers = [self._number_words(end, self.leaf_numbers) for end in ends]
-            columns.append(Column(f"mean ± sd{judged}", numbers))
-        return columns
 
     def _judged(self, end: Vertex) -> list[str]:
         """What is answered in a line, and how often rightly."""
-        lines, judged = [], f" ({self.judged})" if self.judged else ""
-        if self.leaf_numbers is not None:
-            lines.append(f"mean ± sd: {self._number_words(end, self.leaf_numbers)}")
+        return [
+            f"{head}: {words(end, values)}".replace("\n", " ")
+            for head, _, words, values in self._measures()
+        ]
+
+    def _measures(
+        self,
+    ) -> Iterator[tuple[str, str, Callable[[Vertex, Array], str], Array]]:
+        """What is known of answers: head, alignment, and the words for an end's values."""
+        judged = f"\n({self.judged})" if self.judged else ""
         if self.leaf_answers is not None:
-            lines.append(f"answers: {self._answer_words(end, self.leaf_answers)}")
+            yield "answers", "left", self._answer_words, self.leaf_answers
         if self.leaf_accuracy is not None:
-            lines.append(f"right{judged}: {self._right_words(end, self.leaf_accuracy)}")
-        return lines
+            yield f"right{judged}", "right", self._right_words, self.leaf_accuracy
+        if self.leaf_numbers is not None:
+            yield f"mean ± sd{judged}", "right", self._number_words, self.leaf_numbers
 
     def _answer_words(self, end: Vertex, answers: Array) -> str:
         """What is answered in a line, the most frequent first; "–" without rows."""
@@ -539,6 +541,7 @@ def _floats(values: ArrayLike | None) -> Array | None:
 # one example's way ------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay(Picture):
     """A tree of sensors, with the way of one example drawn thick and the rest pale.
 
@@ -564,18 +567,8 @@ class PathDisplay(Picture):
     ----------
     vertices : tuple of Vertex
         What is drawn, depth first; the share of a vertex is 1 on the way, else 0.
-    ax_ : matplotlib Axes
-        Where `plot` drew.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
-    nodes_ : list of matplotlib Text
-        The boxes, as in `vertices`.
-    edges_ : list of matplotlib Line2D
-        The edges, as in `vertices`.
-    edge_labels_ : list of matplotlib Text
-        What is written on the edges.
-    leaves_ : list of lists of matplotlib Text
-        The cells of each line of the table on the right.
+    ax_, figure_, nodes_, edges_, edge_labels_, leaves_
+        What `plot` drew, as in `TreeDisplay`.
 
     Examples
     --------
@@ -593,26 +586,15 @@ class PathDisplay(Picture):
     Then ``display.plot()`` draws it.
     """
 
-    def __init__(
-        self,
-        tree: SensorTree,
-        sensors: SensorSet,
-        place: int,
-        answer: str,
-        beliefs: Mapping[int, str],
-        *,
-        prices: Array | None = None,
-        unit: str = "",
-        max_leaves: int | None = LINES,
-    ):
-        self.tree = tree
-        self.sensors = sensors
-        self.place = place
-        self.answer = answer
-        self.beliefs = beliefs
-        self.prices = prices
-        self.unit = unit
-        self.max_leaves = max_leaves
+    tree: SensorTree
+    sensors: SensorSet
+    place: int
+    answer: str
+    beliefs: Mapping[int, str]
+    _: KW_ONLY
+    prices: Array | None = None
+    unit: str = ""
+    max_leaves: int | None = LINES
 
     def __repr__(self) -> str:
         return f"PathDisplay(place={self.place}, answer={self.answer!r})"
@@ -673,10 +655,8 @@ class PathDisplay(Picture):
         x : array-like of shape (n_features,), pandas Series, or table of one row
         prices : array-like of shape (n_sensors,), default=None
             Prices of the row, if the model was fitted with such.
-        unit : str, default=None
-            What a price is counted in; by default what the model says.
-        max_leaves : int or None, default=32
-            Leaves of a tree that is drawn whole.
+        unit, max_leaves
+            As in `from_explanation`.
 
         Returns
         -------

@@ -46,17 +46,9 @@ MOST = MANY_LEVELS
 def fit_default_encoding(
     X: Any, kinds: Sequence[Kind | None], sample_weight: Array | None, keeps_nan: bool
 ) -> Transform | None:
-    """Give the transform of a sensor's columns; None if they are numbers as they are.
+    """Give the transform of a sensor's columns `X`; None if they are numbers as they are.
 
-    Parameters
-    ----------
-    X : array or frame of shape (n_rows, n_columns)
-        The sensor's columns in training.
-    kinds : sequence of {"number", "text"}
-        What each column holds.
-    sample_weight : ndarray of shape (n_rows,) or None
-    keeps_nan : bool
-        Whether the leaf classifiers take a missing number as NaN.
+    `keeps_nan` says whether the leaf classifiers take a missing number as NaN.
     """
     columns = columns_of(X)
     number_at = tuple(i for i, kind in enumerate(kinds) if kind == "number")

@@ -33,18 +33,12 @@ Judge = Callable[[Any, Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class OwnRisk:
-    """Your own function of true values and predictions, whose losses are checked.
+    """Your own function of true values and predictions, whose losses are checked."""
 
-    Attributes
-    ----------
-    function : callable
-        (y, predictions) to an array of losses that are at least 0.
-    classes : ndarray of shape (n_classes,) or None
-        Predictions are their probabilities; None where they are numbers.
-    """
-
-    function: Callable[..., Any]
-    classes: NDArray[Any] | None = None
+    function: Callable[..., Any]  # (y, predictions) to losses that are at least 0
+    classes: NDArray[Any] | None = (
+        None  # predictions are their probabilities, or numbers
+    )
 
     @property
     def name(self) -> str:
@@ -87,19 +81,12 @@ def forgotten(y: Any, predicted: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """What predicted probabilities lose, once the class is known.
-
-    Attributes
-    ----------
-    name : str
-    judge : callable
-        Classes, as positions, and probabilities, (n_rows, n_classes), to losses, (n_rows,).
-    largest : float
-        The most that a prediction can lose.
-    """
+    """What predicted probabilities lose, once the class is known."""
 
     name: str
+    # Of positions of classes and probabilities, (n_rows, n_classes).
     judge: Judge = field(metadata={"digest": "never"})
+    # The most that a prediction can lose.
     largest: float = field(metadata={"digest": "never"})
 
     def expect(self, belief: Array, predicted: Array) -> Array:
@@ -161,21 +148,14 @@ def named_score(name: str) -> Score:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What predictions cost.
+    """What predictions cost."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (n_classes, n_classes) or None
-        Row: the true class; column: the answer. None is 1 for a wrong answer, 0 for a
-        right one. It decides which answer is given.
-    score : Score or None
-        How probabilities are judged, in place of the answer; None if that counts.
-    by_class : ndarray of shape (n_classes,) or None
-        What an example of each class counts, where probabilities are judged.
-    """
-
+    # Row: the true class; column: the answer. None is 1 for a wrong answer, 0 for a right
+    # one. It decides which answer is given.
     matrix: Array | None = None
+    # How probabilities are judged, in place of the answer; None if that counts.
     score: Score | None = field(default=None, metadata={"digest": "if set"})
+    # What an example of each class counts, where probabilities are judged.
     by_class: Array | None = field(default=None, metadata={"digest": "if set"})
 
     # Whether answers are numbers, rather than classes.
@@ -233,13 +213,7 @@ class Loss:
         return np.asarray(answer != y, dtype=np.float64)
 
     def expected(self, belief: Array, answers: Rows) -> Array:
-        """Expected loss of several answers per row, by the probabilities of the classes.
-
-        Parameters
-        ----------
-        belief : ndarray of shape (n_rows, n_classes)
-        answers : ndarray of int of shape (n_rows, n_answers)
-        """
+        """Expected loss of answers, (n_rows, n_answers), by what classes are likely."""
         if self.matrix is None:
             return 1.0 - np.take_along_axis(belief, answers, axis=1)
         return np.take_along_axis(belief @ self.matrix, answers, axis=1)
@@ -285,11 +259,7 @@ class Loss:
 def loss_of_risk(risk: Any, by_class: Array | None, classes: NDArray[Any]) -> Loss:
     """Give the loss by a kind of risk, examples of each class counting what is given.
 
-    Parameters
-    ----------
-    risk : "error", name of a score, or callable
-    by_class : ndarray of shape (n_classes,) or None
-    classes : ndarray of shape (n_classes,)
+    The risk is "error", the name of a score, or a function.
     """
     if isinstance(risk, str) and risk in ("error", *SCORES):
         score = SCORES.get(risk)
@@ -314,15 +284,8 @@ def resolve_class_weight(
 ) -> Array | None:
     """What an example of each class counts, (n_classes,); None if all count the same.
 
-    Parameters
-    ----------
-    class_weight : None, "balanced" or mapping of class to number
-        "balanced" lets every class count the same as a whole, and an example 1 in the
-        mean; classes that a mapping leaves out count 1.
-    classes : ndarray of shape (n_classes,)
-    y : ndarray of shape (n_samples,)
-        Positions in `classes`.
-    weight : ndarray of shape (n_samples,)
+    "balanced" lets every class count the same as a whole, and an example 1 in the mean;
+    classes that a mapping leaves out count 1. `y` are positions in `classes`.
     """
     if class_weight is None:
         return None
@@ -452,10 +415,8 @@ class Pinball:
 
     def __call__(self, y: Array, predicted: Array) -> Array:
         """Loss of some answers, in their shape."""
-        short = y - predicted
-        return np.asarray(
-            np.maximum(self.quantile * short, (self.quantile - 1) * short)
-        )
+        low = y - predicted
+        return np.asarray(np.maximum(self.quantile * low, (self.quantile - 1) * low))
 
 
 DISTANCES: dict[str, Judge] = {"squared": squared, "absolute": absolute}
@@ -468,27 +429,14 @@ class NumberLoss(Loss):
 
     Predictions are arrays of shape (n_rows, 2): the answer, and the spread, which is the
     standard deviation that the truth is expected to have around it.
-
-    Attributes
-    ----------
-    risk : str
-        "squared", "absolute", "pinball", or the name of a user's own function.
-    quantile : float or None
-        Which value is answered: it is not exceeded with this probability. None is the
-        mean.
-    low, high : float
-        Least and largest number that was learned from, and so the range of answers.
-    stake : float
-        Mean loss of the best answer that is the same for all.
-    distance : callable
-        Numbers and answers to losses, (n_rows,).
     """
 
-    risk: str = "squared"
+    risk: str = "squared"  # or "absolute", "pinball", the name of a user's own function
+    # Which value is answered: it is not exceeded with this probability. None is the mean.
     quantile: float | None = None
-    low: float = 0.0
-    high: float = 0.0
-    stake: float = 1.0
+    low: float = 0.0  # least number that was learned from, and so that is answered
+    high: float = 0.0  # and the largest
+    stake: float = 1.0  # mean loss of the best answer that is the same for all
     distance: Judge = field(default=squared, metadata={"digest": "never"})
 
     numbers: ClassVar[bool] = True
@@ -516,7 +464,10 @@ class NumberLoss(Loss):
         quantile = 0.5 if self.quantile is None else self.quantile
         answer, spread = belief.T
         middle = answer - NormalDist().inv_cdf(quantile) * spread
-        values = middle[:, None] + spread[:, None] * normal_slices()
+        shares = (np.arange(SLICES) + 0.5) / SLICES
+        slices = np.array([NormalDist().inv_cdf(share) for share in shares])
+        slices = np.asarray(slices / np.sqrt((slices**2).mean()))  # of variance 1
+        values = middle[:, None] + spread[:, None] * slices
         given = np.broadcast_to(posterior[:, :1], values.shape)
         losses = self.distance(values.ravel(), given.ravel())
         return np.asarray(losses.reshape(values.shape).mean(axis=1))
@@ -558,13 +509,6 @@ class NumberLoss(Loss):
         """The most that an answer within the range can cost."""
         ends = np.array([self.low, self.high])
         return float(np.max(self.distance(ends, ends[::-1])))
-
-
-def normal_slices() -> Array:
-    """Equally likely values of a normal variable, of mean 0 and variance 1, (SLICES,)."""
-    shares = (np.arange(SLICES) + 0.5) / SLICES
-    values = np.array([NormalDist().inv_cdf(share) for share in shares])
-    return np.asarray(values / np.sqrt((values**2).mean()))
 
 
 def weighted_quantile(values: Array, weight: Array, quantile: float) -> float:
@@ -610,13 +554,7 @@ def named_distance(risk: str, quantile: float | None) -> Judge:
 def loss_of_numbers(risk: Any, quantile: Any, y: Array, weight: Array) -> NumberLoss:
     """Give the loss by a kind of risk, for numbers like these.
 
-    Parameters
-    ----------
-    risk : "squared", "absolute", "pinball" or callable
-    quantile : float
-        For "pinball".
-    y : ndarray of shape (n_samples,)
-    weight : ndarray of shape (n_samples,)
+    The risk is "squared", "absolute", "pinball" with its quantile, or a function.
 
     Examples
     --------

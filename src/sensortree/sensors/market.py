@@ -33,25 +33,14 @@ def on_paper(amount: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """Which sensors can be bought next, and at what price.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    prices : ndarray of shape (n_rows, n_sensors) or None
-        Prices of each example, where some have prices of their own.
-    max_cost : float or None
-        No example may spend more.
-    weight : ndarray of shape (n_rows,) or None
-        How often each example counts where prices are averaged.
-    reach : tuple of sets of sensors, or None
-        Only what lies within one of them may be known together; None for anything.
-    """
+    """Which sensors can be bought next, and at what price."""
 
     sensors: SensorSet
+    # (n_rows, n_sensors): of each example, where some have prices of their own.
     prices: Array | None = None
-    max_cost: float | None = None
-    weight: Array | None = None
+    max_cost: float | None = None  # no example may spend more
+    weight: Array | None = None  # how often each example counts in a mean
+    # Only what lies within one of these may be known together; None for anything.
     reach: tuple[frozenset[str], ...] | None = None
 
     @cached_property
@@ -142,14 +131,10 @@ def price_rule(sensors: SensorSet, sensor: int) -> str:
 
 
 def read_prices(table: Table, sensors: SensorSet) -> Array | None:
-    """Prices of each row from price columns, or as given with the table.
+    """Prices of each row, (n_rows, n_sensors); None if all pay the same.
 
-    A price given with the table counts, even if the sensor had a fixed price in training;
-    NaN stands for the sensor's own price.
-
-    Returns
-    -------
-    prices : ndarray of shape (n_rows, n_sensors), or None if all rows pay the same
+    They stand in price columns, or come with the table. What comes with it counts, even if
+    the sensor had a fixed price in training; NaN stands for the sensor's own price.
     """
     given = table.prices
     if not sensors.varying.size and (given is None or np.isnan(given).all()):

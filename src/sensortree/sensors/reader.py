@@ -38,27 +38,16 @@ LARGEST, SMALLEST = 1e70, 1e-60
 
 @dataclass(frozen=True, eq=False)
 class SensorReader:
-    """The sensors of a fitted model, ready to read any table with the same columns.
-
-    Attributes
-    ----------
-    sensors : SensorSet
-    transformers : mapping of sensor name to fitted transformer
-    widths : tuple of int
-        Number of values in one reading of each sensor.
-    allow_nan : bool
-        Whether a reading may hold NaN (a missing value).
-    frame : str or None
-        The library of the frame that the transformers were fitted on; None for an array.
-    seen : tuple of tuples of Seen, or None
-        What training saw of each sensor's columns; None if that is not known.
-    """
+    """The sensors of a fitted model, ready to read any table with the same columns."""
 
     sensors: SensorSet
-    transformers: Mapping[str, Any]
-    widths: tuple[int, ...]
-    allow_nan: bool
-    frame: str | None = None
+    transformers: Mapping[str, Any]  # fitted, by sensor name
+    widths: tuple[int, ...]  # number of values in one reading of each sensor
+    allow_nan: bool  # whether a reading may hold NaN (a missing value)
+    frame: str | None = (
+        None  # library of what transformers were fitted on; None: arrays
+    )
+    # What training saw of each sensor's columns; None if that is not known.
     seen: tuple[tuple[Seen, ...], ...] | None = field(
         default=None, metadata={"digest": "if set"}
     )
@@ -68,14 +57,7 @@ class SensorReader:
         return read_prices(table, self.sensors)
 
     def read(self, table: Table, sensor: int, rows: Rows) -> tuple[Array, list[Unseen]]:
-        """Read one sensor for some rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_rows, width)
-        unseen : list of Unseen
-            What training never saw.
-        """
+        """Read one sensor for some rows, (n_rows, width); and what training never saw."""
         return self._read(table.take(rows, self.sensors.columns[sensor]), sensor, rows)
 
     def read_one(
@@ -218,12 +200,7 @@ def fit_reader(
 
     A sensor without a transformer is given one by the kinds of its columns, if need be.
     With `bought`, (n_rows, n_sensors), a sensor is read for the rows that bought it, and
-    its block is NaN for others.
-
-    Returns
-    -------
-    reader : SensorReader
-    blocks : list of n_sensors arrays of shape (n_rows, width)
+    its block, (n_rows, width), is NaN for others.
     """
     every = np.ones((len(rows), len(sensors)), dtype=bool) if bought is None else bought
     own = [np.flatnonzero(held) for held in every.T]

@@ -19,25 +19,15 @@ from sensortree.types import Array, Mask
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised of the answers that are given, and the rows that proved it.
+    """What is promised of the answers that are given, and the rows that proved it."""
 
-    Attributes
-    ----------
-    error : float
-        Largest share of wrong answers.
-    confidence : float
-        Probability that the rows set aside prove no promise that is wrong.
-    rows : int
-        Rows that were set aside.
-    answered, wrong : int
-        How many of them are answered, and how many of those wrongly.
-    """
-
-    error: float
-    confidence: float
-    rows: int
-    answered: int
-    wrong: int
+    error: float  # largest share of wrong answers
+    confidence: (
+        float  # probability that the rows set aside prove no promise that is wrong
+    )
+    rows: int  # that were set aside
+    answered: int  # how many of them are answered
+    wrong: int  # and how many of those wrongly
 
     def __str__(self) -> str:
         return (
@@ -49,24 +39,16 @@ class Promise:
 
 @dataclass(frozen=True, eq=False)
 class Referral:
-    """What a referral costs, and which answers are referred besides those of the tree.
+    """What a referral costs, and which answers are referred besides those of the tree."""
 
-    Attributes
-    ----------
-    by_class : ndarray of shape (n_classes,) or None
-        What it costs, in the unit of the risk, to refer an example of each class; None
-        if a column says it, or if it is not known.
-    column : int or None
-        Position of the column of X that holds what each example costs.
-    least_confidence : float
-        Answers of a lower probability are referred too.
-    promise : Promise or None
-        What `guarantee_error` has proved of the others.
-    """
-
+    # What it costs, in the unit of the risk, to refer an example of each class; None if a
+    # column says it, or if it is not known.
     by_class: Array | None = None
-    column: int | None = None
-    least_confidence: float = 0.0
+    column: int | None = (
+        None  # position of the column that holds what each example costs
+    )
+    least_confidence: float = 0.0  # answers of a lower probability are referred too
+    # What `guarantee_error` has proved of the others.
     promise: Promise | None = field(default=None, metadata={"digest": "never"})
 
     def __str__(self) -> str:
@@ -109,11 +91,7 @@ def resolve_referral(
 ) -> Referral | None:
     """Say what a declared `refer_cost` means; None: never refer.
 
-    Parameters
-    ----------
-    refer_cost : None, float, mapping of class to float, or name of a column
-    classes : ndarray of shape (n_classes,)
-    sensors : SensorSet
+    It is None, a number, a mapping of class to number, or the name of a column.
     """
     if refer_cost is None:
         return None

@@ -33,22 +33,14 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Seen:
-    """What training saw of one column.
+    """What training saw of one column."""
 
-    Attributes
-    ----------
-    missing : float
-        Share of the rows that had no value.
-    low, middle, high : float or None
-        Least number, median and largest; None of text, and of what is never there.
-    levels : tuple or None
-        Texts in their order; None of numbers, and of more than 1,000 texts.
-    """
-
-    missing: float = 1.0
+    missing: float = 1.0  # share of the rows that had no value
+    # Least number, median and largest; None of text, and of what is never there.
     low: float | None = None
     middle: float | None = None
     high: float | None = None
+    # Texts in their order; None of numbers, and of more than 1,000 texts.
     levels: tuple[Any, ...] | None = None
 
     @property
@@ -72,29 +64,16 @@ class Seen:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What training never saw of one column, and the rows that have it.
-
-    Attributes
-    ----------
-    sensor, column : str
-    what : {"level", "range", "missing"}
-        A text never seen, a number far from those seen, nothing where always was something.
-    row : int or None
-        The first such row; None of one example.
-    value : object
-        Its value; None if it is missing.
-    n_rows : int
-    seen : Seen
-        What training saw.
-    """
+    """What training never saw of one column, and the rows that have it."""
 
     sensor: str
     column: str
+    # A text never seen, a number far from those seen, nothing where always was something.
     what: Literal["level", "range", "missing"]
-    row: int | None
-    value: Any
+    row: int | None  # the first such row; None of one example
+    value: Any  # its value; None if it is missing
     n_rows: int
-    seen: Seen
+    seen: Seen  # what training saw
 
     def __str__(self) -> str:
         where = f"column {self.column!r} of sensor {self.sensor!r}"
@@ -137,14 +116,7 @@ def find_unseen(
 ) -> list[Unseen]:
     """What training never saw in the columns of a sensor.
 
-    Parameters
-    ----------
-    columns : sequence of ndarray of shape (n_rows,)
-    seen : sequence of Seen
-    sensors : SensorSet
-    sensor : int
-    rows : ndarray of shape (n_rows,) or None
-        Numbers by which the rows are called; None of one example.
+    Rows are called by the numbers `rows`; None of one example.
     """
     found = []
     names = [sensors.column_names[at] for at in sensors.columns[sensor]]

@@ -270,8 +270,9 @@ class SensorSet:
 
     def mask(self, subset: Iterable[str]) -> Mask:
         """Mark a subset's members, shape (n_sensors,)."""
-        subset = frozenset(subset)
-        return np.array([name in subset for name in self.names], dtype=bool)
+        marked = np.zeros(len(self.names), dtype=bool)
+        marked[[self._positions[name] for name in subset]] = True
+        return marked
 
     def _terms(self, name: str) -> Terms:
         return self.terms[self.index(name)]
@@ -456,21 +457,10 @@ def _check_terms(sensors: SensorSet) -> None:
 def resolve_sensors(
     sensors: Mapping[str, Any] | None, costs: Mapping[str, float] | None, table: Table
 ) -> tuple[SensorSet, dict[str, Any]]:
-    """Say what a declaration means for a table.
+    """Say what a declaration means for a table: its sensors, and declared transformers.
 
-    Parameters
-    ----------
-    sensors : mapping of name to `Sensor` or columns, or None
-        None makes every column a sensor of its own.
-    costs : mapping of name to float, or None
-        Prices of sensors that were declared by their columns alone; 1.0 if not listed.
-    table : Table
-
-    Returns
-    -------
-    sensor_set : SensorSet
-    transformers : dict of name to transformer
-        Those that were declared, not yet fitted.
+    `sensors` gives a `Sensor` or its columns by name; None makes every column a sensor of
+    its own. `costs` are prices of those declared by their columns alone, 1.0 if not listed.
     """
     _, n_columns = table.shape
     column_names = table.column_names or default_names(n_columns)

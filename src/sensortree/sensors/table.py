@@ -25,12 +25,6 @@ from sensortree.types import Array
 class Table:
     """A two-dimensional array or a data frame, read by rows and columns.
 
-    Parameters
-    ----------
-    data : ndarray of shape (n_rows, n_columns) or a data frame
-    prices : ndarray of shape (n_rows, n_sensors) or None
-        Prices of each row, where they are not among the columns.
-
     Examples
     --------
     >>> import numpy as np
@@ -40,7 +34,7 @@ class Table:
     """
 
     data: Any
-    prices: Array | None = None
+    prices: Array | None = None  # (n_rows, n_sensors), where they are no columns
 
     def __post_init__(self) -> None:
         if not self.holds(self.data):
@@ -169,7 +163,7 @@ def pandas_frame(lines: Sequence[Any], index: str | None = None) -> Any:
             "pip install 'sensortree[demo]', or use to_dict()."
         ) from error
     frame = pandas.DataFrame(lines)
-    return frame if index is None else frame.set_index(index)
+    return frame if index is None or frame.empty else frame.set_index(index)
 
 
 Kind = Literal["number", "text"]
@@ -182,13 +176,7 @@ DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)
 
 
 class NotNumberError(DataError):
-    """A value that should have been a number; whoever knows its names says it again.
-
-    Attributes
-    ----------
-    column, row : int
-    value : object
-    """
+    """A value that should have been a number; whoever knows its names says it again."""
 
     def __init__(self, column: int, row: int, value: Any):
         super().__init__(
@@ -248,11 +236,7 @@ def is_missing(value: Any) -> bool:
 def as_numbers(column: NDArray[Any], number: int = 0) -> Array:
     """A column as float64, (n_rows,); truth is 0 or 1, text that is a number is one.
 
-    Parameters
-    ----------
-    column : ndarray of shape (n_rows,)
-    number : int, default=0
-        What the column is called in an error.
+    In an error the column goes by its `number`.
     """
     if column.dtype.kind in NUMERIC:
         return column.astype(np.float64)
@@ -303,13 +287,8 @@ def _distinct(values: list[Any], what: str = "a column") -> set[Any]:
 def kind_of(column: NDArray[Any], dtype: Any, what: str) -> Kind:
     """Whether a column is numbers or text; an error that says what to do if neither.
 
-    Parameters
-    ----------
-    column : ndarray of shape (n_rows,)
-    dtype : narwhals data type, or None
-        As a frame declares it; None for an array, which declares nothing of its text.
-    what : str
-        The column, in an error.
+    `dtype` is narwhals' type, as a frame declares it; None for an array, which declares
+    nothing of its text. `what` names the column in an error.
     """
     declared = _declared(column, dtype, what)
     if declared is not None:

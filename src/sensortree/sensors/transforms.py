@@ -31,13 +31,7 @@ from sensortree.types import Array, Mask, Rows
 
 
 class Transform:
-    """Turns columns into other columns; by default one for each, which means the same.
-
-    Attributes
-    ----------
-    n_columns : int
-        Number of columns that go in.
-    """
+    """Turns columns into other columns; by default one for each, which means the same."""
 
     if TYPE_CHECKING:
 
@@ -68,14 +62,18 @@ class Transform:
         raise NotImplementedError
 
 
+class ByColumn(Transform):
+    """A transform whose first attribute has an entry for each column that goes in."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that go in."""
+        return len(next(iter(vars(self).values())))
+
+
 @dataclass(frozen=True, eq=False)
 class Passthrough(Transform):
-    """Columns as they are.
-
-    Attributes
-    ----------
-    n_columns : int
-    """
+    """Columns as they are."""
 
     n_columns: int
 
@@ -88,21 +86,10 @@ class Passthrough(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class Typed(Transform):
-    """Numbers as floats and text as objects, whatever they came in; missing is NaN.
+class Typed(ByColumn):
+    """Numbers as floats and text as objects, whatever they came in; missing is NaN."""
 
-    Attributes
-    ----------
-    text : tuple of bool
-        Whether a column is text.
-    """
-
-    text: tuple[bool, ...]
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that go in."""
-        return len(self.text)
+    text: tuple[bool, ...]  # whether a column is text
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns of floats, or of objects if some are text, (n_rows, width)."""
@@ -115,27 +102,14 @@ class Typed(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class Imputer(Transform):
-    """Fills missing numbers; `SimpleImputer`.
+class Imputer(ByColumn):
+    """Fills missing numbers; `SimpleImputer`."""
 
-    Attributes
-    ----------
-    fill : ndarray of shape (n_columns,)
-        What a missing value becomes.
-    kept : ndarray of bool of shape (n_columns,)
-        Columns that had a value in training; the others are left out.
-    indicators : ndarray of int
-        Columns that get another, at the end, that says where a value was missing.
-    """
-
-    fill: NDArray[Any]
-    kept: Mask
-    indicators: Rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that go in."""
-        return len(self.fill)
+    fill: NDArray[Any]  # (n_columns,): what a missing value becomes
+    kept: Mask  # (n_columns,): those that had a value in training; others are left out
+    indicators: (
+        Rows  # columns that get another, at the end, that says where one was missing
+    )
 
     @property
     def width(self) -> int:
@@ -161,21 +135,11 @@ class Imputer(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class Standardiser(Transform):
-    """Subtracts the mean, then divides by the scale; `StandardScaler`.
-
-    Attributes
-    ----------
-    center, scale : ndarray of shape (n_columns,)
-    """
+class Standardiser(ByColumn):
+    """Subtracts the mean, then divides by the scale; `StandardScaler`."""
 
     center: Array
     scale: Array
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that go in."""
-        return len(self.center)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Standardised columns, (n_rows, width)."""
@@ -186,24 +150,12 @@ class Standardiser(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranger(Transform):
-    """Multiplies by a factor, then adds an offset; `MinMaxScaler`.
-
-    Attributes
-    ----------
-    factor, offset : ndarray of shape (n_columns,)
-    bounds : tuple of two floats, or None
-        Results outside are brought to the nearer bound.
-    """
+class Ranger(ByColumn):
+    """Multiplies by a factor, then adds an offset; `MinMaxScaler`."""
 
     factor: Array
     offset: Array
-    bounds: tuple[float, float] | None
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that go in."""
-        return len(self.factor)
+    bounds: tuple[float, float] | None  # to which what is outside is brought
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Columns in their range, (n_rows, width)."""
@@ -219,10 +171,7 @@ class Ranger(Transform):
 class Categories:
     """Categories of one column, each with its position.
 
-    Parameters
-    ----------
-    values : tuple
-        Strings, numbers or None; NaN at most once.
+    They are strings, numbers or None; NaN at most once.
     """
 
     def __init__(self, values: tuple[Any, ...]):
@@ -247,37 +196,19 @@ class Categories:
 
 
 @dataclass(frozen=True, eq=False)
-class OneHot(Transform):
-    """One column per category, 1 where it is; `OneHotEncoder`.
+class OneHot(ByColumn):
+    """One column per category, 1 where it is; `OneHotEncoder`."""
 
-    Attributes
-    ----------
-    categories : tuple of tuples
-        Categories of each column.
-    dropped : tuple of int or None
-        Category of each column that gets no column of its own.
-    ignore_unknown : bool
-        Whether a value that is no category is all zeros; it is an error otherwise.
-    rare : tuple of tuples of int, or None
-        Categories of each column that share its last column; None where none do. If one
-        of them is dropped, all are.
-    unknown_is_rare : bool or None
-        Whether a value that is no category counts as a rare one, where there are such;
-        None where none are.
-    """
-
-    categories: tuple[tuple[Any, ...], ...]
-    dropped: tuple[int | None, ...]
-    ignore_unknown: bool
+    categories: tuple[tuple[Any, ...], ...]  # of each column
+    dropped: tuple[int | None, ...]  # category of each column that gets no column
+    ignore_unknown: bool  # a value that is no category: all zeros, or else an error
+    # Categories of each column that share its last column; None where none do. If one of
+    # them is dropped, all are.
     rare: tuple[tuple[int, ...], ...] | None = field(
         default=None, metadata={"digest": "if set"}
     )
+    # Whether a value that is no category counts as a rare one; None where none are rare.
     unknown_is_rare: bool | None = field(default=None, metadata={"digest": "if set"})
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that go in."""
-        return len(self.categories)
 
     @property
     def width(self) -> int:
@@ -345,27 +276,12 @@ class OneHot(Transform):
 
 
 @dataclass(frozen=True, eq=False)
-class Ordinal(Transform):
-    """The position of each value among its column's categories; `OrdinalEncoder`.
+class Ordinal(ByColumn):
+    """The position of each value among its column's categories; `OrdinalEncoder`."""
 
-    Attributes
-    ----------
-    categories : tuple of tuples
-        Categories of each column.
-    missing_value : float
-        What NaN or None among the categories becomes.
-    unknown_value : float or None
-        What a value becomes that is no category; None makes it an error.
-    """
-
-    categories: tuple[tuple[Any, ...], ...]
-    missing_value: float
-    unknown_value: float | None
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that go in."""
-        return len(self.categories)
+    categories: tuple[tuple[Any, ...], ...]  # of each column
+    missing_value: float  # what NaN or None among the categories becomes
+    unknown_value: float | None  # what no category becomes; None makes it an error
 
     @cached_property
     def _tables(self) -> list[Categories]:
@@ -393,19 +309,11 @@ class Levels(Transform):
     """One column per level of a number, 1 where it is; missing stays missing.
 
     A number that is no level is 0 in all columns of its own.
-
-    Attributes
-    ----------
-    n_columns : int
-    readings : tuple of int
-        The column that goes in, of each that comes out.
-    levels : ndarray of shape (width,)
-        The number that is 1 there.
     """
 
     n_columns: int
-    readings: tuple[int, ...]
-    levels: Array
+    readings: tuple[int, ...]  # the column that goes in, of each that comes out
+    levels: Array  # (width,): the number that is 1 there
 
     @property
     def width(self) -> int:
@@ -446,16 +354,10 @@ def _check_known(
 
 @dataclass(frozen=True, eq=False)
 class SideBySide(Transform):
-    """Several transforms, each of some of the columns; `ColumnTransformer`.
-
-    Attributes
-    ----------
-    n_columns : int
-    parts : tuple of (tuple of int, Transform)
-        Positions of the columns that a transform is given, and the transform.
-    """
+    """Several transforms, each of some of the columns; `ColumnTransformer`."""
 
     n_columns: int
+    # Positions of the columns that a transform is given, and the transform.
     parts: tuple[tuple[tuple[int, ...], Transform], ...]
 
     @property
@@ -485,13 +387,7 @@ class SideBySide(Transform):
 
 @dataclass(frozen=True, eq=False)
 class InTurn(Transform):
-    """One transform after another; `Pipeline`.
-
-    Attributes
-    ----------
-    steps : tuple of Transform
-        At least one.
-    """
+    """One transform after another, one at least; `Pipeline`."""
 
     steps: tuple[Transform, ...]
 

@@ -398,7 +398,7 @@ def add_models(app: FastAPI, service: Service) -> None:
         saved = service.model(name).saved
         columns = saved.sensors_.column_names
         _check_columns(wanted.values, columns)
-        values = saved.written_.of_columns(wanted.values)
+        values = {c: saved.value_of(c, v) for c, v in wanted.values.items()}
         row = [values.get(column) for column in columns]
         filled = np.array([np.nan if v is None else v for v in row], dtype=object)
         found = await run_in_threadpool(saved.explain, filled)

@@ -32,43 +32,26 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class RawSolution:
-    """What a solver returns; it may be sloppy, since we certify.
+    """What a solver returns; it may be sloppy, since we certify."""
 
-    Attributes
-    ----------
-    candidates : list of Candidate
-        The first one that is certified is taken, or else the best.
-    iterations : int
-    stopped : bool
-        Whether the user stopped it.
-    """
-
-    candidates: list[Candidate]
+    candidates: list[
+        Candidate
+    ]  # the first that is certified is taken, or else the best
     iterations: int
-    stopped: bool = False
+    stopped: bool = False  # by the user
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What a solver is asked for besides the problem.
+    """What a solver is asked for besides the problem."""
 
-    Attributes
-    ----------
-    ridge, lasso : ndarray of shape (p,)
-        Weight of θ_d²/2 and of |θ_d| in the objective, for each coefficient.
-    tol : float
-        Gap to reach, relative to the larger of |objective| and 1, the largest saving of
-        the scaled problem.
-    n_jobs : int or None
-        Threads that may be used; None leaves it to the solver.
-    callback : callable or None
-        Called after each iteration with a `Progress`; returns True to stop.
-    """
-
-    ridge: Array
-    lasso: Array
+    ridge: Array  # (p,): weight of θ_d²/2 in the objective, for each coefficient
+    lasso: Array  # (p,): weight of |θ_d|
+    # Gap to reach, relative to the larger of |objective| and 1, the largest saving of the
+    # scaled problem.
     tol: float
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # threads that may be used; None leaves it to the solver
+    # Called after each iteration; returns True to stop.
     callback: Callable[[Progress], object] | None = None
 
 
@@ -172,17 +155,17 @@ def path_form(problem: SurrogateProblem) -> LinearProgram:
     n, n_nodes, n_leaves = problem.n_samples, problem.n_nodes, problem.n_leaves
     P, N = problem.paths
     eye = sparse.eye_array(n)
+    sides = ((problem.lost_if_positive, P), (problem.lost_if_negative, N))
     epigraph = sparse.vstack(
         [
             sparse.hstack(
-                [eye]
-                + [
-                    sparse.diags_array(-problem.lost_if_positive[:, j] * P[k, j])
-                    for j in range(n_nodes)
-                ]
-                + [
-                    sparse.diags_array(-problem.lost_if_negative[:, j] * N[k, j])
-                    for j in range(n_nodes)
+                [
+                    eye,
+                    *(
+                        sparse.diags_array(-lost[:, j] * on_path[k, j])
+                        for lost, on_path in sides
+                        for j in range(n_nodes)
+                    ),
                 ]
             )
             for k in range(n_leaves)

@@ -37,13 +37,7 @@ BLOCK_VALUES_FOREIGN = 1 << 24
 
 
 class Chunk:
-    """Some examples, in blocks; those for which no decision matters are left out.
-
-    Parameters
-    ----------
-    problem : SurrogateProblem
-        Of these examples, scaled.
-    """
+    """Some examples of a scaled problem, in blocks; some decision matters for each."""
 
     def __init__(self, problem: SurrogateProblem):
         tree = TreeShape.of(problem)
@@ -184,15 +178,10 @@ MUCH_WORK = 2e10
 
 
 class Blocks:
-    """All rows, in chunks; every sum is taken in the same order.
+    """All rows, in chunks of `Chunk`; every sum is taken in the same order.
 
-    Parameters
-    ----------
-    rows : Chunks
-        Of `Chunk`.
-    frame : SurrogateProblem
-        The scaled problem, or any rows of it, even none: its tree, and which nodes share
-        their features.
+    `frame` is the scaled problem, or any rows of it, even none: its tree, and which nodes
+    share their features.
     """
 
     def __init__(self, rows: Chunks, frame: SurrogateProblem):

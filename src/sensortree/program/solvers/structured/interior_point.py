@@ -36,14 +36,8 @@ DOUBTFUL = 1e4
 class Newton:
     """The factored Newton matrix of a point, and solutions of its systems.
 
-    Parameters
-    ----------
-    S : Array of shape (p, p)
-        What the rows add to the matrix, overwritten. It is factored in its own precision.
-    added : ndarray of shape (p,)
-        What is added to its diagonal.
-    apply : callable
-        S times a vector, exactly.
+    `S`, (p, p), is what the rows add to it: overwritten, and factored in its own precision.
+    `added` is added to the diagonal; `apply` gives S times a vector, exactly.
     """
 
     def __init__(self, S: Array, added: Vector, apply: Solve):
@@ -412,21 +406,13 @@ class InteriorPoint:
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """Where the interior point ended.
+    """Where the interior point ended."""
 
-    Attributes
-    ----------
-    points : list of (ndarray of shape (p,), bool)
-        θ of the best point, of which the rows know the multipliers, and of the last if it
-        is another; whether it is the best one.
-    iterations : int
-    stopped : bool
-        Whether the user stopped it.
-    """
-
+    # θ of the best point, of which the rows know the multipliers, and of the last if it is
+    # another; whether it is the best one.
     points: list[tuple[Vector, bool]]
     iterations: int
-    stopped: bool
+    stopped: bool  # by the user
 
 
 def run(problem: SurrogateProblem, options: Options) -> RawSolution:

@@ -32,17 +32,9 @@ Vector = NDArray[np.float64]
 
 
 class FeatureProducts:
-    """Products with the features of all nodes; nodes that share them go together.
+    """Products with the features of all nodes, (D_j, n_rows) each.
 
-    Parameters
-    ----------
-    tree : TreeShape
-    features : list of n_nodes arrays of shape (D_j, n_rows)
-
-    Attributes
-    ----------
-    keep : bool
-        Whether products of pairs are kept once they are worked out.
+    Nodes that share them go together.
     """
 
     def __init__(self, tree: TreeShape, features: list[Array]):
@@ -58,7 +50,7 @@ class FeatureProducts:
             for phi, nodes in shared.values()
         ]
         self.where = [like(np.array(nodes), phi) for phi, nodes, _ in self.shared]
-        self.keep = False
+        self.keep = False  # whether products of pairs are kept once they are worked out
         self.kept: Array | None = None
 
     def margins(self, theta: Vector) -> Array:
@@ -153,20 +145,11 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What some rows say of the present point; sums over rows.
+    """What some rows say of the present point; sums over rows."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (3,)
-        Surrogate, dual objective, and s z.
-    coupling : ndarray of shape (p,)
-    aim : ndarray of shape (p,)
-        The predictor's right-hand side, which reads the features at the same time.
-    """
-
-    sums: Vector
-    coupling: Vector
-    aim: Vector
+    sums: Vector  # (3,): surrogate, dual objective, and s z
+    coupling: Vector  # (p,)
+    aim: Vector  # (p,): the predictor's right-hand side, which reads the same features
 
     def __add__(self, other: Bounds) -> Bounds:
         return Bounds(

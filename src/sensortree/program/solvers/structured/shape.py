@@ -153,33 +153,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Cut:
-    """An edge that divides some nodes that hang together: those above it, those below.
+    """An edge that divides some nodes that hang together: those above it, those below."""
 
-    Attributes
-    ----------
-    node : int
-        The lower end of the edge.
-    above, below : slice
-        Places of the nodes on either side; the second follows on the first.
-    rows, columns : slice
-        The same of their coefficients.
-    climb : tuple of (Step, int)
-        Edges from the cut one up to the topmost node, each with the child on the other
-        side of its parent, or -1 if that is not among the nodes.
-    aside : tuple of Step
-        Edges below such children, parents first.
-    down : tuple of Step
-        Edges below the cut, parents first.
-    """
-
-    node: int
-    above: slice
+    node: int  # the lower end of the edge
+    above: slice  # places of the nodes on either side; the second follows on the first
     below: slice
-    rows: slice
+    rows: slice  # the same of their coefficients
     columns: slice
+    # Edges from the cut one up to the topmost node, each with the child on the other side
+    # of its parent, or -1 if that is not among the nodes.
     climb: tuple[tuple[Step, int], ...]
-    aside: tuple[Step, ...]
-    down: tuple[Step, ...]
+    aside: tuple[Step, ...]  # edges below such children, parents first
+    down: tuple[Step, ...]  # edges below the cut, parents first
 
 
 def divide(
@@ -187,19 +172,9 @@ def divide(
 ) -> tuple[list[int], list[Cut]]:
     """Cut a tree near its middle, and so on down to single nodes.
 
-    Parameters
-    ----------
-    negative, positive : list of int
-        Children of each node, -1 for a leaf. A child comes after its parent.
-    widths : list of int
-        Coefficients of each node.
-
-    Returns
-    -------
-    order : list of int
-        The node at each place: both sides of every cut are contiguous.
-    cuts : list of Cut
-        The widest first.
+    A child, -1 for a leaf, comes after its parent; `widths` are the numbers of coefficients
+    of nodes. Returns the node at each place, so that both sides of every cut are
+    contiguous, and the cuts, the widest first.
     """
     above = {
         child: Step(parent, side, child)
