@@ -455,7 +455,7 @@ def obstacle_words(obstacle: str, names: Sequence[str]) -> str:
     """What keeps an example from going where it was sent, and what it does instead."""
     because = {
         "limit": "what it would buy next is beyond the limit",
-        "unavailable": "what it would buy next is unavailable",
+        "unavailable": "what it would buy next cannot be had",
     }[obstacle]
     instead = f"{names_words(names)} instead" if names else "stops here"
     return f"{because}: {instead}"
