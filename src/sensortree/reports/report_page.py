@@ -492,29 +492,26 @@ class ReportPage(Page):
         ]
         counted = "price and wrong answers together" if weight else "loss"
         listed = table(
-            f"Examples whose way needs the sensor, and what all examples lose without it on "
-            f"average, {counted}; measured in training, on rows held out.",
+            f"Examples whose way needs the sensor, and what all examples lose on average "
+            f"without it, {counted}; measured in training, on rows held out.",
             ("without", "blocked examples", "share", "each example loses"),
             lines,
             left=2,
         )
         more = len(found) - len(lines)
-        rest = (
-            paragraph(f"Without one of {more} other sensors, less is lost.")
-            if more
-            else ""
-        )
-        return section("If a sensor is not available", [listed, rest])
+        rest = f"Without one of {more} other sensors, less is lost." if more else ""
+        parts = [listed, paragraph(rest) if rest else ""]
+        return section("If a sensor is not available", parts)
 
     def _sure(self) -> Iterable[str]:
         report, about = self.report, self.policy.about
         yield paragraph(
-            f"All figures are of {report.n_rows:,} examples. If new examples are like these, "
-            f"and the model was not learned from them, 19 of 20 intervals hold the truth. "
-            f"They do not say how another training would differ. Shares have Wilson's "
-            f"interval; means, and what is saved on the same examples, percentiles of 1,000 "
-            f"times examples drawn anew (of more than 10,000 the normal interval); the "
-            f"AUROC has DeLong's."
+            f"All figures are of {report.n_rows:,} examples. If new examples are like "
+            f"these, and the model was not learned from them, 19 of 20 intervals hold the "
+            f"truth. They do not say how another training would differ. Shares have "
+            f"Wilson's interval; means, and what is saved on the same examples, percentiles "
+            f"of 1,000 times examples drawn anew (of more than 10,000 the normal interval); "
+            f"the AUROC has DeLong's."
         )
         if about.held_out is not None:
             yield paragraph(
