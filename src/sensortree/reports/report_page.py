@@ -509,9 +509,9 @@ class ReportPage(Page):
             f"All figures are of {report.n_rows:,} examples. If new examples are like "
             f"these, and the model was not learned from them, 19 of 20 intervals hold the "
             f"truth. They do not say how another training would differ. Shares have "
-            f"Wilson's interval; means, and what is saved on the same examples, percentiles "
-            f"of 1,000 times examples drawn anew (of more than 10,000 the normal interval); "
-            f"the AUROC has DeLong's."
+            f"Wilson's interval; means, and what is saved on the same examples, "
+            f"percentiles of 1,000 times examples drawn anew (of more than 10,000 the "
+            f"normal interval); the AUROC has DeLong's."
         )
         if about.held_out is not None:
             yield paragraph(
