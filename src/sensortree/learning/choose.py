@@ -48,7 +48,7 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, ONE_SET, Comparison
 from sensortree.sensors.market import Market
-from sensortree.structure import with_exits, without_sensors
+from sensortree.structure import prune, with_exits, without_sensors
 from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
@@ -126,6 +126,8 @@ class Race:
     simpler : bool
     outcomes : Outcomes
         Of all that was judged.
+    ways : dict of str to list of HeldOutDecisions
+        Where held-out rows ended by each recipe.
     dropped : dict of str to str
         What was not judged, and why.
     leads : dict
@@ -137,6 +139,7 @@ class Race:
     learn: Learner
     simpler: bool
     outcomes: Outcomes = field(default_factory=Outcomes)
+    ways: dict[str, list[HeldOutDecisions]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     leads: dict[tuple[str, str, Known], float] = field(default_factory=dict)
 
@@ -309,7 +312,7 @@ class Race:
                 break
             tree = self._posable(self.finder.find(name)[0])
             decided = decide_held_out(
-                tree, quick, self.settings, self.learn, GLANCED_FOLDS
+                tree, quick, self.settings, self.learn, slice(GLANCED_FOLDS)
             )
             seen.of[name] = outcome_of(decided, quick, self.settings)
         first = structures[0]
@@ -333,7 +336,8 @@ class Race:
             return
         leaves = self.prepared.leaves_of(recipe.leaf)
         trees = [self._posable(t) for t in self._trees(recipe.structure)]
-        self.outcomes.of[str(recipe)] = self._outcome(trees, leaves)
+        outcome, self.ways[str(recipe)] = self._decided(trees, leaves)
+        self.outcomes.of[str(recipe)] = outcome
         self.dropped.pop(recipe.structure, None)
         self.prepared.progress.step("comparing", str(recipe))
 
@@ -355,10 +359,14 @@ class Race:
         """The tree with an exit to a person wherever one may be asked."""
         return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
 
-    def _outcome(self, trees: Sequence[SensorTree], leaves: LeafClassifiers) -> Outcome:
-        """What decisions on a tree for each fold are worth there."""
+    def _decided(
+        self,
+        trees: SensorTree | Sequence[SensorTree],
+        leaves: LeafClassifiers,
+    ) -> tuple[Outcome, list[HeldOutDecisions]]:
+        """What decisions on one tree, or one for each fold, are worth; where they lead."""
         seen = decide_held_out(trees, leaves, self.settings, self.learn)
-        return outcome_of(seen, leaves, self.settings)
+        return outcome_of(seen, leaves, self.settings), seen
 
     def _judge_simple(self) -> None:
         """Judge one set for all, and nothing, with the leaves of the best recipe."""
@@ -375,7 +383,7 @@ class Race:
             self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
 
     def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
-        return self._outcome([one_leaf(s, leaves) for s in sets], leaves)
+        return self._decided([one_leaf(s, leaves) for s in sets], leaves)[0]
 
     def _found_without(self, fold: int) -> set[Known] | None:
         """Sets that trees found without a fold stop with; None if there are none such.
@@ -439,7 +447,9 @@ class Race:
             leaves = self.prepared.leaves_of(recipe.leaf)
             tree, report = self.finder.find(recipe.structure)
             if self.settings.learns_structure and not self.stopped:
-                tree, own, removed = self._needed(tree, leaves)
+                tree, ways, own, removed = self._needed(tree, leaves, choice)
+                whole, tree = tree.n_leaves, self._reached(tree, ways)
+                report = replace(report, pruned=whole - tree.n_leaves)
                 outcome = own if self.finders is None else self._paying(outcome, own)
         optimism = self.outcomes.optimism
         if choice == NOTHING:  # it was not chosen for looking good; its answer was
@@ -482,17 +492,19 @@ class Race:
         return Outcome(outcome.risk, outcome.loss + more, outcome.error, own.cost)
 
     def _needed(
-        self, tree: SensorTree, leaves: LeafClassifiers
-    ) -> tuple[SensorTree, Outcome, tuple[str, ...]]:
+        self, tree: SensorTree, leaves: LeafClassifiers, choice: str
+    ) -> tuple[SensorTree, list[HeldOutDecisions], Outcome, tuple[str, ...]]:
         """Remove sensors without which the tree is clearly better, the dearest first."""
         market, removed = self.finder.market, []
         known = (
             tree.root.sensors if named_root(self.settings, market) else market.free()
         )
-        own, ways = self._own(tree, leaves)
+        own, ways = self.outcomes.of[choice], self.ways[choice]
+        if self.finders is not None:  # the recipe was judged by trees of its folds
+            own, ways = self._decided(self._posable(tree), leaves)
         slow = self.prepared.search.subsets.masked and self.finders is None
         if self.prepared.winners is not None or slow:
-            return tree, own, ()
+            return tree, ways, own, ()
         stops = {
             at for _, _, stop in ways for at in np.unique(stop) if at < tree.n_leaves
         }
@@ -503,22 +515,40 @@ class Race:
             less = without_sensors(tree, frozenset((sensor,)), market.allows)
             if less is None or self.stopped or not self._may_go(sensor, ways):
                 continue
-            judged, without = self._own(less, leaves)
-            both = Outcomes({"with": own, "without": judged})
-            if both.behind("with", "without") >= CLEARLY:
-                tree, own, ways = less, judged, without
+            without: list[HeldOutDecisions] = []
+            for folds in (slice(GLANCED_FOLDS), slice(GLANCED_FOLDS, None)):
+                without += decide_held_out(
+                    self._posable(less), leaves, self.settings, self.learn, folds
+                )
+                some = {"with": ways[: len(without)], "without": without}
+                saved = Outcomes(
+                    {k: outcome_of(w, leaves, self.settings) for k, w in some.items()}
+                )
+                behind = saved.behind("with", "without")
+                if behind <= 0.0:  # what saves nothing there does not save clearly
+                    break
+            if behind >= CLEARLY and len(without) == len(ways):
+                tree, own, ways = less, saved.of["without"], without
                 removed.append(sensor)
-        return tree, own, tuple(removed)
+        return tree, ways, own, tuple(removed)
 
-    def _own(
-        self, tree: SensorTree, leaves: LeafClassifiers
-    ) -> tuple[Outcome, list[HeldOutDecisions]]:
-        """What decisions on one tree are worth, and where held-out rows end."""
-        seen = decide_held_out(self._posable(tree), leaves, self.settings, self.learn)
-        return outcome_of(seen, leaves, self.settings), seen
+    def _reached(self, tree: SensorTree, ways: list[HeldOutDecisions]) -> SensorTree:
+        """The tree without leaves that no held-out row reaches, if decisions are left.
+
+        It makes the same decisions there, by a smaller linear program.
+        """
+        visits = np.zeros(
+            tree.n_leaves + 2, dtype=np.intp
+        )  # two are for who cannot pay
+        if self.prepared.leaves.data.may_refer:
+            return tree
+        for _, _, stop in ways:
+            visits[: stop.max() + 1] += np.bincount(stop)
+        left, nodes = prune(tree, visits[: tree.n_leaves])
+        return left if len(nodes) else tree
 
     def _may_go(self, sensor: str, ways: list[HeldOutDecisions]) -> bool:
-        """Whether a sensor may not earn its price, as a screen sees those who buy it."""
+        """Whether a sensor does not earn its price, as a screen sees those who buy it."""
         search, weight = self.prepared.search, self.settings.cost_weight
         data = self.prepared.leaves.data
         rows, _ = data.distinct()
@@ -541,7 +571,7 @@ class Race:
             judged.append(test[seen[rows[test]] >= 0])
         observed = data.observations().take(np.concatenate(judged))
         gain = observed.each(np.concatenate(gains))
-        return bool(gain.mean() <= CLEARLY * gain.std() / np.sqrt(len(gain)))
+        return bool(gain.mean() <= 0.0)
 
 
 def _costs(subset: Known, leaves: LeafClassifiers) -> Array:

@@ -134,9 +134,10 @@ def finish(
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         log = leaves.data.continued
         beyond = [] if log is None else sets_beyond(log)
+        pruned = tree.n_leaves - left.n_leaves if settings.learns_structure else 0
         structure_report = replace(
             chosen.report,
-            pruned=tree.n_leaves - left.n_leaves if settings.learns_structure else 0,
+            pruned=chosen.report.pruned + pruned,
             never_pay=list(too_dear),
             out_of_reach=beyond,
         )

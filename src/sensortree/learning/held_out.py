@@ -162,7 +162,7 @@ def comparison_of(
     )
 
 
-Folds = list[tuple[Rows, Rows]]
+EVERY = slice(None)
 
 
 class HeldOutDecisions(NamedTuple):
@@ -204,7 +204,7 @@ def decide_held_out(
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
-    n_parts: int | None = None,
+    which: slice = EVERY,
 ) -> list[HeldOutDecisions]:
     """Learn decisions on a tree without each part of the rows that is held out.
 
@@ -215,11 +215,11 @@ def decide_held_out(
     leaves : LeafClassifiers
     settings : Settings
     learn : Learner
-    n_parts : int, default=None
-        Folds that are held out, each in turn; None for all.
+    which : slice, default=slice(None)
+        Folds that are held out, each in turn.
     """
-    parts = list(held_out_parts(leaves))[:n_parts]
-    trees = [trees] * len(parts) if isinstance(trees, SensorTree) else trees
+    parts = list(held_out_parts(leaves))[which]
+    trees = [trees] * len(parts) if isinstance(trees, SensorTree) else trees[which]
     posed = {tree: pose(tree, leaves, settings) for tree in dict.fromkeys(trees)}
     found = []
     for tree, (train, test) in zip(trees, parts, strict=True):

@@ -217,14 +217,17 @@ def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
     if leaf.refers:
         assert data.refer_costs is not None  # examples may be handed over
         return np.asarray((belief * data.refer_costs).sum(axis=1))
-    return data.loss.expect(belief, leaves.posteriors[leaf.sensors])
+    if data.loss.numbers or data.loss.score is not None:
+        return data.loss.expect(belief, leaves.posteriors[leaf.sensors])
+    return data.loss.expected(belief, leaves.answer(leaf.sensors)[:, None])[:, 0]
 
 
 def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:
     """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
-    data = leaves.data
-    given = [data.loss.answer(leaves.posteriors[v.sensors]) for v in vertices]
-    return np.stack(given, axis=1) if given else np.empty((len(data.y), 0), np.intp)
+    given = [leaves.answer(vertex.sensors) for vertex in vertices]
+    if not given:
+        return np.empty((len(leaves.data.y), 0), np.intp)
+    return np.stack(given, axis=1)
 
 
 def decision_parts(

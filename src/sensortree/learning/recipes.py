@@ -194,7 +194,8 @@ class TreeFinder:
     def _glanced(self, tree: SensorTree) -> float:
         """Risk of a tree on some held-out rows, by what stands in for its leaves."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
-        seen = decide_held_out(tree, leaves, self.settings, self.learn, GLANCED_FOLDS)
+        glanced = slice(GLANCED_FOLDS)
+        seen = decide_held_out(tree, leaves, self.settings, self.learn, glanced)
         return float(outcome_of(seen, leaves, self.settings).risk.mean())
 
 

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.fitting import (
@@ -60,6 +61,10 @@ class LeafClassifiers:
     # Where fits to all rows set out from.
     starts: dict[Subset, Any] = field(default_factory=dict)
     watch: Stopwatch = field(default_factory=Stopwatch)  # of the time that they take
+    # What posteriors say: by question and subset, the posterior and the answer to it.
+    _read_off: dict[tuple[str, Subset], tuple[Array, Any]] = field(
+        init=False, default_factory=dict
+    )
 
     def take(self, rows: Rows) -> LeafClassifiers:
         """LeafClassifiers of some of the rows, who learn from those rows alone."""
@@ -139,10 +144,23 @@ class LeafClassifiers:
 
         `likely` are predictions; None stands for the posteriors, judged before.
         """
-        data = self.data
-        lost = data.judge(self.posteriors[subset] if likely is None else likely)
-        log = data.continued
+        if likely is None:
+            return self._once("lost", subset, lambda own: self.lost(subset, own))
+        lost, log = self.data.judge(likely), self.data.continued
         return lost if log is None else log.put_right(lost, subset)
+
+    def answer(self, subset: Subset) -> NDArray[Any]:
+        """Answers with a subset, judged before, out of fold, (n_samples,)."""
+        return self._once("answer", subset, self.data.loss.answer)
+
+    def _once(self, question: str, subset: Subset, read: Callable[[Array], Any]) -> Any:
+        """What a posterior says; trees that are compared ask the same again and again."""
+        posterior = self.posteriors[subset]
+        had, found = self._read_off.get((question, subset), (None, None))
+        if had is not posterior:
+            found = read(posterior)
+            self._read_off[question, subset] = posterior, found
+        return found
 
     @timed
     def screen(self, subsets: Subsets) -> dict[Subset, Array]:

@@ -28,8 +28,12 @@ LEAST_FALL = 1e-9
 # Rows from which a node's threshold is found by counting; of fewer, where that gains so
 # many standard errors: the best of many thresholds gains one or two by chance.
 CUT_ROWS, CUT_GAIN = 1000, 3.0
-# Ridge that keeps a separable regression finite, as a share of its total weight.
-LEAST_RIDGE = 1e-6
+# Ridge that keeps a separable regression finite, as a share of its total weight; and the
+# share from which second derivatives of single precision are safe to solve.
+LEAST_RIDGE, SINGLE_RIDGE = 1e-6, 1e-4
+# Share of the objective that a Newton step must promise: of a regression that is the
+# answer, and of one whose threshold is looked for afterwards.
+DIRECTION_FALL, CUT_FALL = 1e-8, 1e-5
 
 
 def alternate(
@@ -144,13 +148,22 @@ def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
     Minimises  sum_i |gain_i| log(1 + exp(-sign(gain_i) φ_i·θ)) + (l2/2) |θ|²  by Newton's
     method, from θ = 0 or the given θ, whichever is better.
     """
+    return _direction(phi, gain, theta, l2, DIRECTION_FALL, single=False)
+
+
+def _direction(
+    phi: Array, gain: Array, theta: Array, l2: float, least_fall: float, single: bool
+) -> Array:
+    """`best_direction`; second derivatives may be of single precision."""
     matters = gain != 0
     if not matters.all():
         phi, gain = phi[matters], gain[matters]
-    weight, sign = np.abs(gain), np.sign(gain)
-    ridge = max(l2, LEAST_RIDGE * float(weight.sum()))
-    if not ridge:  # no example cares
+    if not len(gain):  # no example cares
         return np.zeros_like(theta)
+    weight, sign = np.abs(gain), np.sign(gain)
+    total = float(weight.sum())
+    ridge = max(l2, LEAST_RIDGE * total)
+    rough = phi.astype(np.float32) if single and ridge > SINGLE_RIDGE * total else phi
 
     def objective(theta: Array, margin: Array) -> tuple[float, Array]:
         """The objective, and the probability of the side that loses."""
@@ -161,21 +174,21 @@ def best_direction(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
         return float(loss + 0.5 * ridge * (theta @ theta)), wrong
 
     margin = phi @ theta
-    (value, wrong), at_zero = objective(theta, margin), np.log(2.0) * weight.sum()
+    (value, wrong), at_zero = objective(theta, margin), np.log(2.0) * total
     if value > at_zero:
-        theta, margin, value = 0 * theta, 0 * margin, float(at_zero)
+        theta, margin, value = 0 * theta, 0 * margin, at_zero
         wrong = np.full_like(margin, 0.5)
     for _ in range(NEWTON_STEPS):
         pull = weight * wrong
         gradient = ridge * theta - phi.T @ (sign * pull)
-        part = np.sqrt(pull * (1.0 - wrong))[:, None] * phi
-        hessian = part.T @ part
+        part = np.sqrt(pull * (1.0 - wrong)).astype(rough.dtype)[:, None] * rough
+        hessian = np.asarray(part.T @ part, dtype=np.float64)
         hessian.flat[:: len(theta) + 1] += ridge
         _, step, failed = dposv(hessian.T, -gradient, lower=True, overwrite_a=True)
         if failed:  # nothing but rounding is left of it
             break
         slope = float(gradient @ step)
-        if slope > -1e-8 * value:
+        if slope > -least_fall * value:
             break
         along, length = phi @ step, 1.0
         while length > 1e-4:
@@ -196,7 +209,7 @@ def best_cut(phi: Array, gain: Array, theta: Array, l2: float) -> Array:
     On few rows a threshold found by counting follows the noise, but that of a regression
     is pulled towards the middle of all rows, wherever those are that come by.
     """
-    theta = best_direction(phi, gain, theta, l2)
+    theta = _direction(phi, gain, theta, l2, CUT_FALL, single=True)
     score = phi @ theta
     cut = best_threshold(theta, score, gain)
     if len(gain) >= CUT_ROWS:

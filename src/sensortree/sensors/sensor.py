@@ -270,8 +270,9 @@ class SensorSet:
 
     def mask(self, subset: Iterable[str]) -> Mask:
         """Mark a subset's members, shape (n_sensors,)."""
-        subset = frozenset(subset)
-        return np.array([name in subset for name in self.names], dtype=bool)
+        marked = np.zeros(len(self.names), dtype=bool)
+        marked[[self._positions[name] for name in subset]] = True
+        return marked
 
     def _terms(self, name: str) -> Terms:
         return self.terms[self.index(name)]
