@@ -5,8 +5,8 @@ It needs neither scikit-learn nor a solver, and knows nothing of the reports abo
     policy        `Policy`: sensors, tree, decisions and classifiers, ready to be asked; its
                   digest: one of all that its answers depend on
     walk          the step at a place: read, judge, decide, afford, reroute
-    batch         `Walk`: many rows at once, with all sensors or only some of them
-    masked        `MaskedPolicy`: what each row acquires next, given what is known of it
+    batch         `Walk`: many rows at once, with all sensors or only some of them;
+                  `MaskedPolicy`: what each acquires next, given what is known of it
     session       `Session`: one example, examined sensor by sensor; `retrace` repeats one
     oracles       functions that a session asks for values, and what if they fail
     state         `State`: a session as plain values; written, signed and read

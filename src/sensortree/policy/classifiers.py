@@ -114,10 +114,10 @@ class BoostedScorer(Scorer):
     one round, one for each output, are neighbours.
     """
 
-    # What each node looks at: a reading, or behind the last reading a set of levels.
-    feature: NDArray[np.int32]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    # What a node looks at: a reading, or behind the last reading a set of levels.
+    feature: NDArray[np.int32]  # (n_nodes,)
+    left: NDArray[np.int32]  # (n_nodes,)
+    right: NDArray[np.int32]  # (n_nodes,)
     threshold: Array  # a reading at most as large goes left, (n_nodes,)
     value: Array  # it counts at a leaf, (n_nodes,)
     missing_left: NDArray[np.bool_]  # whether NaN goes left, (n_nodes,)
