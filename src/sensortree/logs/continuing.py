@@ -177,13 +177,10 @@ def likeness(
 ) -> tuple[Array, Array]:
     """Columns by which rows that know some sensors are similar, and what is told of each.
 
-    Returns
-    -------
-    columns : ndarray of shape (n_there, n_columns)
-        Prognosis, propensity and readings, each of them of a variance of 1 in all.
-    outlook : ndarray of shape (n_there, 3)
-        How likely the row's own label is, by the prognosis: the probability, and its
-        logarithm; and the logarithm of how likely buying goes on.
+    The columns are prognosis, propensity and readings, each of a variance of 1 in all,
+    (n_there, n_columns). What is told: how likely the row's own label is, by the
+    prognosis: the probability, and its logarithm; and the logarithm of how likely buying
+    goes on, (n_there, 3).
     """
     rows = np.flatnonzero(there)
     X = joined_readings(log.blocks, log.sensors, known, rows)

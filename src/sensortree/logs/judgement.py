@@ -98,7 +98,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class LogEvaluation(PlainForm):
+class LogEvaluation(Measured, PlainForm):
     """What a policy would have cost and answered on the rows of a log.
 
     Attributes
@@ -131,10 +131,6 @@ class LogEvaluation(PlainForm):
     unit : str
     """
 
-    error: Estimate
-    loss: Estimate
-    cost: Estimate
-    total: Estimate
     refused: str | None
     support: Support
     logger: Measured

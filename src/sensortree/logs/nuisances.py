@@ -167,13 +167,8 @@ def learn_stopping(
 
     Every row's chance is foretold by what was learned from rows of other folds, and the
     candidates are blended. `more` is what else the logger saw from the start, such as the
-    label, (n_rows, n_columns).
-
-    Returns
-    -------
-    chance : ndarray of shape (n_rows, n_rounds + 1)
-        λ after 0, 1, ... rounds; NaN after the end of a row's log, and 0 where nothing
-        is left to buy.
+    label, (n_rows, n_columns). λ is (n_rows, n_rounds + 1), after 0, 1, ... rounds; NaN
+    after the end of a row's log, and 0 where nothing is left to buy.
     """
     rows, after, seen = _pairs(histories, more)
     stops = histories.purchases.n_rounds[rows] == after
@@ -279,13 +274,9 @@ def learn_outlook(
 
     `seen` is what is known of the rows of each of ``followed.stands``, (n_standing,
     n_columns). Every row is foretold by what was learned from rows of other folds, by a
-    regressor of several outcomes.
-
-    Returns
-    -------
-    outlook : ndarray of shape (n_rounds + 1, n_rows, n_measures)
-        q(H_s); what was measured from the round on that makes a row's way known; NaN
-        after the end of a row's log.
+    regressor of several outcomes. That is q(H_s), (n_rounds + 1, n_rows, n_measures); from
+    the round on that makes a row's way known, what was measured; NaN after the end of its
+    log.
     """
     regressor = OutlookRegression() if regressor is None else regressor
     n_rows, n_measures = followed.outcomes.shape
@@ -327,11 +318,9 @@ def _from_complete(
     followed: Followed, seen: Sequence[Array], learning: Mask, regressor: Any
 ) -> Any:
     """Learned from rows whose way is known, for places where hardly any row went on."""
-    known = [learning[rows] & followed.complete[rows] for rows, _, _ in followed.stands]
-    if not sum(k.sum() for k in known):
+    rows = np.concatenate([stand.rows for stand in followed.stands])
+    known = learning[rows] & followed.complete[rows]
+    if not known.any():
         return None
-    X = np.concatenate([s[k] for s, k in zip(seen, known, strict=True)])
-    rows = np.concatenate(
-        [stand.rows[k] for stand, k in zip(followed.stands, known, strict=True)]
-    )
-    return clone(regressor).fit(X, followed.outcomes[rows])
+    X = np.concatenate(seen)[known]
+    return clone(regressor).fit(X, followed.outcomes[rows[known]])
