@@ -14,8 +14,8 @@ It needs neither scikit-learn nor a solver, and knows nothing of the reports abo
     steps         `Step` and `Decision`: what a session answers
     reasons       `Reason`: why a step was taken, in numbers and in plain words
     decisions     decision functions g_j, and which column each of their features is about
-    classifiers   leaf classifiers f_k as arrays, for classes and for numbers
-    calibration   corrections of the probabilities of classifiers and leaves
+    classifiers   leaf classifiers f_k as arrays, for classes and for numbers; corrections
+                  of the probabilities of classifiers and leaves
     flow          where training examples went; detours around a missing sensor
     about         what a model keeps beside its answers: unit, target, scores, baselines
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sensortree.policy.calibration import LeafCalibration
-from sensortree.policy.classifiers import posterior
+from sensortree.policy.classifiers import LeafCalibration, posterior
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.sensors.market import ROUNDING, on_paper, within
 from sensortree.sensors.sensor import SensorSet

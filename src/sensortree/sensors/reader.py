@@ -1,8 +1,12 @@
-"""`SensorReader`: turns a sensor's columns into numbers, for the rows that bought it."""
+"""`SensorReader`: turns a sensor's columns into numbers, for the rows that bought it.
+
+`fit_default_encoding` makes the transform of a sensor that was declared without one.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,23 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.default_encoding import fit_default_encoding
 from sensortree.sensors.market import priced, read_prices
-from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
+from sensortree.sensors.seen import Seen, Unseen, find_unseen, in_order, median, seen_in
 from sensortree.sensors.sensor import SensorSet, default_names
 from sensortree.sensors.table import (
+    MANY_LEVELS,
+    MISSING,
     NUMERIC,
     Kind,
     NotNumberError,
     Table,
     as_numbers,
+    as_text,
     check_levels,
     columns_of,
+    is_missing,
     kind_of,
     one_row,
     typed_table,
 )
-from sensortree.sensors.transforms import Transform
+from sensortree.sensors.transforms import (
+    Imputer,
+    InTurn,
+    OneHot,
+    Passthrough,
+    SideBySide,
+    Transform,
+    Typed,
+)
 from sensortree.types import Array, Mask, Rows
 
 # A larger reading is as good as an infinity, and a column of smaller ones as good as
@@ -395,3 +410,72 @@ def _all_between(values: list[float], bounds: list[tuple[float, float]]) -> bool
 
 def _in_row(rows: Rows | None, row: int) -> str:
     return "" if rows is None else f" in row {rows[row]}"
+
+
+# where a sensor has no transformer -------------------------------------------------------
+
+# Rows that a level of a text must be in, and one in how many of all, to have a column.
+FEWEST, SHARE = 5, 200
+# Levels of a text that have a column each, at most.
+MOST = MANY_LEVELS
+
+
+def fit_default_encoding(
+    X: Any, kinds: Sequence[Kind | None], sample_weight: Array | None, keeps_nan: bool
+) -> Transform | None:
+    """Give the transform of a sensor's columns `X`; None if they are numbers as they are.
+
+    Numbers stay as they are. Where some were missing in training, missing ones become the
+    median, and another column says where they were. Text has one column for each level
+    that is in at least `FEWEST` rows and in one of `SHARE`, at most the `MOST` most
+    frequent; other levels, and those never seen, share one more column if there were such
+    in training. Missing text is a level.
+
+    `keeps_nan` says whether the leaf classifiers take a missing number as NaN.
+    """
+    columns = columns_of(X)
+    number_at = tuple(i for i, kind in enumerate(kinds) if kind == "number")
+    text_at = tuple(i for i, kind in enumerate(kinds) if kind == "text")
+    numbers = [as_numbers(columns[i], i) for i in number_at]
+    gaps = any(np.isnan(column).any() for column in numbers)
+    if not text_at and (keeps_nan or not gaps):
+        return None
+    filled: Transform = Passthrough(len(number_at))
+    if not keeps_nan:
+        filled = _imputer(numbers, sample_weight)
+    if not text_at:
+        return filled
+    parts: list[tuple[tuple[int, ...], Transform]] = []
+    if number_at:
+        parts.append((number_at, filled))
+    parts.append((text_at, _one_hot([as_text(columns[i]) for i in text_at])))
+    typed = Typed(tuple(kind == "text" for kind in kinds))
+    return InTurn((typed, SideBySide(len(kinds), tuple(parts))))
+
+
+def _imputer(columns: Sequence[Array], sample_weight: Array | None) -> Imputer:
+    """Fills gaps with the median, and marks them in a column of their own."""
+    missing = [np.isnan(column) for column in columns]
+    empty = np.array([gaps.all() for gaps in missing], dtype=bool)
+    some = np.array([gaps.any() for gaps in missing], dtype=bool)
+    fill = [median(column, sample_weight) for column in columns]
+    return Imputer(np.where(empty, 0.0, fill), ~empty, np.flatnonzero(some & ~empty))
+
+
+def _one_hot(columns: Sequence[NDArray[Any]]) -> OneHot:
+    """Columns for frequent levels, and one for the others."""
+    levels, rare = [], []
+    for column in columns:
+        counts = Counter(MISSING if is_missing(v) else v for v in column.tolist())
+        found = in_order(counts)
+        least = max(FEWEST, -(-len(column) // SHARE))
+        frequent = [level for level in found if counts[level] >= least]
+        # Sorting is stable: of levels that are as frequent, the first in order are kept.
+        kept = sorted(frequent, key=lambda level: -counts[level])[:MOST]
+        own = {id(level) for level in kept}
+        levels.append(tuple(found))
+        rare.append(tuple(i for i, level in enumerate(found) if id(level) not in own))
+    none = (None,) * len(columns)
+    if not any(rare):
+        return OneHot(tuple(levels), none, ignore_unknown=True)
+    return OneHot(tuple(levels), none, True, tuple(rare), unknown_is_rare=True)
