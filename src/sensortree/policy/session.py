@@ -30,14 +30,13 @@ from sensortree.policy.oracles import (
 )
 from sensortree.policy.reasons import Reason
 from sensortree.policy.session_input import (
+    check_amount,
     check_key,
     check_known,
-    check_limit,
     check_names,
     check_prices,
     in_column_order,
     index_of,
-    least_limit,
     price_row,
     same_values,
 )
@@ -118,7 +117,8 @@ class Session:
         self._strict = policy.strict if strict is None else bool(strict)
         self._turn = RLock()
         # What was given, and what happened since, in order; all else follows from these.
-        self._limit = check_limit(limit)
+        what = "the limit of a session"
+        self._limit = None if limit is None else check_amount(limit, what)
         self._prices = check_prices(prices, policy.sensors)
         self._log: list[Event] = []
         self._begin(check_known(known))
@@ -410,9 +410,8 @@ class Session:
     def _begin(self, known: Mapping[str, Any]) -> None:
         """Stand before the root, with what is known for free."""
         policy, row = self._policy, price_row(self._prices, self._policy.sensors)
-        self._allowance = Allowance(
-            policy, least_limit(self._limit, policy.max_cost), row
-        )
+        limits = [x for x in (self._limit, policy.max_cost) if x is not None]
+        self._allowance = Allowance(policy, min(limits, default=None), row)
         self._seen = NOTHING if row is None else row[None, policy.sensors.varying]
         self._values: dict[str, tuple[Any, ...]] = {}
         self._readings: dict[str, Array] = {}
