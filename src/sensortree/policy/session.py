@@ -582,7 +582,18 @@ def resume_session(
     key: bytes | str | None = None,
     strict: bool | None = None,
 ) -> Session:
-    """Bring a session back from its state: what happened is done again, in order."""
+    """Bring back a session from what its `to_dict` gave: all happens again, in order.
+
+    Parameters
+    ----------
+    state : mapping
+        It holds the digest of its model, and another model refuses it.
+    key : bytes or str, default=None
+        The key that the session was begun with: a state that was changed since, or was
+        never signed, is refused.
+    strict : bool, default=None
+        Whether values that training never saw are refused from now on.
+    """
     read = read_state(state, check_key(key))
     if read.model != policy.digest:
         raise SessionError(
@@ -598,12 +609,43 @@ def resume_session(
 def step_of(
     policy: Policy,
     known: Mapping[str, Any],
+    *,
     unavailable: Iterable[str] = (),
     limit: float | None = None,
     prices: Mapping[str, float | None] | None = None,
     free: Iterable[str] = (),
 ) -> Step:
-    """Give the step of an example of which this is known; see `Policy.step`."""
+    """Say what to do next for one example: a pure function of what is known.
+
+    Parameters
+    ----------
+    known : mapping of sensor to values
+        Values by column name, or in the sensor's column order.
+    unavailable : iterable of str, default=()
+        Unavailable sensors.
+    limit : float, default=None
+        The most that this example may spend.
+    prices : mapping of sensor to float, default=None
+        Prices of this example; see `Session`.
+    free : iterable of str, default=()
+        Known sensors that were not paid for; known sensors that the policy would not
+        have asked for are not counted as spent either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifier(cost_weight=0.02, structure="cascade").fit(X, y)
+    >>> model.policy_.step({}).sensor
+    'x0'
+    >>> step = model.policy_.step({"x0": [0.1]})
+    >>> step.action, step.sensor, step.spent
+    ('acquire', 'x1', 1.0)
+    >>> model.policy_.step({"x0": [2.5]}).action
+    'stop'
+    """
     sensors = policy.sensors
     known = {
         sensors.names[index_of(name, sensors)]: values
