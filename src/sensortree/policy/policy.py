@@ -21,7 +21,7 @@ from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
 from sensortree.policy.session import Session, resume_session, step_of
 from sensortree.policy.steps import Decision
-from sensortree.policy.walk import Place, places_of, sum_of_bill
+from sensortree.policy.walk import places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.referral import Referral
@@ -132,15 +132,7 @@ class Policy:
         """Hexadecimal digest of everything that its answers depend on."""
         return fingerprint(self)
 
-    @cached_property
-    def places(self) -> tuple[Place, ...]:
-        """Places where a row may stop, with all that is needed there.
-
-        These are the leaves; the start, where nothing is known; and the nodes, backwards:
-        ``places[~node]`` is a node. A row stops elsewhere than at a leaf only if it can
-        afford no more.
-        """
-        return places_of(self)
+    places = cached_property(places_of)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
