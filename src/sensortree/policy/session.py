@@ -18,16 +18,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 import numpy as np
 
 from sensortree.exceptions import DataError, SensorTreeError, SessionError
-from sensortree.policy.oracles import (
-    LOG,
-    AsyncOracle,
-    OnError,
-    Oracle,
-    check_on_error,
-    handled,
-    take,
-    within,
-)
+from sensortree.policy import oracles
+from sensortree.policy.oracles import LOG
 from sensortree.policy.reasons import Reason
 from sensortree.policy.session_input import (
     check_amount,
@@ -322,55 +314,8 @@ class Session:
             classes,
         )
 
-    # oracles ------------------------------------------------------------------------------
-
-    def run(self, oracle: Oracle, on_error: OnError = "raise") -> Decision:
-        """Call an oracle for what is bought and nothing else, to the decision.
-
-        Parameters
-        ----------
-        oracle : callable
-            Given a sensor's name and its columns, returns the values; None says that the
-            sensor is unavailable.
-        on_error : {"raise", "unavailable"}, default="raise"
-            What an exception of the oracle, or a reading that the sensor cannot use, does:
-            it goes up to the caller, or makes the sensor unavailable. What goes up leaves
-            the session where it stood, to be run again, and carries it as ``session``.
-
-        Returns
-        -------
-        decision : Decision
-            Its ``unavailable`` says which sensors failed, and why.
-        """
-        check_on_error(on_error)
-        while (step := self.ask()) is not None and step.sensor is not None:
-            with handled(self, step.sensor, on_error):
-                take(self, step.sensor, oracle(step.sensor, step.columns))
-        return self.decision()
-
-    async def run_async(
-        self,
-        oracle: AsyncOracle,
-        on_error: OnError = "raise",
-        timeout: float | None = None,
-    ) -> Decision:
-        """Await an oracle for what is bought and nothing else, to the decision.
-
-        Parameters
-        ----------
-        oracle : callable
-            As in `run`, but what it returns is awaited.
-        on_error : {"raise", "unavailable"}, default="raise"
-        timeout : float, default=None
-            Seconds that each sensor may take; then it is cancelled, which is a
-            `TimeoutError`. It needs asyncio; other event loops have limits of their own.
-        """
-        check_on_error(on_error)
-        while (step := self.ask()) is not None and step.sensor is not None:
-            with handled(self, step.sensor, on_error):
-                answer = oracle(step.sensor, step.columns)
-                take(self, step.sensor, await within(answer, timeout))
-        return self.decision()
+    run = oracles.run
+    run_async = oracles.run_async
 
     # state --------------------------------------------------------------------------------
 
