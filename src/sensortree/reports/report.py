@@ -186,11 +186,10 @@ class CostReport:
             )
         if kind == "summary":
             measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
-            unknown = float("nan"), float("nan")
             lines = [
                 {"measure": m, "mean": getattr(self, m), "low": low, "high": high}
                 for m in measured
-                for low, high in (self.intervals.get(m, unknown),)
+                for low, high in (self.intervals[m],)
             ]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
