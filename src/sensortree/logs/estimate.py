@@ -7,7 +7,7 @@ For a row i whose log ends after T rounds, and whose way is known after τ round
 
 The mean of φ is right if λ is, or if q is. Its variance is taken twice, once from the
 contributions and once from what was likely, and the larger counts: see `likely_variance`.
-`Support` says how much of the log speaks, and so whether a mean is told at all.
+`Support` says how much of the log counts, and so whether there is an estimate at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sensortree.types import Array
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, with its 95 % interval; NaN where it cannot be told."""
+    """A mean, with its 95 % interval; NaN where there is none."""
 
     value: float
     low: float

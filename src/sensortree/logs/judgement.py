@@ -148,8 +148,8 @@ class LogEvaluation(Measured, PlainForm):
         rows = f"<p><b>{_rows(self)}</b>; {IN_BRACKETS}</p>"
         parts = [rows, _refused_html(self), summary, rests]
         if others:
-            told = "<summary>sensors, leaves, hidden reasons</summary>"
-            parts.append(f"<details>{told}{''.join(others)}</details>")
+            folded = "<summary>sensors, leaves, hidden reasons</summary>"
+            parts.append(f"<details>{folded}{''.join(others)}</details>")
         notes = (f"<p>{escaped(note)}</p>" for note in self.notes)
         return "\n".join([*parts, *notes])
 

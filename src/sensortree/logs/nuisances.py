@@ -165,22 +165,22 @@ def learn_stopping(
 ) -> Array:
     """Learn λ from all pairs of row and round: how likely the log ends there.
 
-    Every row's chance is foretold by what was learned from rows of other folds, and the
-    candidates are blended. `more` is what else the logger saw from the start, such as the
+    Every row's chance is predicted by models of the other folds, and the candidates are
+    blended. `more` is what else the logger saw from the start, such as the
     label, (n_rows, n_columns). λ is (n_rows, n_rounds + 1), after 0, 1, ... rounds; NaN
     after the end of a row's log, and 0 where nothing is left to buy.
     """
     rows, after, seen = _pairs(histories, more)
     stops = histories.purchases.n_rounds[rows] == after
     found = [
-        _foretold(candidate, seen, stops, fold[rows])
+        _predicted(candidate, seen, stops, fold[rows])
         for candidate in candidates or default_candidates()
     ]
-    told = _blend(found, stops)
+    likely = _blend(found, stops)
     n_rounds = histories.purchases.n_rounds
     there = np.arange(int(n_rounds.max(initial=0)) + 1) <= n_rounds[:, None]
     chance = np.where(there, 0.0, np.nan)
-    chance[rows, after] = np.minimum(told, MOST_CERTAIN)
+    chance[rows, after] = np.minimum(likely, MOST_CERTAIN)
     return chance
 
 
@@ -202,7 +202,7 @@ def _pairs(histories: Histories, more: Array | None) -> tuple[Rows, Rows, Array]
     return np.concatenate(rows), np.concatenate(after), np.concatenate(seen)
 
 
-def _foretold(candidate: Any, seen: Array, stops: Mask, fold: Rows) -> Array:
+def _predicted(candidate: Any, seen: Array, stops: Mask, fold: Rows) -> Array:
     """Chance of stopping by a classifier that was fitted on the other folds."""
     chance = np.empty(len(stops))
     for one in np.unique(fold):
@@ -273,8 +273,8 @@ def learn_outlook(
     """Predict every measure of every row after every round.
 
     `seen` is what is known of the rows of each of ``followed.stands``, (n_standing,
-    n_columns). Every row is foretold by what was learned from rows of other folds, by a
-    regressor of several outcomes. That is q(H_s), (n_rounds + 1, n_rows, n_measures); from
+    n_columns). Every row is predicted by models of the other folds, of several outcomes
+    each. That is q(H_s), (n_rounds + 1, n_rows, n_measures); from
     the round on that makes a row's way known, what was measured; NaN after the end of its
     log.
     """
@@ -306,11 +306,11 @@ def _backwards(
             model = clone(regressor).fit(seen[after][chosen], ahead[rows[chosen]])
         else:
             model = _from_complete(followed, seen, learning, regressor)
-        told = np.zeros((len(rows), n_measures))
+        predicted = np.zeros((len(rows), n_measures))
         if rows.size and model is not None:
-            told[:] = np.reshape(model.predict(seen[after]), told.shape)
-        ahead[rows] = told
-        found.append(told)
+            predicted[:] = np.reshape(model.predict(seen[after]), predicted.shape)
+        ahead[rows] = predicted
+        found.append(predicted)
     return found[::-1]
 
 

@@ -186,11 +186,10 @@ class CostReport:
             )
         if kind == "summary":
             measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
-            unknown = float("nan"), float("nan")
             lines = [
                 {"measure": m, "mean": getattr(self, m), "low": low, "high": high}
                 for m in measured
-                for low, high in (self.intervals.get(m, unknown),)
+                for low, high in (self.intervals[m],)
             ]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
@@ -203,11 +202,8 @@ class CostReport:
         lines = [_flat(asdict(use)) for use in getattr(self, kind)]
         return pandas_frame(lines, index.get(kind, "name"))
 
-    def _repr_html_(self) -> str:
-        return report_in_notebook(self)
-
-    def __str__(self) -> str:
-        return report_text(self)
+    _repr_html_ = report_in_notebook
+    __str__ = report_text
 
 
 @one_thread()

@@ -306,25 +306,24 @@ class ReportPage(Page):
     def _compared(self, name: Words, line: CostReport | BaselineUse) -> list[Words]:
         """A line of the table: the policy, or a baseline and what is saved against it."""
         between = line.intervals
-        cells = [name, figure(line.error, between.get("error"), share)]
+        cells = [name, figure(line.error, between["error"], share)]
         if self._shows_loss:
-            cells.append(figure(line.loss, between.get("loss"), money))
-        cells.append(figure(line.cost, between.get("cost"), money))
+            cells.append(figure(line.loss, between["loss"], money))
+        cells.append(figure(line.cost, between["cost"], money))
         if self.report.cost_weight:
-            cells.append(self._in_money(line.total, between.get("total")))
+            cells.append(self._in_money(line.total, between["total"]))
             saved: Words = ""
             if isinstance(line, BaselineUse):
-                interval = line.saved_intervals.get("total")
-                saved = self._in_money(line.saved["total"], interval)
+                saved = self._in_money(
+                    line.saved["total"], line.saved_intervals["total"]
+                )
             cells.append(saved)
         return cells
 
-    def _in_money(self, total: float, interval: Interval | None) -> Words:
+    def _in_money(self, total: float, interval: Interval) -> Words:
         """A total, or a difference of two, in the unit of prices."""
         worth = 1 / self.report.cost_weight
-        if interval is not None:
-            interval = interval[0] * worth, interval[1] * worth
-        return figure(total * worth, interval, money)
+        return figure(total * worth, (interval[0] * worth, interval[1] * worth), money)
 
     def _verdict(self, uses: Sequence[BaselineUse]) -> Markup:
         """What the policy does better or worse than a baseline, in a sentence."""
@@ -379,8 +378,7 @@ class ReportPage(Page):
             label, colour = "this policy", COLOURS[0]
             if isinstance(line, BaselineUse):
                 label, colour = line.name, GREY
-            value = getattr(line, name)
-            low, high = line.intervals.get(name, (value, value))
+            value, (low, high) = getattr(line, name), line.intervals[name]
             cost, height, low, high = np.array([[line.cost], [value], [low], [high]])
             point = Series(label, cost, height, low, high, colour, named=True)
             series.append(point)
