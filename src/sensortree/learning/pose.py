@@ -22,8 +22,7 @@ from sensortree.constants import (
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
-from sensortree.leaves.continued import Continued
-from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.rows import Continued, TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import (
     DecisionFeatures,

@@ -2,7 +2,7 @@
 
 ::
 
-    rows         `TrainingRows`: what is learned from;  which of them are independent
+    rows         `TrainingRows`: what is learned from; which are independent; rows of a log
     folds        order, groups and folds of rows: what is held out together
     task         what differs between classes and numbers
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for
@@ -15,7 +15,6 @@
     regressors   leaves of numbers: ridge, boosted, or a regressor of others
     regression   ridge regressions of many subsets and folds, and their spread
     standardising    centre and scale of columns, and their polynomial basis
-    continued    rows of a log, with other rows' readings for what they did not buy
     compiling    fitted scikit-learn objects as plain arrays
     sklearn_private  what we use of scikit-learn that is private
 """

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.leaves.boosting import BoostedEngine
+from sensortree.leaves.engine import Solution
 from sensortree.leaves.fitting import (
-    each_subset,
+    each_of,
     engine_of,
-    fit_by_engine,
-    fit_leaf_classifiers,
+    fit_one,
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.logistic import (
-    QuadraticLogisticRegression,
-)
+from sensortree.leaves.logistic import QuadraticLogisticRegression
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
@@ -84,8 +82,8 @@ class LeafClassifiers:
         """Posteriors of subsets on the rows that their leaves learn from, out of fold."""
         engine = self._engine(rows, rows.fold)
         if engine is not None:
-            read = self._read(engine, rows, subsets)
-            judged = each_subset(engine.judge, read, self.n_jobs)
+            read = {s: (X,) for s, X in self._read(engine, rows, subsets).items()}
+            judged = each_of(engine.judge, read, self.n_jobs)
             self.starts.update({subset: start for subset, (_, start) in judged.items()})
             return {subset: proba for subset, (proba, _) in judged.items()}
         return judge_leaf_classifiers(
@@ -113,16 +111,19 @@ class LeafClassifiers:
     def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Any]:
         """Fit the classifiers of some subsets to rows."""
         engine = self._engine(rows, None)
-        if engine is not None:
-            read = self._read(engine, rows, subsets)
-            return fit_by_engine(engine, read, self.starts, self.n_jobs)
+        if engine is not None:  # it sets out from where judging left it
+            read = self._read(engine, rows, subsets).items()
+            tasks = {s: (X, self.starts.get(s)) for s, X in read}
+            fitted = each_of(engine.fit, tasks, self.n_jobs)
+            scorers = {
+                s: f.scorer for s, f in fitted.items() if isinstance(f, Solution)
+            }
+            return {**fitted, **scorers}
         if self.data.continued is not None:  # weights may not be taken, but for 0
             rows = rows.take(np.flatnonzero(rows.weight))
-        features = {subset: rows.features(subset) for subset in subsets}
         weight = rows.weight if self.data.weighted else None
-        return fit_leaf_classifiers(
-            self.classifier, features, rows.y, weight, self.n_jobs
-        )
+        fit = partial(fit_one, self.classifier, rows.y, weight)
+        return each_of(fit, {s: (rows.features(s),) for s in subsets}, self.n_jobs)
 
     def _engine(
         self, rows: TrainingRows, fold: Rows | None, C: float | None = None
