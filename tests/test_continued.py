@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from sensortree import Program, SensorTreeClassifier, SensorTreeRegressor
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.fitting import judge_leaf_classifiers
+from sensortree.leaves.logistic import LogisticEngine
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import Continued, TrainingRows, expectation, expected

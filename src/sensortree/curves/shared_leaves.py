@@ -17,8 +17,8 @@ import numpy as np
 
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.descent import Curvature
-from sensortree.leaves.engine import LogisticEngine, Solution, posterior_of
 from sensortree.leaves.fitting import each_of, fit_one
+from sensortree.leaves.logistic import LogisticEngine, Solution, posterior_of
 from sensortree.leaves.ridge import RidgeProblem, most_evident
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior

@@ -34,7 +34,7 @@ from sensortree.learning.held_out import (
     tells_more,
 )
 from sensortree.learning.joint import Learner
-from sensortree.learning.pose import Posed, costs_of_leaves
+from sensortree.learning.pose import costs_of_leaves
 from sensortree.learning.prepare import Prepared, lead_of_kind
 from sensortree.learning.recipes import (
     Recipe,
@@ -47,38 +47,24 @@ from sensortree.learning.recipes import (
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, ONE_SET, Comparison
-from sensortree.sensors.market import Market
 from sensortree.structure import prune, with_exits, without_sensors
 from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Rows
 
 Known = frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The tree and the kind of its leaves, and how they were compared.
-
-    Attributes
-    ----------
-    tree : SensorTree
-    report : StructureReport
-    leaves : LeafClassifiers or None
-        Of the kind that was chosen; None for those prepared.
-    comparison : Comparison or None
-        None where nothing was compared.
-    posed : Posed or None
-        The routing problem of the tree, if it was posed.
-    """
+    """The tree and the kind of its leaves, and how they were compared."""
 
     tree: SensorTree
     report: StructureReport
-    leaves: LeafClassifiers | None = None
-    comparison: Comparison | None = None
-    posed: Posed | None = None
+    leaves: LeafClassifiers | None = None  # None for those prepared
+    comparison: Comparison | None = None  # None where nothing was compared
 
 
 def choose_recipe(
@@ -86,14 +72,8 @@ def choose_recipe(
 ) -> Chosen:
     """Give the tree that `structure` stands for, with the leaves that suit it.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-        Learns decisions that are only compared.
-    simpler : bool, default=False
-        Whether one set for all, and nothing, are compared too.
+    `learn` learns decisions that are only compared. `simpler` says whether one set for
+    all, and nothing, are compared too.
     """
     race = Race(prepared, settings, learn, simpler)
     market = race.finder.market
@@ -101,7 +81,10 @@ def choose_recipe(
         named = named_root(settings, market)
         worth_most = prepared.leaves.data.largest_loss
         if named is None and settings.cost_weight * market.least_price() >= worth_most:
-            return only_leaf(str(settings.structure), market)
+            tree = SensorTree(Leaf(market.free()))
+            report = report_of_built(str(settings.structure), tree, market.sensors)
+            why = "no sensor can be worth its price"
+            return Chosen(tree, replace(report, stopped=why))
         return race.led_by_likeliest().chosen()
     if isinstance(settings.structure, (str, list, tuple)):
         tree = build_structure(settings, market)
@@ -116,31 +99,17 @@ def choose_recipe(
 
 @dataclass(eq=False)
 class Race:
-    """Recipes that are judged one after another, the promising ones first.
-
-    Attributes
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-    simpler : bool
-    outcomes : Outcomes
-        Of all that was judged.
-    ways : dict of str to list of HeldOutDecisions
-        Where held-out rows ended by each recipe.
-    dropped : dict of str to str
-        What was not judged, and why.
-    leads : dict
-        Leads of kinds of leaves over others with some sensors, each found once.
-    """
+    """Recipes that are judged one after another, the promising ones first."""
 
     prepared: Prepared
     settings: Settings
     learn: Learner
     simpler: bool
-    outcomes: Outcomes = field(default_factory=Outcomes)
+    outcomes: Outcomes = field(default_factory=Outcomes)  # of all that was judged
+    # Where held-out rows ended by each recipe.
     ways: dict[str, list[HeldOutDecisions]] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)  # what was not judged: why
+    # Leads of kinds of leaves over others with some sensors, each found once.
     leads: dict[tuple[str, str, Known], float] = field(default_factory=dict)
 
     @cached_property
@@ -198,10 +167,8 @@ class Race:
         structure = self.settings.structure
         if structure == "auto":
             return list(structures_of(self.prepared, self.settings))
-        if isinstance(
-            structure, (list, tuple)
-        ):  # a chain in an order of the user's own
-            structure = "cascade"
+        if isinstance(structure, (list, tuple)):  # an order of the user's own
+            return ["cascade"]
         return [structure if isinstance(structure, str) else "given"]
 
     # judging ----------------------------------------------------------------------------
@@ -236,10 +203,8 @@ class Race:
         winners = self.prepared.winners
         names = winners.expected(self.settings.cost_weight) if winners else frozenset()
         recipes = [Recipe.named(n) for n in sorted(names - {NOTHING, ONE_SET})]
-        known = [
-            r for r in recipes if r.structure in (*structures, "chain", "backward")
-        ]
-        return known if len(known) == len(recipes) else []
+        known = {*structures, "chain", "backward"}
+        return recipes if all(r.structure in known for r in recipes) else []
 
     def _judge_others(self, kind: str, best: Recipe) -> None:
         """Give a kind of leaf that is better to the other trees that are nearly as good."""
@@ -372,18 +337,16 @@ class Race:
         """Judge one set for all, and nothing, with the leaves of the best recipe."""
         leaves = self.prepared.leaves_of(Recipe.named(self.outcomes.best()).leaf)
         nothing = nothing_bought(leaves, self.settings)
-        sets = [nothing] * len(self.folds)
         if self.settings.learns_structure:
-            self.outcomes.of[NOTHING] = self._outcome_of_sets(sets, leaves)
+            tree = one_leaf(nothing, leaves)
+            self.outcomes.of[NOTHING] = self._decided(tree, leaves)[0]
         sets = [
             self._best_set(leaves, train, self._found_without(fold))
             for fold, (train, _) in enumerate(self.folds)
         ]
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
-            self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
-
-    def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
-        return self._decided([one_leaf(s, leaves) for s in sets], leaves)[0]
+            trees = [one_leaf(s, leaves) for s in sets]
+            self.outcomes.of[ONE_SET] = self._decided(trees, leaves)[0]
 
     def _found_without(self, fold: int) -> set[Known] | None:
         """Sets that trees found without a fold stop with; None if there are none such.
@@ -424,7 +387,8 @@ class Race:
         judged = [s for s in judged if s >= free] or [free]
 
         def risk(subset: Known) -> tuple[float, float]:
-            cost = float(share @ _costs(subset, leaves)[at])
+            paid = costs_of_leaves(SensorTree(Leaf(subset)), leaves)[at, 0]
+            cost = float(share @ paid)
             loss = float(share @ leaves.lost(subset)[first][at])
             return round(loss + self.settings.cost_weight * cost, 12), cost
 
@@ -537,11 +501,9 @@ class Race:
 
         It makes the same decisions there, by a smaller linear program.
         """
-        visits = np.zeros(
-            tree.n_leaves + 2, dtype=np.intp
-        )  # two are for who cannot pay
         if self.prepared.leaves.data.may_refer:
             return tree
+        visits = np.zeros(tree.n_leaves + 2, dtype=np.intp)  # two for who cannot pay
         for _, _, stop in ways:
             visits[: stop.max() + 1] += np.bincount(stop)
         left, nodes = prune(tree, visits[: tree.n_leaves])
@@ -572,18 +534,6 @@ class Race:
         observed = data.observations().take(np.concatenate(judged))
         gain = observed.each(np.concatenate(gains))
         return bool(gain.mean() <= 0.0)
-
-
-def _costs(subset: Known, leaves: LeafClassifiers) -> Array:
-    """Price of a set for each distinct row."""
-    return costs_of_leaves(SensorTree(Leaf(subset)), leaves)[:, 0]
-
-
-def only_leaf(name: str, market: Market) -> Chosen:
-    """The tree that buys nothing, where no sensor can save as much as it costs."""
-    tree = SensorTree(Leaf(market.free()))
-    report = report_of_built(name, tree, market.sensors)
-    return Chosen(tree, replace(report, stopped="no sensor can be worth its price"))
 
 
 def most_steps(settings: Settings, n_sensors: int) -> int:

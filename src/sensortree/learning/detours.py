@@ -69,31 +69,15 @@ from sensortree.types import Array, Rows
 
 @dataclass(frozen=True, eq=False)
 class BlockedRows:
-    """Training rows that a missing sensor blocks on their way through a policy.
+    """Training rows that a missing sensor blocks on their way through a policy."""
 
-    Attributes
-    ----------
-    leaves : LeafClassifiers
-        Judge the rows: those of the policy, or what stands in for them.
-    policy : Policy
-    sensor : str
-    rows : ndarray of shape (n_rows,)
-        Their places among the distinct rows.
-    leaf : ndarray of shape (n_rows,)
-        Where each would go with the sensor.
-    node : ndarray of shape (n_rows,)
-        The node where each turns, or `START`.
-    last : int
-        The last node that all who may turn have come by, or `START`.
-    """
-
-    leaves: LeafClassifiers
+    leaves: LeafClassifiers  # of the policy, or what stands in for them
     policy: Policy
     sensor: str
-    rows: Rows
-    leaf: Rows
-    node: Rows
-    last: int
+    rows: Rows  # places among the distinct rows, (n_rows,)
+    leaf: Rows  # where each would go with the sensor, (n_rows,)
+    node: Rows  # where each turns, or `START`, (n_rows,)
+    last: int  # the last node that all who may turn have come by, or `START`
 
     @property
     def examples(self) -> Rows:

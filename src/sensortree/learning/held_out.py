@@ -34,12 +34,9 @@ from sensortree.types import Array, Mask, Rows
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a candidate was worth on each held-out observation.
+    """What a candidate was worth on each held-out observation, (n_observations,) each.
 
-    Attributes
-    ----------
-    risk, loss, error, cost : ndarray of shape (n_observations,)
-        Risk is loss plus weighted cost.
+    Risk is loss plus weighted cost.
     """
 
     risk: Array
@@ -138,15 +135,8 @@ def comparison_of(
 ) -> Comparison:
     """Sum a matrix up.
 
-    Parameters
-    ----------
-    outcomes : Outcomes
-    chosen : str
-    optimism : float
-    delivered : Outcome
-        Of the model that is delivered: the chosen one, less what it can do without.
-    removed : tuple of str
-    not_compared : mapping of str to str
+    `delivered` is of the model that is delivered: the chosen one, less what it can do
+    without.
     """
     best = outcomes.best()
     return Comparison(
@@ -162,24 +152,12 @@ def comparison_of(
     )
 
 
-EVERY = slice(None)
-
-
 class HeldOutDecisions(NamedTuple):
-    """Where some held-out rows end by decisions that were learned without them.
-
-    Attributes
-    ----------
-    tree : SensorTree
-    rows : ndarray of shape (n_rows,)
-        Distinct rows.
-    stop : ndarray of shape (n_rows,)
-        Place among `stops_of` the tree.
-    """
+    """Where some held-out rows end by decisions that were learned without them."""
 
     tree: SensorTree
-    rows: Rows
-    stop: Rows
+    rows: Rows  # distinct ones, (n_rows,)
+    stop: Rows  # place among `stops_of` the tree, (n_rows,)
 
 
 def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
@@ -204,19 +182,11 @@ def decide_held_out(
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
-    which: slice = EVERY,
+    which: slice = slice(None),
 ) -> list[HeldOutDecisions]:
     """Learn decisions on a tree without each part of the rows that is held out.
 
-    Parameters
-    ----------
-    trees : SensorTree or sequence of SensorTree
-        One for all parts, or one for each.
-    leaves : LeafClassifiers
-    settings : Settings
-    learn : Learner
-    which : slice, default=slice(None)
-        Folds that are held out, each in turn.
+    Trees are one for all parts, or one for each; `which` are the parts to hold out.
     """
     parts = list(held_out_parts(leaves))[which]
     trees = [trees] * len(parts) if isinstance(trees, SensorTree) else trees[which]
@@ -228,8 +198,9 @@ def decide_held_out(
         stop = tree.route(problem.take(test).margins(coef))
         if settings.max_cost is not None:
             mean = problem.take(train).constant_risk()
-            can_pay = payable(tree, leaves, settings)[test]
-            stop = best_payable(stop, mean, can_pay)
+            market = leaves.data.market(settings.max_cost)
+            can_pay = market.affordable(costs_of_stops(tree, leaves, market))
+            stop = best_payable(stop, mean, np.asarray(can_pay)[test])
         found.append(HeldOutDecisions(tree, test, stop))
     return found
 
@@ -237,12 +208,6 @@ def decide_held_out(
 def stops_of(tree: SensorTree, market: Market) -> list[Leaf]:
     """Leaves; then the root, and what is free, for rows that can pay for none of them."""
     return [*tree.leaves, Leaf(tree.root.sensors), Leaf(market.free())]
-
-
-def payable(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Mask:
-    """Whether distinct rows can pay for each stop, (n_rows, n_leaves + 2)."""
-    market = leaves.data.market(settings.max_cost)
-    return np.asarray(market.affordable(costs_of_stops(tree, leaves, market)))
 
 
 def costs_of_stops(tree: SensorTree, leaves: LeafClassifiers, market: Market) -> Array:

@@ -48,21 +48,11 @@ Shown = list[dict[float, float] | None]
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """A routing problem on distinct training rows, and what its numbers stand for.
+    """A routing problem on distinct training rows, and what its numbers stand for."""
 
-    Attributes
-    ----------
-    features : list of n_nodes DecisionFeatures
-        What each decision function looks at.
-    problem : RoutingProblem
-        To learn from: its errors may be smoothed.
-    observed : RoutingProblem
-        The same with the errors that were made.
-    """
-
-    features: list[DecisionFeatures]
-    problem: RoutingProblem
-    observed: RoutingProblem
+    features: list[DecisionFeatures]  # what the decision function of each node looks at
+    problem: RoutingProblem  # to learn from: its errors may be smoothed
+    observed: RoutingProblem  # the same with the errors that were made
 
     def taken(self, rows: Rows) -> tuple[RoutingProblem, RoutingProblem]:
         """Both problems on some of the rows."""

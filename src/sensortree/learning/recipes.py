@@ -39,9 +39,6 @@ from sensortree.structure.search import (
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import SensorTree
 
-# Searches that can grow on.
-GROW = ("branched",)
-
 Found = tuple[SensorTree, StructureReport]
 
 
@@ -107,20 +104,11 @@ def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | 
 
 @dataclass(eq=False)
 class TreeFinder:
-    """The trees that structures stand for on some rows, each found once.
-
-    Attributes
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-        Learns decisions that are only compared.
-    found : dict of str to (SensorTree, StructureReport)
-    """
+    """The trees that structures stand for on some rows, each found once."""
 
     prepared: Prepared
     settings: Settings
-    learn: Learner
+    learn: Learner  # learns decisions that are only compared
     found: dict[str, Found] = field(default_factory=dict)
 
     @property
@@ -143,24 +131,16 @@ class TreeFinder:
         return self.found[structure]
 
     def _find(self, structure: str) -> Found:
-        if structure in ("exhaustive", "cascade"):
-            return self._built(structure)
-        if structure in GROW:
+        if structure == "branched":
             return self._grown(structure)
-        return self._run(structure)
-
-    def _built(self, structure: str) -> Found:
-        market, settings = self.market, self.settings
+        if structure not in ("exhaustive", "cascade"):
+            return self._run(structure)
+        market, root = self.market, cheap_root(self.settings, self.market)
         if structure == "exhaustive":
-            root = exhaustive_root(self.prepared, settings)
-            assert root is not None  # else it is not among the structures
-            names = market.sensors.names
-            tree = exhaustive_tree(
-                names, [n for n in names if n in root], market.next_ones
-            )
-        else:
-            cheap = cheap_root(settings, market)
-            tree = cascade_tree(cheapest_order(market, cheap), cheap)
+            found = exhaustive_root(self.prepared, self.settings)
+            assert found is not None  # else it is not among the structures
+            root = found
+        tree = built_tree(structure, market, root)
         return tree, report_of_built(structure, tree, market.sensors)
 
     def _run(self, structure: str, n_leaves: int | None = None) -> Found:
@@ -224,8 +204,12 @@ def build_structure(settings: Settings, market: Market) -> SensorTree:
         tree = cascade_tree(list(settings.structure), named_root(settings, market))
         check_tree_is_allowed(tree, market)
         return tree
-    root = cheap_root(settings, market)
-    if settings.structure == "exhaustive":
+    return built_tree(settings.structure, market, cheap_root(settings, market))
+
+
+def built_tree(structure: str, market: Market, root: frozenset[str]) -> SensorTree:
+    """The exhaustive tree, or a cascade of the cheapest first, from what is known."""
+    if structure == "exhaustive":
         return exhaustive_tree(market.sensors.names, root, market.next_ones)
     return cascade_tree(cheapest_order(market, root), root)
 

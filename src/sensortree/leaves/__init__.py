@@ -7,8 +7,7 @@
     task         what differs between classes and numbers
     classifiers  `LeafClassifiers`: one classifier per subset, fitted when first asked for
     fitting      fit, hold out, calibrate
-    logistic     the paper's leaf: logistic regression on the quadratic basis
-    engine       its fits to many subsets and folds as one job
+    logistic     the paper's leaf; its fits to many subsets and folds as one job
     ridge        the fits of one subset, their penalty;  descent   the minimiser
     boosting     boosted leaves, the number of rounds from all folds
     coding       a category as one column of codes, for trees to split by

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.engine import Solution
 from sensortree.leaves.fitting import (
     each_of,
     engine_of,
@@ -19,7 +18,7 @@ from sensortree.leaves.fitting import (
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.logistic import QuadraticLogisticRegression
+from sensortree.leaves.logistic import QuadraticLogisticRegression, Solution
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
@@ -146,13 +145,14 @@ class LeafClassifiers:
         `likely` are predictions; None stands for the posteriors, judged before.
         """
         if likely is None:
-            return self._once("lost", subset, lambda own: self.lost(subset, own))
+            found = self._once("lost", subset, lambda own: self.lost(subset, own))
+            return np.asarray(found)
         lost, log = self.data.judge(likely), self.data.continued
         return lost if log is None else log.put_right(lost, subset)
 
     def answer(self, subset: Subset) -> NDArray[Any]:
         """Answers with a subset, judged before, out of fold, (n_samples,)."""
-        return self._once("answer", subset, self.data.loss.answer)
+        return np.asarray(self._once("answer", subset, self.data.loss.answer))
 
     def _once(self, question: str, subset: Subset, read: Callable[[Array], Any]) -> Any:
         """What a posterior says; trees that are compared ask the same again and again."""

@@ -34,10 +34,10 @@ from sensortree.constants import (
 )
 from sensortree.exceptions import ParameterError
 from sensortree.leaves.boosting import BoostedEngine, BoostedTrees, TakesNaN
-from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.folds import halves_of
 from sensortree.leaves.logistic import (
     LinearLogisticRegression,
+    LogisticEngine,
     QuadraticLogisticRegression,
     RidgeLogisticRegression,
 )

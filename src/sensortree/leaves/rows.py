@@ -377,7 +377,7 @@ def expectation(told: Array, level: Rows, value: Array, n_levels: int) -> Array:
     by_level = np.bincount(level, left, n_levels) / (n_each + PRIOR_ROWS)
     by_level -= by_level[level].mean()  # the mean is met exactly
     slope = slope / scale
-    return np.r_[slope, mean - float(center @ slope), by_level]
+    return np.asarray(np.r_[slope, mean - float(center @ slope), by_level])
 
 
 def expected(found: Array, told: Array, level: Rows) -> Array:

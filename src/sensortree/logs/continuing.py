@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.logistic import LogisticEngine
 from sensortree.leaves.rows import Continued, owner_of
 from sensortree.leaves.standardising import moments
 from sensortree.logs.estimate import LEAST_SHARE, effective_size

@@ -21,9 +21,10 @@ from sensortree.constants import (
     LOG_SHARES,
 )
 from sensortree.leaves.classifiers import LeafClassifiers, Subset, Subsets
-from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import engine_of
 from sensortree.leaves.logistic import (
+    Fewer,
+    LogisticEngine,
     QuadraticLogisticRegression,
     RidgeLogisticRegression,
 )
