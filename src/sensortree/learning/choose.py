@@ -47,9 +47,9 @@ from sensortree.learning.recipes import (
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, ONE_SET, Comparison
-from sensortree.structure import prune, with_exits, without_sensors
 from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
+from sensortree.structure.trees import prune, with_exits, without_sensors
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Rows
@@ -268,18 +268,15 @@ class Race:
         the booster of the search puts before it.
         """
         subsets = self.prepared.search.subsets
-        quick = subsets.stand_ins if subsets.masked and len(structures) > 1 else None
-        if quick is None or self.finders is not None:
+        if not subsets.masked or len(structures) == 1 or self.finders is not None:
             return structures
         seen = Outcomes()
         for name in structures:
             if seen.of and self.stopped:
                 break
-            tree = self._posable(self.finder.find(name)[0])
-            decided = decide_held_out(
-                tree, quick, self.settings, self.learn, slice(GLANCED_FOLDS)
+            seen.of[name] = self.finder.glanced(
+                self._posable(self.finder.find(name)[0])
             )
-            seen.of[name] = outcome_of(decided, quick, self.settings)
         first = structures[0]
         lead = {name: seen.lead(name, first)[0] for name in seen.of}
         out = [name for name in seen.of if name != first and lead[name] <= 0]

@@ -60,8 +60,8 @@ from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
 from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
-from sensortree.structure import prune, with_exits
 from sensortree.structure.search import run_search
+from sensortree.structure.trees import prune, with_exits
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows

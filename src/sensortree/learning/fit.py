@@ -44,8 +44,8 @@ from sensortree.program.risk import RoutingProblem
 from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
-from sensortree.structure import prune, with_exits
 from sensortree.structure.search import StructureReport
+from sensortree.structure.trees import prune, with_exits
 from sensortree.text import PlainForm, aligned
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Rows

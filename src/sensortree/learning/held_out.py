@@ -27,7 +27,7 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, Comparison, HeldOut
 from sensortree.sensors.market import Market
-from sensortree.structure import with_exits
+from sensortree.structure.trees import with_exits
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 

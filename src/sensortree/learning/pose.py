@@ -336,7 +336,6 @@ def features_of(
         least[: n_classes - 1] = 2 * DECISION_SPREAD * np.sqrt(likely * (1 - likely))
         scale[own] = np.maximum(scale[own], least)
     if posterior is not None and isinstance(parts[0], Predicted):
-        scale[:2] = np.maximum(
-            scale[:2], DECISION_SPREAD * center[1]
-        )  # a part of the spread
+        part_of_spread = DECISION_SPREAD * center[1]
+        scale[:2] = np.maximum(scale[:2], part_of_spread)
     return DecisionFeatures(parts, center, scale, missing)

@@ -17,24 +17,24 @@ from sensortree.constants import (
     GROWN_FIRST_LEAVES,
 )
 from sensortree.exceptions import ParameterError
-from sensortree.learning.held_out import decide_held_out, outcome_of
+from sensortree.learning.held_out import Outcome, decide_held_out, outcome_of
 from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.sensors.market import Market
 from sensortree.sensors.sensor import SensorSet
-from sensortree.structure import (
-    cascade_tree,
-    check_tree_fits,
-    exhaustive_leaves,
-    exhaustive_tree,
-)
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.search import (
     StructureReport,
     find_root,
     report_of_built,
     run_search,
+)
+from sensortree.structure.trees import (
+    cascade_tree,
+    check_tree_fits,
+    exhaustive_leaves,
+    exhaustive_tree,
 )
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import SensorTree
@@ -164,19 +164,20 @@ class TreeFinder:
             more = self._run(structure, asked)
             if more[0].n_leaves <= found[0].n_leaves:
                 break
-            least = self._glanced(found[0]) if least is None else least
-            risk = self._glanced(more[0])
+            if least is None:
+                least = float(self.glanced(found[0]).risk.mean())
+            risk = float(self.glanced(more[0]).risk.mean())
             if risk >= least:
                 break
             found, least = more, risk
         return found
 
-    def _glanced(self, tree: SensorTree) -> float:
-        """Risk of a tree on some held-out rows, by what stands in for its leaves."""
+    def glanced(self, tree: SensorTree) -> Outcome:
+        """What a tree is worth on some held-out rows, by stand-ins for its leaves."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
         glanced = slice(GLANCED_FOLDS)
         seen = decide_held_out(tree, leaves, self.settings, self.learn, glanced)
-        return float(outcome_of(seen, leaves, self.settings).risk.mean())
+        return outcome_of(seen, leaves, self.settings)
 
 
 def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:

@@ -205,11 +205,9 @@ class BoostedEngine(FoldedRows):
 
     def loss_of_some(self, X: Array | Coded) -> Array:
         """Log-loss of the rows of the first folds that are held out together."""
-        group = groups_of(self.folds, self.n_taught)[0]
-        proba, _ = self._judge_without([group], coded(X))
-        judged = np.flatnonzero(np.isin(self.fold, group))
-        likely = proba[judged, self.y[judged]]
-        return np.asarray(-np.log(np.maximum(likely, FLOAT32_TINY)))
+        without = self._without(groups_of(self.folds, self.n_taught)[0], coded(X))
+        self._boost([without])
+        return without.lost(without.answer(without.best))
 
     def _judge_without(
         self, groups: Sequence[Sequence[int]], X: Coded

@@ -213,7 +213,7 @@ def without_sensors(
     Examples
     --------
     >>> from sensortree import cascade_tree
-    >>> from sensortree.structure import without_sensors
+    >>> from sensortree.structure.trees import without_sensors
     >>> print(without_sensors(cascade_tree(["a", "b", "c"]), frozenset({"b"})))
     node 0 knows a
     ├─ g0 ≤ 0: leaf 0 stops with a
@@ -251,7 +251,7 @@ def with_exits(tree: SensorTree) -> SensorTree:
     Examples
     --------
     >>> from sensortree import cascade_tree
-    >>> from sensortree.structure import with_exits
+    >>> from sensortree.structure.trees import with_exits
     >>> print(with_exits(cascade_tree(["a", "b"])))
     node 0 knows a
     ├─ g0 ≤ 0: node 1
