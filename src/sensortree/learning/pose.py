@@ -174,9 +174,9 @@ def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
 
 def worst_risk(data: TrainingRows, settings: Settings) -> float:
     """R_max: everything bought at the highest prices, and the worst answer."""
-    costs = data.sensors.costs if data.prices is None else data.prices
     highest = data.dearest
     if highest is None:
+        costs = data.sensors.costs if data.prices is None else data.prices
         highest = float(np.max(costs.sum(axis=-1)))
     return max_risk(highest, settings.cost_weight, data.largest_loss)
 

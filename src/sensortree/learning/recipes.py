@@ -17,7 +17,12 @@ from sensortree.constants import (
     GROWN_FIRST_LEAVES,
 )
 from sensortree.exceptions import ParameterError
-from sensortree.learning.held_out import Outcome, decide_held_out, outcome_of
+from sensortree.learning.held_out import (
+    Outcome,
+    decide_held_out,
+    nothing_bought,
+    outcome_of,
+)
 from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
@@ -89,13 +94,12 @@ def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | 
     With what is free; or, if that leaves one sensor too many, with the best.
     """
     data = prepared.leaves.data
-    market = data.market(settings.max_cost)
-    named = named_root(settings, market)
-    start = market.free() if named is None else named
+    start = nothing_bought(prepared.leaves, settings)
     others = len(data.sensors) - len(start)
     if exhaustive_leaves(others) <= COMPARED_EXHAUSTIVE_LEAVES:
         return start
-    if named is not None or exhaustive_leaves(others - 1) > COMPARED_EXHAUSTIVE_LEAVES:
+    named = named_root(settings, data.market(settings.max_cost)) is not None
+    if named or exhaustive_leaves(others - 1) > COMPARED_EXHAUSTIVE_LEAVES:
         return None
     search = prepared.search
     found = search.subsets.named(find_root(search, settings.cost_weight))

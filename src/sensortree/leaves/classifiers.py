@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial, wraps
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,26 +24,8 @@ from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
 
-Asked = TypeVar("Asked")
-
 Subset = frozenset[str]
 Subsets = Iterable[Subset]
-
-
-def timed(
-    method: Callable[[LeafClassifiers, Subsets], Asked],
-) -> Callable[[LeafClassifiers, Subsets], Asked]:
-    """Count the time of a method, and how many subsets it has judged."""
-
-    @wraps(method)
-    def timed_method(leaves: LeafClassifiers, subsets: Subsets) -> Asked:
-        before = len(leaves.posteriors)
-        with leaves.watch.stage("leaf classifiers"):
-            found = method(leaves, subsets)
-        leaves.watch.counts["judged"] += len(leaves.posteriors) - before
-        return found
-
-    return timed_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +51,18 @@ class LeafClassifiers:
         part = self.data.take(rows)
         return LeafClassifiers(part, self.classifier, self.n_jobs, watch=self.watch)
 
-    @timed
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count the time that is taken, and how many subsets are judged."""
+        before = len(self.posteriors)
+        with self.watch.stage("leaf classifiers"):
+            yield
+        self.watch.counts["judged"] += len(self.posteriors) - before
+
     def judge(self, subsets: Subsets) -> None:
         """Find the posteriors of those subsets that have none yet."""
-        self._find(subsets)
+        with self._timed():
+            self._find(subsets)
 
     def _find(self, subsets: Subsets) -> None:
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
@@ -96,12 +87,12 @@ class LeafClassifiers:
             rows.weight > 0,
         )
 
-    @timed
     def fit(self, subsets: Subsets) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         wanted = list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
-        self.classifiers.update(self._fit_new(new))
+        with self._timed():
+            self.classifiers.update(self._fit_new(new))
         return {subset: self.classifiers[subset] for subset in wanted}
 
     def _fit_new(self, subsets: Subsets) -> dict[Subset, Any]:
@@ -163,16 +154,10 @@ class LeafClassifiers:
             self._read_off[question, subset] = posterior, found
         return found
 
-    @timed
     def screen(self, subsets: Subsets) -> dict[Subset, Array]:
         """Posteriors of light copies of the classifiers of some subsets."""
-        data = self.data
-        return screen_leaf_classifiers(
-            self.classifier,
-            {subset: data.features(subset) for subset in subsets},
-            data.y,
-            data.n_outputs,
-            data.fold,
-            data.weight if data.weighted else None,
-            self.n_jobs,
-        )
+        data, weight = self.data, self.data.weight if self.data.weighted else None
+        with self._timed():
+            read = {subset: data.features(subset) for subset in subsets}
+            given = self.classifier, read, data.y, data.n_outputs, data.fold, weight
+            return screen_leaf_classifiers(*given, self.n_jobs)

@@ -241,18 +241,14 @@ def _one_hot(fitted: Any) -> OneHot | None:
     dropped = fitted.drop_idx_
     if dropped is None:
         dropped = [None] * len(categories)
+    rare = rare_categories(fitted)  # are put together; unknown ones may join them
+    joined = (rare, fitted.handle_unknown == "infrequent_if_exist") if any(rare) else ()
     return OneHot(
         categories,
         tuple(None if drop is None else int(drop) for drop in dropped),
         fitted.handle_unknown != "error",
-        *_rare(fitted),
+        *joined,
     )
-
-
-def _rare(fitted: Any) -> tuple[tuple[tuple[int, ...], ...], bool] | tuple[()]:
-    """Positions of categories that are put together, and whether unknown ones join them."""
-    rare = rare_categories(fitted)
-    return (rare, fitted.handle_unknown == "infrequent_if_exist") if any(rare) else ()
 
 
 def _ordinal(fitted: Any) -> Ordinal | None:

@@ -22,15 +22,9 @@ if TYPE_CHECKING:
 class FoldedRows:
     """Rows that engines fit all folds of as one job.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Classes as integers, or numbers.
-    weight : ndarray of shape (n_samples,), default=None
-        None stands for ones. A row of weight 0 is judged, and not learned from.
-    fold : ndarray of shape (n_samples,), default=None
-        The fold that a row is held out with; -1 for a row that never is. None stands for
-        -1 throughout.
+    y are classes as integers, or numbers. A row of weight 0 is judged, and not learned
+    from; without weights all are 1. The fold is what a row is held out with; -1 for a row
+    that never is, as all are without folds. All are (n_samples,).
     """
 
     def __init__(
@@ -223,23 +217,6 @@ def by_content(group: Rows, cell: Rows, weight: Array) -> Rows:
     return np.asarray(number[np.unique(group, return_inverse=True)[1]])
 
 
-def _check_enough_groups(group: Rows, n_folds: int) -> None:
-    """Warn where there are fewer groups than folds; refuse a single one."""
-    n_groups = len(np.unique(group))
-    if n_groups < 2:
-        raise DataError(
-            "groups puts all rows into one group, so that none can be held out; give "
-            "labels that tell some rows apart, or cv=None."
-        )
-    if n_groups < n_folds:
-        warnings.warn(
-            f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
-            f"own. cv={n_groups} asks for this.",
-            FewRowsWarning,
-            stacklevel=3,
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Arranged:
     """Where rows stood, their folds, and their groups; None if each row is a group."""
@@ -267,8 +244,19 @@ class Dealing:
         self, codes: NDArray[Any], weight: Array, reading: Rows, group: Rows | None
     ) -> Rows:
         """Folds of sorted rows; says where there are fewer groups."""
-        if group is not None:
-            _check_enough_groups(group, self.n_folds)
+        n_groups = len(codes) if group is None else len(np.unique(group))
+        if group is not None and n_groups < 2:
+            raise DataError(
+                "groups puts all rows into one group, so that none can be held out; give "
+                "labels that tell some rows apart, or cv=None."
+            )
+        if group is not None and n_groups < self.n_folds:
+            warnings.warn(
+                f"there are {n_groups} groups for {self.n_folds} folds; each group is a "
+                f"fold of its own. cv={n_groups} asks for this.",
+                FewRowsWarning,
+                stacklevel=2,
+            )
         stratum = self.task.levels(codes, weight)
         named = self.classes if len(self.classes) else None
         return assign_folds(

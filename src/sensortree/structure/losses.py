@@ -44,13 +44,9 @@ from sensortree.types import Array, Rows
 class Basis:
     """The polynomial basis of all readings, of single precision where it is large.
 
-    Parameters
-    ----------
-    blocks : list of n_sensors arrays of shape (n_samples, width)
-        Readings of each sensor; NaN counts as the mean.
-    target : ndarray of shape (n_samples, n_targets)
-        Indicators of the classes, or a standardised number.
-    weight : ndarray of shape (n_samples,)
+    `blocks` are the readings of each sensor, (n_samples, width); NaN counts as the mean.
+    The target is indicators of the classes, or a standardised number, (n_samples,
+    n_targets).
     """
 
     def __init__(self, blocks: Sequence[Array], target: Array, weight: Array):
