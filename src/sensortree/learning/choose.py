@@ -322,9 +322,7 @@ class Race:
         return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
 
     def _decided(
-        self,
-        trees: SensorTree | Sequence[SensorTree],
-        leaves: LeafClassifiers,
+        self, trees: SensorTree | Sequence[SensorTree], leaves: LeafClassifiers
     ) -> tuple[Outcome, list[HeldOutDecisions]]:
         """What decisions on one tree, or one for each fold, are worth; where they lead."""
         seen = decide_held_out(trees, leaves, self.settings, self.learn)

@@ -17,12 +17,7 @@ import numpy as np
 
 from sensortree.constants import COMPARED_ROWS, OPTIMISM_SAMPLES, OPTIMISM_SUMS, SURELY
 from sensortree.learning.joint import Learner
-from sensortree.learning.pose import (
-    answers,
-    costs_of_leaves,
-    losses,
-    pose,
-)
+from sensortree.learning.pose import answers, costs_of_leaves, losses, pose
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, Comparison, HeldOut

@@ -10,12 +10,7 @@ import numpy as np
 
 from sensortree.constants import COMPARED_GAP, DECISION_RIDGE, START_GAP, START_ROWS
 from sensortree.program import SOLVERS, approximate, solve
-from sensortree.program.refinement import (
-    alternate,
-    best_cut,
-    learn_upwards,
-    midway,
-)
+from sensortree.program.refinement import alternate, best_cut, learn_upwards, midway
 from sensortree.program.risk import RoutingProblem
 from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree

@@ -220,10 +220,7 @@ def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray
 
 
 def decision_parts(
-    settings: Settings,
-    readings: Array,
-    y: NDArray[Any],
-    shown: Callable[[], Shown],
+    settings: Settings, readings: Array, y: NDArray[Any], shown: Callable[[], Shown]
 ) -> tuple[Part, ...]:
     """Parts of the decision features; a transformer is fitted on its own copy.
 

@@ -206,10 +206,7 @@ def named_leaves(
 
 
 def leaves_of_kind(
-    kind: str,
-    rows: TrainingRows,
-    settings: Settings,
-    watch: Stopwatch,
+    kind: str, rows: TrainingRows, settings: Settings, watch: Stopwatch
 ) -> LeafClassifiers:
     """Leaves of a kind that is compared; the policy refuses gaps that it does not take."""
     takes_nan = accepts_nan(settings.leaf(kind))

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from sensortree.constants import (
-    DESCENT_DECREASE,
-    DESCENT_HALVINGS,
-    DESCENT_MEMORY,
-    EPS,
-)
+from sensortree.constants import DESCENT_DECREASE, DESCENT_HALVINGS, DESCENT_MEMORY, EPS
 from sensortree.types import Array, Rows
 
 # Values and gradients of the numbered functions at one point each:
@@ -31,7 +26,13 @@ class Factored:
     """One matrix for every run of coordinates of its length, factored by Cholesky."""
 
     def __init__(self, matrix: Array):
-        self.factor = _cholesky(matrix)
+        # What rounding made indefinite is lifted until it is not.
+        lift = EPS * float(np.trace(matrix)) / len(matrix)
+        self.factor, failed = dpotrf(matrix, lower=True)
+        while failed:
+            lift *= 100
+            matrix = matrix + lift * np.eye(len(matrix))
+            self.factor, failed = dpotrf(matrix, lower=True)
 
     def solve(self, gradients: Array) -> Array:
         """The inverse times each run of each row, (n, size)."""
@@ -153,14 +154,3 @@ class _Memory:
 
 def _inner(a: Array, b: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", a, b))
-
-
-def _cholesky(matrix: Array) -> Array:
-    """Lower factor; what rounding made indefinite is lifted until it is not."""
-    lift = EPS * float(np.trace(matrix)) / len(matrix)
-    while True:
-        factor, failed = dpotrf(matrix, lower=True)
-        if not failed:
-            return np.asarray(factor)
-        lift *= 100
-        matrix = matrix + lift * np.eye(len(matrix))

@@ -30,11 +30,7 @@ from sensortree.leaves.ridge import (
     most_evident,
 )
 from sensortree.leaves.standardising import check_readings, degree_of
-from sensortree.policy.classifiers import (
-    ConstantScorer,
-    LogisticScorer,
-    probabilities,
-)
+from sensortree.policy.classifiers import ConstantScorer, LogisticScorer, probabilities
 from sensortree.sensors.reader import LARGEST
 from sensortree.threads import one_thread
 from sensortree.types import Array, Rows

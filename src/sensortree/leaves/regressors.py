@@ -43,13 +43,10 @@ from sensortree.types import Array, Mask, Rows
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What was found where rows were held out, for the fit to all of them.
+    """What was found where rows were held out, for the fit to all of them."""
 
-    Rounds of boosted trees, and what regressions say of rows that they have not seen.
-    """
-
-    n_rounds: int
-    number: Array
+    n_rounds: int  # of boosted trees
+    number: Array  # what regressions say of rows that they have not seen, (n_samples,)
 
 
 class HeldOutEngine(FoldedNumbers, ABC):

@@ -22,7 +22,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -273,7 +272,8 @@ def _clusters(block: Array, weight: Array, number: int) -> Rows:
     points = np.nan_to_num((block - center) / scale)
     cluster = np.zeros(len(points), dtype=np.intp)
     for new in range(1, number):
-        spread = _spread(points, cluster, weight, new)
+        away = points - _centers(points, cluster, weight)[cluster]
+        spread = np.bincount(cluster, weight * (away**2).sum(axis=1), new)
         widest = np.flatnonzero(cluster == spread.argmax())
         if not spread.max() > 0:
             break
@@ -282,8 +282,8 @@ def _clusters(block: Array, weight: Array, number: int) -> Rows:
         cluster[widest[inner @ axis > 0]] = new
     for _ in range(CELL_CLUSTER_ROUNDS):
         centers = _centers(points, cluster, weight)
-        away = (centers**2).sum(axis=1) - 2 * points @ centers.T
-        cluster = np.unique(away.argmin(axis=1), return_inverse=True)[1]
+        squares = (centers**2).sum(axis=1) - 2 * points @ centers.T
+        cluster = np.unique(squares.argmin(axis=1), return_inverse=True)[1]
     return cluster
 
 
@@ -291,12 +291,6 @@ def _centers(points: Array, cluster: Rows, weight: Array) -> Array:
     """Weighted mean of each cluster, (n_clusters, width)."""
     member = np.eye(cluster.max() + 1)[cluster] * weight[:, None]
     return np.asarray((member.T @ points) / member.sum(axis=0)[:, None])
-
-
-def _spread(points: Array, cluster: Rows, weight: Array, number: int) -> Any:
-    """Weighted squared distance from the center in each cluster, (n_clusters,)."""
-    away = ((points - _centers(points, cluster, weight)[cluster]) ** 2).sum(axis=1)
-    return np.asarray(np.bincount(cluster, weight * away, number), dtype=np.float64)
 
 
 def joint(codes: Rows, sensors: Sequence[int], rows: Rows) -> list[Rows]:

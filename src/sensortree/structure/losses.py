@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
@@ -179,18 +179,13 @@ class LeastSquaresScreen(Basis):
         return (each.T.astype(np.float64) for each in scores)
 
 
-@dataclass(frozen=True, eq=False)
-class Regressed:
-    """The targets regressed on the terms of a subset.
+class Regressed(NamedTuple):
+    """The targets regressed on the terms of a subset."""
 
-    The places of its terms in the basis, the lower Cholesky factor of the system, the
-    coefficients, (n_terms, n_targets), and the degrees of freedom.
-    """
-
-    terms: Rows
-    factor: Array
-    coef: Array
-    freedom: float
+    terms: Rows  # their places in the basis
+    factor: Array  # of the system: lower, by Cholesky
+    coef: Array  # (n_terms, n_targets)
+    freedom: float  # degrees of freedom
 
 
 class GramScreen(Basis):

@@ -171,10 +171,6 @@ class Planner:
                 prices[:, at] = self.prices(more, paid[:, at], weight[:, at])
         return prices
 
-    def stop(self, rows: Rows) -> float:
-        """What rows that are not told apart lose if they stop."""
-        return float(self.stopping.risk(self.stopping.sums[rows].sum(axis=0)))
-
     def pairs(self, groups: Sequence[Rows], known: Subset) -> Pairs:
         """Plan two purchases ahead for groups of rows that know the same."""
         sums = [self.stopping.sums[rows] for rows in groups]
@@ -308,9 +304,7 @@ class Branch(NamedTuple):
 
 
 def grow_plan(
-    planner: Planner,
-    n_leaves: int,
-    out_of_time: Callable[[], bool] = lambda: False,
+    planner: Planner, n_leaves: int, out_of_time: Callable[[], bool] = lambda: False
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from the root, the branch of the largest worth first, up to some leaves.
 
@@ -341,7 +335,8 @@ def grow_plan(
             worth = sum(plans[k].stop - plans[k].value for k in chosen)
             heapq.heappush(queue, (-worth, number, branch))
             number += 1
-        return sum(plan.stop for plan in plans) + planner.stop(left)
+        untold = planner.stopping.sums[left].sum(axis=0)
+        return sum(plan.stop for plan in plans) + float(planner.stopping.risk(untold))
 
     loss = consider(root, [rows], planner.start)
     # Where all buy on nothing is added to the leaves, but the tree must end.
