@@ -27,7 +27,7 @@ from sensortree import Sensor, SensorTreeClassifier
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import coded
 from sensortree.leaves.logistic import LogisticEngine
-from sensortree.sensors.default_encoding import fit_default_encoding
+from sensortree.sensors.reader import fit_default_encoding
 from sensortree.sensors.transforms import levels_of
 from sensortree.threads import one_thread
 from sensortree.types import Rows

@@ -18,13 +18,13 @@ from sensortree import QuadraticLogisticRegression, SensorTreeClassifier, load, 
 from sensortree.exceptions import ModelFileError
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.compiling import compile_classifier
-from sensortree.policy.calibration import (
+from sensortree.policy.classifiers import (
     CalibratedScorer,
+    ConstantScorer,
     Isotonic,
     MeanScorer,
     Sigmoid,
 )
-from sensortree.policy.classifiers import ConstantScorer
 
 METHODS = ("sigmoid", "isotonic", "temperature")
 CLASSIFIERS = {

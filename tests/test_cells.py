@@ -302,6 +302,8 @@ def test_letters_are_read_as_they_were_written(tmp_path):
     assert "größe" in data.columns
     with pytest.raises(DataError, match="pass another --encoding"):
         table(tmp_path, text.encode("cp1252"), encoding="utf-8")
+    with pytest.raises(DataError, match="cannot be read as utf-16"):
+        table(tmp_path, text.encode("utf-16")[:-1])  # it was cut off
     with pytest.raises(DataError, match="there is no encoding 'klingon'"):
         Layout(encoding="klingon")
 

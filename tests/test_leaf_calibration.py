@@ -27,7 +27,7 @@ from sensortree.learning.calibrating import (
     fit_forms,
     fit_leaf,
 )
-from sensortree.policy.calibration import LeafCalibration, log_likely
+from sensortree.policy.classifiers import LeafCalibration, log_likely
 from sensortree.results import MaskedPolicy
 
 AS_IT_IS = LeafCalibration(1.0, np.zeros(2))

@@ -16,7 +16,7 @@ from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import CodedTrees, coded, side_by_side
 from sensortree.leaves.compiling import compile_classifier, compile_transformer
 from sensortree.leaves.task import CLASSES
-from sensortree.sensors.default_encoding import fit_default_encoding
+from sensortree.sensors.reader import fit_default_encoding
 from sensortree.sensors.transforms import levels_of
 from sensortree.structure.masking import MaskedScreen
 from sensortree.structure.search import loss_saved

@@ -142,7 +142,7 @@ def test_a_model_that_buys_nothing_says_so(two_sensors):
 
 
 def test_a_model_without_baselines_says_why():
-    assert "of a method that learns none" in words_of(page(toy_policy()))
+    assert "its method learns none" in words_of(page(toy_policy()))
 
 
 def test_a_baseline_that_cannot_be_known_is_told():

@@ -27,7 +27,7 @@ from sensortree import (
     StaticSubsetClassifier,
     tradeoff_curve,
 )
-from sensortree.sensors.default_encoding import (
+from sensortree.sensors.reader import (
     FEWEST,
     MOST,
     fit_default_encoding,

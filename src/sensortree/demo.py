@@ -157,6 +157,14 @@ def draw(display: TreeDisplay, curve: TradeoffCurve, folder: Path) -> list[Path]
     return paths
 
 
+def show(folder: Path, quick: bool) -> str:
+    """Write the pictures into a folder; give the report, and where they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text, curve = report(quick)
+    pictures = draw(tree_display(), curve, folder)
+    return f"{text}\n\nPictures: {', '.join(map(str, pictures))}\n"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; give 0, or 1 if something was missing."""
     parser = argparse.ArgumentParser(
@@ -187,14 +195,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.model.parent.mkdir(parents=True, exist_ok=True)
             save(tree_classifier(WRONG_ANSWER).fit(*load_patients()), arguments.model)
             return 0
-        arguments.output.mkdir(parents=True, exist_ok=True)
-        text, curve = report(arguments.quick)
-        pictures = draw(tree_display(), curve, arguments.output)
+        print(show(arguments.output, arguments.quick), end="")
     except (SensorTreeError, OSError) as error:
         print(f"sensortree.demo: {error}", file=sys.stderr)
         return 1
-    print(text)
-    print("\nPictures:", ", ".join(map(str, pictures)))
     return 0
 
 

@@ -18,11 +18,6 @@ class Stopwatch:
     """Seconds by stage, and how often something was done.
 
     A stage inside another stops the clock of the outer one.
-
-    Attributes
-    ----------
-    seconds : dict of stage to float
-    counts : Counter of str to int
     """
 
     def __init__(self) -> None:
@@ -52,17 +47,9 @@ class Stopwatch:
 class TextProgress:
     """The steps of one fit: logged, and one line each on stderr if the user wants them.
 
-    Parameters
-    ----------
-    verbose : bool
-    at_most : int, default=None
-        Steps that there can be, where that is known.
-    max_time : float, default=None
-        Seconds from now after which nothing new is begun.
-
-    Attributes
-    ----------
-    watch : Stopwatch
+    There can be `at_most` steps, where that is known; `max_time` seconds from now nothing
+    new is begun. As a part of a `whole`, it ends when that must, and nothing of it is more
+    than a detail.
     """
 
     def __init__(
@@ -70,7 +57,9 @@ class TextProgress:
         verbose: bool,
         at_most: int | None = None,
         max_time: float | None = None,
+        whole: TextProgress | None = None,
     ):
+        self.whole = whole
         self.verbose, self.started = verbose, monotonic()
         self.at_most, self.done = at_most, 0
         self.deadline = None if max_time is None else self.started + max_time
@@ -80,6 +69,8 @@ class TextProgress:
     @property
     def stopped(self) -> str | None:
         """Why nothing new is to be begun; None if it may be."""
+        if self.whole is not None:
+            return self.whole.stopped
         if self.told_to_stop:
             return "a callback said stop"
         if self.deadline is not None and monotonic() > self.deadline:
@@ -89,19 +80,20 @@ class TextProgress:
     def step(self, name: str, detail: str = "") -> None:
         """Say that a step has ended, and what is left if all steps are taken."""
         self.done += 1
-        said = f"{name}: {detail}" if detail else name
+        words = f"{name}: {detail}" if detail else name
         if self.at_most is not None and self.done < self.at_most:
             seconds = monotonic() - self.started
             left = seconds / self.done * (self.at_most - self.done)
-            said += (
+            words += (
                 f" (step {self.done} of at most {self.at_most}, "
                 f"{self.done / self.at_most:.0%}, at most {left:.0f} s left)"
             )
-        self.say(said, logging.INFO if name in STAGE_ENDS else logging.DEBUG)
+        self.say(words, logging.INFO if name in STAGE_ENDS else logging.DEBUG)
 
     def say(self, words: str, level: int = logging.DEBUG) -> None:
         """Log some words, and write a line if the user wants lines."""
         seconds = monotonic() - self.started
+        level = level if self.whole is None else logging.DEBUG
         LOG.log(level, "%.1f s: %s", seconds, words)
         if self.verbose:
             sys.stderr.write(f"[sensortree] {seconds:7.1f} s  {words}\n")
@@ -113,21 +105,4 @@ class TextProgress:
 
     def part(self) -> TextProgress:
         """Progress of a part of the work: no lines of its own, the same end."""
-        return _Part(self)
-
-
-class _Part(TextProgress):
-    """Steps of a part of a larger work, which ends when that must end."""
-
-    def __init__(self, whole: TextProgress):
-        super().__init__(verbose=False)
-        self.whole = whole
-
-    def say(self, words: str, level: int = logging.DEBUG) -> None:
-        """Log some words; nothing of a part is more than a detail."""
-        super().say(words, logging.DEBUG)
-
-    @property
-    def stopped(self) -> str | None:
-        """Why nothing new is to be begun; None if it may be."""
-        return self.whole.stopped
+        return TextProgress(verbose=False, whole=self)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sensortree.logs import LogComparison, LogEvaluation
     from sensortree.persistence.saved import SavedModel
     from sensortree.policy.about import About, Comparison, HeldOut
-    from sensortree.policy.masked import MaskedPolicy
+    from sensortree.policy.batch import MaskedPolicy
     from sensortree.policy.reasons import Reason
     from sensortree.policy.session import Session
     from sensortree.policy.steps import Decision, Step
@@ -59,7 +59,7 @@ _HOMES = {
     "persistence.saved": "SavedModel",
     "policy.about": "About Comparison HeldOut",
     "reports.explanation": "Explanation",
-    "policy.masked": "MaskedPolicy",
+    "policy.batch": "MaskedPolicy",
     "policy.reasons": "Reason",
     "reports.report": "CostReport",
     "policy.session": "Session",

@@ -568,10 +568,6 @@ class HardTree:
             )
         )
 
-    def support(self, k: int) -> Rows:
-        """Columns that node k looks at."""
-        return np.flatnonzero(self.tree.coef[k, :-1].any(axis=1))
-
 
 def prune_nodes(hard: HardTree, held_out: Rows) -> set[int]:
     """Take nodes away from the bottom up while held-out rows are answered no worse.
@@ -603,7 +599,8 @@ def refit(
         fits[place] = hard.tree.coef[k, :-1], hard.tree.coef[k, -1]
         if not len(rows):
             continue
-        fitted = least_squares(data, rows, data.weight[rows], hard.support(k))
+        used = np.flatnonzero(hard.tree.coef[k, :-1].any(axis=1))
+        fitted = least_squares(data, rows, data.weight[rows], used)
         new = answers(data.X[here] @ fitted[0] + fitted[1])
         gained = data.weight[here] @ (new == data.y[here])
         if gained >= data.weight[here] @ (hard.answers[k, here] == data.y[here]):

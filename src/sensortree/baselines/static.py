@@ -97,10 +97,8 @@ class StaticSubsetRegressor(OneSubset, BaseSensorTreeRegressor):
     ----------
     sensors, costs, cost_weight, risk, quantile, max_cost, regressor, cv, n_jobs, unit
         As in `SensorTreeRegressor`.
-    budget : float, default=None
-        The most that the subset may cost, on average where prices differ.
-    n_exact : int or "all", default=3
-        Extensions compared at each step by training their regressor; a screen picks them.
+    budget, n_exact
+        As in `StaticSubsetClassifier`.
 
     Attributes
     ----------

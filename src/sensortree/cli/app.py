@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +70,9 @@ def demo(
     as_json: options.Json = False,
 ) -> None:
     """Show a model of heart patients and tests priced in dollars."""
-    from sensortree.demo import main
+    from sensortree.demo import show
 
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        code = main(["--output", str(output), *(["--quick"] if quick else [])])
-    if code:
-        raise typer.Exit(code)
-    text = printed.getvalue()
+    text = show(output, quick)
     emit("demo", {"output": str(output), "report": text}, text.rstrip(), as_json)
 
 

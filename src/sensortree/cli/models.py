@@ -27,7 +27,7 @@ from sensortree.cli.tables import (
 from sensortree.exceptions import DataError, ModelFileError
 from sensortree.persistence import load
 from sensortree.persistence.saved import SavedModel, as_known, is_text
-from sensortree.policy.masked import MaskedPolicy
+from sensortree.policy.batch import MaskedPolicy
 from sensortree.text import listed
 
 if TYPE_CHECKING:

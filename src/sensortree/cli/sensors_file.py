@@ -213,12 +213,10 @@ class _Section:
         return value
 
     def number(self, key: str) -> float | None:
-        """A finite number of at least 0."""
+        """A finite number of at least 0, if there is one."""
         value = self.values.get(key)
-        return None if value is None else self.as_number(key, value)
-
-    def as_number(self, key: str, value: Any) -> float:
-        """Give a value as a finite number of at least 0."""
+        if value is None:
+            return None
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= sys.float_info.max:
             raise self.wrong(
@@ -255,7 +253,7 @@ def _sensor(section: _Section) -> Declared:
         )
     cost = section.values["cost"]
     if not isinstance(cost, str) or not cost:
-        cost = section.as_number("cost", cost)
+        cost = section.number("cost")
     read: dict[str, Callable[[str], Any]] = {
         **dict.fromkeys(("group", "one_of"), section.text),
         **dict.fromkeys(("discounted_cost", "fee"), section.number),
@@ -321,14 +319,12 @@ def _loss(top: _Section) -> float | dict[str, Any] | None:
         raise section.wrong(
             "it", "mixes numbers and tables; give one number, or one table, per class."
         )
-    losses: dict[str, Any] = {}
-    for name, value in section.values.items():
-        if isinstance(value, dict):
-            answers = section.table(name)
-            losses[name] = {a: answers.as_number(a, v) for a, v in value.items()}
-        else:
-            losses[name] = section.as_number(name, value)
-    return losses
+    if not all(nested):
+        return {name: section.number(name) for name in section.values}
+    by_answer = {name: section.table(name) for name in section.values}
+    return {
+        name: {a: of.number(a) for a in of.values} for name, of in by_answer.items()
+    }
 
 
 def _check_names(path: Path, sensors: Mapping[str, Declared]) -> None:

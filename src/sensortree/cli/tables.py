@@ -237,37 +237,30 @@ def _read_csv(path: Path, layout: Layout) -> DataFile:
     for magic, what in OTHERS.items():
         if first.startswith(magic):
             raise DataError(f"{path} is {what}")
+    encodings = ["utf-8-sig", "cp1252", "latin-1"]
     if layout.encoding is not None:
-        return _read_encoded(path, layout, layout.encoding, [])
-    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return _read_encoded(path, layout, "utf-16", ["it is UTF-16."])
-    for encoding in ("utf-8-sig", "cp1252", "latin-1"):
+        encodings = [layout.encoding]
+    elif first[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        encodings = ["utf-16"]
+    for encoding in encodings:
         notes = []
-        if encoding != "utf-8-sig":
+        if encoding == "utf-16" and layout.encoding is None:
+            notes.append("it is UTF-16.")
+        elif encoding != encodings[0]:
             notes.append(
                 f"it is not UTF-8; read as {encoding} (Western European). If letters "
                 f"look wrong, pass --encoding."
             )
         try:
-            return _read_encoded(path, layout, encoding, notes)
-        except UnicodeDecodeError:
-            continue
-    raise AssertionError("every byte is a letter of latin-1")
-
-
-def _read_encoded(
-    path: Path, layout: Layout, encoding: str, notes: list[str]
-) -> DataFile:
-    """Read a file of a known encoding; `notes` grows by what was found out."""
-    with open(path, encoding=encoding, newline="") as file:
-        try:
-            return _read_text(file, path, replace(layout, encoding=encoding), notes)
+            with open(path, encoding=encoding, newline="") as file:
+                return _read_text(file, path, replace(layout, encoding=encoding), notes)
         except UnicodeError as error:
-            if encoding != layout.encoding and isinstance(error, UnicodeDecodeError):
-                raise
-            raise DataError(
-                f"{path} cannot be read as {encoding} ({error}); pass another --encoding."
-            ) from error
+            if encoding == encodings[-1]:
+                raise DataError(
+                    f"{path} cannot be read as {encoding} ({error}); pass another "
+                    f"--encoding."
+                ) from error
+    raise AssertionError("every byte is a letter of latin-1")
 
 
 def _read_text(file: TextIO, path: Path, layout: Layout, notes: list[str]) -> DataFile:

@@ -388,8 +388,6 @@ class SensorTreeClassifierCV(
 
     Parameters
     ----------
-    sensors : dict of str to `Sensor` or columns, default=None
-        As in `SensorTreeClassifier`.
     budget : float, default=None
         Highest mean cost of an example. Taken is the point of the least held-out error
         whose held-out mean cost is at most this; if there is none, the cheapest, with a
@@ -406,9 +404,9 @@ class SensorTreeClassifierCV(
         target, up to 20 as in `tradeoff_curve`.
     cv : int, splitter or iterable of (train, test), default=5
         The folds, for the curve and for judging leaf classifiers.
-    costs, risk, loss, class_weight, refer_cost, max_cost, structure, n_leaves, n_exact, \
-            max_time, root_sensors, classifier, calibration, random_state, program, \
-            calibrate_leaves, outages, n_jobs, verbose, unit
+    sensors, costs, risk, loss, class_weight, refer_cost, max_cost, structure, n_leaves, \
+            n_exact, max_time, root_sensors, classifier, calibration, random_state, \
+            program, calibrate_leaves, outages, n_jobs, verbose, unit
         As in `SensorTreeClassifier`. When `max_time` is over, no further point is
         measured: one of the points measured so far, both ends of the curve first, is
         picked, and the fit on all rows is finished.
@@ -462,22 +460,9 @@ class SensorTreeRegressorCV(
 
     Parameters
     ----------
-    sensors : dict of str to `Sensor` or columns, default=None
-        As in `SensorTreeClassifier`.
-    budget : float, default=None
-        Highest mean cost of an example. Taken is the point of the least held-out risk
-        whose held-out mean cost is at most this; if there is none, the cheapest, with a
-        `BudgetWarning`.
-    max_error : float, default=None
-        Mean loss, in the unit of the risk, that is good enough: the cheapest point with at
-        most this is taken; if there is none, the one of the least, with a
-        `BudgetWarning`. With neither, the cheapest point within one standard error of the
-        least is taken.
-    cost_weights : iterable of float, default=None
-        Cost weights to pick from; by default as in `SensorTreeClassifierCV`.
-    cv : int, splitter or iterable of (train, test), default=5
-        The folds, for the curve and for judging leaf regressors.
-    costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
+    budget, max_error, cost_weights, cv
+        As in `SensorTreeClassifierCV`; an error is a mean loss, in the unit of the risk.
+    sensors, costs, risk, quantile, max_cost, structure, n_leaves, n_exact, max_time, \
             root_sensors, regressor, random_state, program, outages, n_jobs, verbose, unit
         As in `SensorTreeRegressor`.
 

@@ -89,17 +89,9 @@ class Measured:
 class HeldOutFolds:
     """Rows split into folds; models are fitted without a fold, and measured on it.
 
-    Parameters
-    ----------
-    estimator : estimator of this package
-    X, y, sample_weight, prices, groups
-        As in its `fit`.
-    cv : int, splitter or iterable of (train, test)
-    progress : TextProgress
-        Gets a line for each cost weight that was measured, and may stop the measuring.
-    log : Log or None, default=None
-        What was bought, if not everything. Sensors are then read once for all folds, and
-        held-out rows are measured as fits look at them.
+    What is given is as in the estimator's `fit`. The progress gets a line for each cost
+    weight that was measured, and may stop the measuring. Sensors of a log are read once for
+    all folds, and held-out rows are measured as fits look at them.
     """
 
     def __init__(

@@ -210,13 +210,8 @@ class BaseSensorTree(Buying, SensorEstimator, metaclass=ABCMeta):
             Leaves learn from every row that bought their sensors, linear and quadratic
             ones from the others too where that helps; where a decision wants more, a
             similar row whose log went on stands in. None: everything was bought.
-        order : sequence of str, default=None
-            The order in which sensors were always bought, if `acquired` holds truth.
-        label_influenced_buying : bool, default=False
-            Whether those who bought knew the right answer, or a sign of it that is in no
-            column.
-        unbought : {"ignore", "refuse"}, default="ignore"
-            What a value does that X holds of a sensor which was not bought.
+        order, label_influenced_buying, unbought
+            Of a log, as in `evaluate_from_log`.
 
         Returns
         -------

@@ -281,23 +281,11 @@ def with_new_names(
 ) -> dict[str, Any]:
     """Translate keywords of version 0.1, with a warning that shows what to write instead.
 
-    Parameters
-    ----------
-    model : estimator
-    names : collection of str
-        Its parameters.
-    given : mapping of name to value
-        Names that were never parameters stay as they are.
-    setting : bool, default=False
-        Whether they are for `set_params` rather than for the constructor.
+    `names` are the parameters of the model; what was never one stays as it is. With
+    `setting`, keywords are for `set_params` rather than for the constructor.
     """
-    of_program = {
-        name: value
-        for name, value in given.items()
-        if name.partition("__")[0] in IN_PROGRAM
-        and name.partition("__")[0] not in names
-        and "program" in names
-    }
+    moved = {*IN_PROGRAM} - {*names} if "program" in names else set()
+    of_program = {n: v for n, v in given.items() if n.partition("__")[0] in moved}
     is_priced = "mistake_cost" in given and "loss" in names
     old = [*of_program, *(["mistake_cost"] if is_priced else [])]
     if not old:
@@ -318,9 +306,8 @@ def with_new_names(
             )
         new["loss"] = shown["loss"] = given["mistake_cost"]
     call = "set_params" if setting else type(model).__name__
-    needs = (
-        "" if setting or not of_program else ", after `from sensortree import Program`"
-    )
+    needs = ", after `from sensortree import Program`"
+    needs = "" if setting or not of_program else needs
     warnings.warn(
         f"{listed(old)} {'is' if len(old) == 1 else 'are'} deprecated and will be removed "
         f"in the next minor release; write {call}({written(shown)}){needs}.",
@@ -361,14 +348,7 @@ def parameters_of(sensors: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_parameters(sensors: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Sensors as declared, some parameters of some of them changed in copies.
-
-    Parameters
-    ----------
-    sensors : mapping of name to `Sensor` or columns
-    given : mapping of nested name to value
-        Such as ``{"blood__cost": 3.0}``.
-    """
+    """Sensors as declared, some parameters changed in copies: ``{"blood__cost": 3.0}``."""
     if not isinstance(sensors, Mapping):
         raise ParameterError(
             f"{OF_SENSORS}{min(given)} is of a sensor, but none are declared by name; set "

@@ -30,6 +30,28 @@ from sensortree.sensors.reader import float_table
 from sensortree.sensors.table import Table, typed_table
 
 
+def checked_table(estimator: Any, X: Any, own_types: bool, reset: bool = True) -> Table:
+    """Check X as scikit-learn asks: frames and text as they are, else numbers.
+
+    With `own_types`, arrays of numbers are as they are too, where a transformer may want
+    their type. The estimator is told how many columns there are, and their names; without
+    `reset`, they must be the ones that it knows.
+    """
+    table = typed_table(X)
+    if table is not None and (
+        table.is_frame
+        or table.data.dtype.kind in "OUST"
+        or (own_types and Table.holds(X))
+    ):
+        validate_data(estimator, table.data, reset=reset, skip_check_array=True)
+        return table
+    return Table(
+        validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False
+        )
+    )
+
+
 class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEstimator):
     """Estimators with sensors; once fitted, they ask their policy after X was checked.
 
@@ -117,22 +139,10 @@ class SensorEstimator(CallbackSupportMixin, PolicyAnswers, ShallowTable, BaseEst
 
     def _table(self, X: Any, prices: ArrayLike | None) -> Table:
         """Check X at prediction: the same columns as in training, and prices."""
-        reader, table = self._policy.reader, typed_table(X)
-        typed = table is not None and (
-            table.is_frame
-            or table.data.dtype.kind in "OUST"
-            or bool(reader.transformers and Table.holds(X))
-        )
-        if table is not None and typed:
-            validate_data(self, table.data, reset=False, skip_check_array=True)
-            if not reader.transformers:
-                table = float_table(table, reader.sensors)
-        else:
-            table = Table(
-                validate_data(
-                    self, X, reset=False, dtype=np.float64, ensure_all_finite=False
-                )
-            )
+        reader = self._policy.reader
+        table = checked_table(self, X, bool(reader.transformers), reset=False)
+        if not reader.transformers:
+            table = float_table(table, reader.sensors)
         return priced(table, prices, reader.sensors)
 
     def _html_repr(self) -> str:

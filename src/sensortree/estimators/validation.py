@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
+from sensortree.estimators.prediction import checked_table
 from sensortree.exceptions import DataError
 from sensortree.learning.settings import Settings
 from sensortree.learning.worth import referral_may_pay
@@ -25,11 +26,11 @@ from sensortree.leaves.sklearn_private import check_sample_weight, rows_of
 from sensortree.leaves.task import CLASSES
 from sensortree.logs.continuing import LogRows, blocks_seen, continue_rows
 from sensortree.logs.purchases import Log, check_labels_there
-from sensortree.sensors.market import Market, check_price_array, read_prices
+from sensortree.sensors.market import Market, priced, read_prices
 from sensortree.sensors.reader import column_kinds, fit_reader, float_table
 from sensortree.sensors.referral import resolve_referral
 from sensortree.sensors.sensor import Sensor, SensorSet, resolve_sensors
-from sensortree.sensors.table import Table, is_missing, typed_table
+from sensortree.sensors.table import Table, is_missing
 from sensortree.types import Mask, Rows
 
 
@@ -50,7 +51,12 @@ def read_rows(
     together.
     """
     table, sensors, transformers = _resolve(estimator, settings, X)
-    bought = None if log is None else _bought(log, table, sensors, prices)
+    table = priced(table, prices, sensors)
+    if table.prices is not None:
+        sensors = sensors.with_varying(
+            np.logical_not(np.isnan(table.prices).all(axis=0))
+        )
+    bought = None if log is None else _bought(log, table, sensors)
     kinds = column_kinds(table, sensors, transformers, bought)
     if not transformers and not any("text" in held for held in kinds):
         table = float_table(table, sensors, bought)
@@ -64,7 +70,7 @@ def read_rows(
     loss = settings.losses(classes, codes, weight)
     weighted = sample_weight is not None
     takes_nan = accepts_nan(settings.leaf(settings.classifier))
-    sensors, paid = _with_prices(sensors, table, prices, rows, weight)
+    sensors, paid = _with_prices(sensors, table, rows, weight)
     referral = resolve_referral(settings.refer_cost, classes, sensors)
     person = None if referral is None else referral.costs(table, len(classes))[rows]
     reader, blocks = fit_reader(
@@ -128,7 +134,7 @@ def read_rows(
         loss,
         rows[order],
         unit,
-        _name_of(y),
+        getattr(y, "name", "") if isinstance(getattr(y, "name", ""), str) else "",
         referral,
         None if person is None else person[order],
         person is not None and referral_may_pay(person, loss, len(classes)),
@@ -137,15 +143,8 @@ def read_rows(
     )
 
 
-def _bought(
-    log: Log, table: Table, sensors: SensorSet, prices: ArrayLike | None
-) -> Mask | None:
+def _bought(log: Log, table: Table, sensors: SensorSet) -> Mask | None:
     """What is known of each row, (n_rows, n_sensors); None if that is everything."""
-    n_rows = table.shape[0]
-    if prices is not None:
-        given = check_price_array(prices, n_rows, sensors)
-        table = Table(table.data, given)
-        sensors = sensors.with_varying(np.logical_not(np.isnan(given).all(axis=0)))
     purchases = log.purchases(table, sensors, read_prices(table, sensors))
     never = np.flatnonzero(~purchases.bought.any(axis=0))
     if never.size:
@@ -154,12 +153,6 @@ def _bought(
             f"nothing can be learned of it; leave it out."
         )
     return None if purchases.bought.all() else purchases.bought
-
-
-def _name_of(y: Any) -> str:
-    """Name of a series; "" for what has none."""
-    name = getattr(y, "name", None)
-    return name if isinstance(name, str) else ""
 
 
 def _split(
@@ -173,8 +166,8 @@ def _split(
     if cv is None or isinstance(cv, Integral):
         return np.full(len(rows), -1)
     data, codes = rows_of(table.data, rows), y[rows]
-    classifies = settings.task is CLASSES
-    splits = check_cv(cv, codes, classifier=classifies).split(data, codes, group)
+    splitter = check_cv(cv, codes, classifier=settings.task is CLASSES)
+    splits = splitter.split(data, codes, group)
     if hasattr(cv, "split"):  # it has seen these rows; given pairs speak of all
         splits = ((rows[train], rows[test]) for train, test in splits)
     fold = folds_of_splits(splits, len(y), rows)
@@ -204,48 +197,25 @@ def _resolve(
     estimator: Any, settings: Settings, X: Any
 ) -> tuple[Table, SensorSet, dict[str, Any]]:
     """Check X and the declaration of sensors against each other."""
-    table = typed_table(X)
-    if table is None or not (table.is_frame or _holds_objects(table)):
-        table = _numeric_table(estimator, settings, X)
-    else:
-        validate_data(estimator, table.data, skip_check_array=True)
+    sensors = settings.sensors
+    declared = sensors.values() if isinstance(sensors, Mapping) else ()
+    own_types = any(isinstance(s, Sensor) and s.transformer for s in declared)
+    table = checked_table(estimator, X, own_types)
     if 0 in table.shape:
         raise DataError(
             f"X has {table.shape[0]} rows and {table.shape[1]} columns; give at least one "
             f"of each."
         )
-    return table, *resolve_sensors(settings.sensors, settings.costs, table)
-
-
-def _holds_objects(table: Table) -> bool:
-    return table.data.dtype.kind in "OUST"
-
-
-def _numeric_table(estimator: Any, settings: Settings, X: Any) -> Table:
-    """An array of numbers, of its own type where a transformer may want that."""
-    sensors = settings.sensors
-    declared = sensors.values() if isinstance(sensors, Mapping) else ()
-    own_types = any(
-        isinstance(s, Sensor) and s.transformer is not None for s in declared
-    )
-    if own_types and Table.holds(X):
-        validate_data(estimator, X, skip_check_array=True)
-        return Table(X)
-    return Table(validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False))
+    return table, *resolve_sensors(sensors, settings.costs, table)
 
 
 def _with_prices(
     sensors: SensorSet,
     table: Table,
-    prices: ArrayLike | None,
     rows: NDArray[np.intp],
     weight: NDArray[np.float64],
 ) -> tuple[SensorSet, NDArray[np.float64] | None]:
     """Prices of each row, if they differ; a sensor's own cost is then their mean."""
-    if prices is not None:
-        given = check_price_array(prices, table.shape[0], sensors)
-        sensors = sensors.with_varying(np.logical_not(np.isnan(given).all(axis=0)))
-        table = Table(table.data, given)
     paid = read_prices(table, sensors)
     if paid is None:
         return sensors, None

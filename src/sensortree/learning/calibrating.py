@@ -32,8 +32,7 @@ from sensortree.learning.pose import Posed
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.rows import Observations
 from sensortree.policy.about import HeldOut
-from sensortree.policy.calibration import LeafCalibration, log_likely
-from sensortree.policy.classifiers import probabilities
+from sensortree.policy.classifiers import LeafCalibration, log_likely, probabilities
 from sensortree.sensors.loss import Loss, log_loss
 from sensortree.text import PlainForm
 from sensortree.types import Array, Mask, Rows

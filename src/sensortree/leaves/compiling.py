@@ -33,14 +33,16 @@ from sensortree.leaves.sklearn_private import (
     input_positions,
     rare_categories,
 )
-from sensortree.policy.calibration import (
+from sensortree.policy.classifiers import (
+    BoostedScorer,
     CalibratedScorer,
+    ConstantScorer,
     Isotonic,
+    LogisticScorer,
     MeanScorer,
     Sigmoid,
     Temperature,
 )
-from sensortree.policy.classifiers import BoostedScorer, ConstantScorer, LogisticScorer
 from sensortree.sensors.transforms import (
     Imputer,
     InTurn,

@@ -2,7 +2,7 @@
 
 A row i whose log ended when R was known lacks the readings of other sensors. Among the rows
 of its class and fold for which more was bought, the most similar one stands in for it. What
-is similar is said by what was known of both, in three parts that count alike:
+is similar is judged by what was known of both, in three parts that count alike:
 
     prognosis    what R says about the label;
     propensity   how likely buying goes on, given R;
@@ -42,7 +42,7 @@ LEAST_ROWS = 30
 PRODUCTS = 12
 # Probability that a logarithm takes for the least.
 LEAST_LIKELY = 1e-3
-N_TOLD = 3  # numbers that are told of a row
+N_PREDICTED = 3  # numbers that are predicted of a row
 
 Subset = frozenset[str]
 
@@ -95,7 +95,7 @@ def continue_rows(log: LogRows, free: Subset) -> Continued:
         len(log.level),
         np.arange(len(log.level)),
         np.stack([each.other for each in found]),
-        np.stack([each.told for each in found]),
+        np.stack([each.predicted for each in found]),
         log.label_influenced_buying,
     )
 
@@ -145,9 +145,9 @@ class StandIns:
 
     # Where the row stands that stands in for each; itself if it has all, (n_rows,).
     other: Rows
-    # What was told of a row by what was known of it, and of its stand-in by the same,
-    # (n_rows, 2, n_told).
-    told: Array
+    # What was predicted of a row by what was known of it, and of its stand-in by the same,
+    # (n_rows, 2, n_predicted).
+    predicted: Array
     # Sensors that count as known, (n_sensors,), and the rows of which.
     patterns: list[tuple[Mask, Rows]]
 
@@ -156,7 +156,7 @@ def stand_ins(log: LogRows, subset: Subset) -> StandIns:
     """Find who stands in for whom."""
     complete = log.has(subset)
     n_rows = len(complete)
-    found, told = np.arange(n_rows), np.zeros((n_rows, 2, N_TOLD))
+    found, predicted = np.arange(n_rows), np.zeros((n_rows, 2, N_PREDICTED))
     members = log.sensors.mask(subset)
     patterns = patterns_of(log.bought & members, ~complete)
     for pattern, rows in patterns:
@@ -166,24 +166,21 @@ def stand_ins(log: LogRows, subset: Subset) -> StandIns:
         similar = np.full((n_rows, columns.shape[1]), np.nan)
         similar[there] = columns
         _match(similar, rows, np.flatnonzero(complete), log, found)
-        likely = np.empty((n_rows, N_TOLD))
+        likely = np.empty((n_rows, N_PREDICTED))
         likely[there] = outlook
-        told[rows, 0], told[rows, 1] = likely[rows], likely[found[rows]]
-    return StandIns(found, told, patterns)
+        predicted[rows, 0], predicted[rows, 1] = likely[rows], likely[found[rows]]
+    return StandIns(found, predicted, patterns)
 
 
 def likeness(
     log: LogRows, known: Subset, there: Mask, complete: Mask
 ) -> tuple[Array, Array]:
-    """Columns by which rows that know some sensors are similar, and what is told of each.
+    """Columns by which rows that know some sensors are similar, and predictions of each.
 
-    Returns
-    -------
-    columns : ndarray of shape (n_there, n_columns)
-        Prognosis, propensity and readings, each of them of a variance of 1 in all.
-    outlook : ndarray of shape (n_there, 3)
-        How likely the row's own label is, by the prognosis: the probability, and its
-        logarithm; and the logarithm of how likely buying goes on.
+    The columns are prognosis, propensity and readings, each of a variance of 1 in all,
+    (n_there, n_columns). What is predicted: how likely the row's own label is, by the
+    prognosis: the probability, and its logarithm; and the logarithm of how likely buying
+    goes on, (n_there, 3).
     """
     rows = np.flatnonzero(there)
     X = joined_readings(log.blocks, log.sensors, known, rows)
@@ -193,7 +190,7 @@ def likeness(
     goes_on = complete[rows].astype(np.intp)
     degree = 2 if X.shape[1] <= PRODUCTS else 1
 
-    def told(target: Rows, seen: Array) -> Array:
+    def likely(target: Rows, seen: Array) -> Array:
         """What is likely, by what was learned without a row's fold; the same if nothing."""
         n_classes = int(target.max()) + 1
         if n_classes < 2 or not seen.shape[1]:
@@ -204,7 +201,7 @@ def likeness(
 
     label = np.eye(int(level.max()) + 1)[level]
     seen = np.hstack([X, label]) if log.label_influenced_buying else X
-    prognosis, propensity = told(level, X), told(goes_on, seen)
+    prognosis, propensity = likely(level, X), likely(goes_on, seen)
     own = prognosis[np.arange(len(rows)), level]
     outlook = np.column_stack([own, np.log(own), np.log(propensity[:, -1])])
     parts = [np.log(prognosis[:, 1:]), np.log(propensity[:, 1:]), X]

@@ -7,7 +7,7 @@ For a row i whose log ends after T rounds, and whose way is known after τ round
 
 The mean of φ is right if λ is, or if q is. Its variance is taken twice, once from the
 contributions and once from what was likely, and the larger counts: see `likely_variance`.
-`Support` says how much of the log speaks, and so whether a mean is told at all.
+`Support` says how much of the log counts, and so whether there is an estimate at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sensortree.types import Array
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, with its 95 % interval; NaN where it cannot be told."""
+    """A mean, with its 95 % interval; NaN where there is none."""
 
     value: float
     low: float
@@ -146,37 +146,21 @@ def ratio_estimate(part: Array, whole: Array) -> Estimate:
 
 @dataclass(frozen=True)
 class Support:
-    """What a judgement from a log rests on.
-
-    Attributes
-    ----------
-    n_rows : int
-    n_complete : int
-        Rows for which the log holds all that the policy asks.
-    effective_size : float
-        Number of equal rows that the weighted ones are worth, (Σw)² / Σw².
-    effective_share : float
-        The same as a share of all rows.
-    mean_weight : float
-        Of complete rows, others 0; about 1 if the chances of stopping are right and every
-        kind of row has one.
-    largest_weight : float
-        Share of the row that weighs most in all weight.
-    certain : float
-        Share of the rounds before the policy's way is known after which the logger stops
-        with a chance above 95 %.
-    unreached : float
-        Share of rows whose log ended, with such a chance, before the policy's way was
-        known: the log holds hardly a row like them that went on.
-    """
+    """What a judgement from a log rests on."""
 
     n_rows: int
-    n_complete: int
-    effective_size: float
-    effective_share: float
+    n_complete: int  # rows for which the log holds all that the policy asks
+    effective_size: float  # number of equal rows that weighted ones are worth
+    effective_share: float  # the same as a share of all rows
+    # Of complete rows, others 0; about 1 if the chances of stopping are right and every
+    # kind of row has one.
     mean_weight: float
-    largest_weight: float
+    largest_weight: float  # share of the row that weighs most in all weight
+    # Share of the rounds before the policy's way is known after which the logger stops with
+    # a chance above 95 %.
     certain: float
+    # Share of rows whose log ended, with such a chance, before the policy's way was known:
+    # the log holds hardly a row like them that went on.
     unreached: float
 
 

@@ -277,15 +277,15 @@ def _judge(
     candidates = None if stopping is None else [stopping]
     chances = learn_stopping(log.histories, fold, candidates, log.before)
     seen = views(log.histories, followed.stands, policy, log.truth)
-    foretold = learn_outlook(followed, seen, fold, outlook)
+    predicted = learn_outlook(followed, seen, fold, outlook)
     weight = weights(followed, chances)
     support = support_of(followed, chances, weight)
     refused = reason_to_refuse(support)
-    every = contributions(weight, foretold)
+    every = contributions(weight, predicted)
     if refused:
         every[:] = np.nan  # no estimate is given
-    likely = likely_variance(followed, chances, weight, foretold)
-    outlooks = _with_total(foretold[..., :3], policy.cost_weight)
+    likely = likely_variance(followed, chances, weight, predicted)
+    outlooks = _with_total(predicted[..., :3], policy.cost_weight)
     variances = likely_variance(followed, chances, weight, outlooks)
     values = _with_total(every[:, :3], policy.cost_weight)
     logger = _with_total(log.logger, policy.cost_weight)
@@ -293,7 +293,7 @@ def _judge(
     for odds in () if refused else options.hidden_odds:
         tilted = [
             _with_total(
-                contributions(weights(followed, chances, by), foretold)[:, :3],
+                contributions(weights(followed, chances, by), predicted)[:, :3],
                 policy.cost_weight,
             )
             for by in (odds, 1 / odds)
@@ -395,8 +395,8 @@ def _notes(support: Support, refused: str | None) -> tuple[str, ...]:
     if not refused and support.unreached > 0.01:
         notes.append(
             f"for {percent(support.unreached)} of the rows the logger hardly ever went on "
-            f"as far as the policy does; what is said of them is inferred from rows that "
-            f"are less like them."
+            f"as far as the policy does; figures for them are inferred from rows that are "
+            f"less like them."
         )
     if support.n_complete == support.n_rows:
         notes.append("the log holds all that the policy asks: these are plain means.")

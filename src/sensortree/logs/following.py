@@ -154,9 +154,9 @@ def without_dead_ends(followed: Followed) -> Followed:
 def _ends(followed: Followed) -> Rows:
     """Round after which each log ends without dead ends, (n_rows,).
 
-    Whether sensors are a dead end is said by rows that are asked for more; then all rows
-    end before them, also those that they are enough for: else who is left would be told
-    apart by what was read.
+    Rows that are asked for more decide whether sensors are a dead end; then all rows end
+    before them, also those that they are enough for: else what was read would decide who
+    is left.
     """
     purchases = followed.purchases
     end = purchases.n_rounds.copy()

@@ -98,7 +98,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class LogEvaluation(PlainForm):
+class LogEvaluation(Measured, PlainForm):
     """What a policy would have cost and answered on the rows of a log.
 
     Attributes
@@ -131,10 +131,6 @@ class LogEvaluation(PlainForm):
     unit : str
     """
 
-    error: Estimate
-    loss: Estimate
-    cost: Estimate
-    total: Estimate
     refused: str | None
     support: Support
     logger: Measured
@@ -152,8 +148,8 @@ class LogEvaluation(PlainForm):
         rows = f"<p><b>{_rows(self)}</b>; {IN_BRACKETS}</p>"
         parts = [rows, _refused_html(self), summary, rests]
         if others:
-            told = "<summary>sensors, leaves, hidden reasons</summary>"
-            parts.append(f"<details>{told}{''.join(others)}</details>")
+            folded = "<summary>sensors, leaves, hidden reasons</summary>"
+            parts.append(f"<details>{folded}{''.join(others)}</details>")
         notes = (f"<p>{escaped(note)}</p>" for note in self.notes)
         return "\n".join([*parts, *notes])
 

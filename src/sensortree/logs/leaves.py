@@ -162,11 +162,11 @@ class LoggedClassifiers(LeafClassifiers):
         self.pulled[subset] = fewer
         X, proba, least = rows.features(subset), np.empty((0, 0)), np.inf
         for C in LOG_PULLS:
-            told, found = self._engine(rows, rows.fold, C).judge(X, pull)
-            loss = float(rows.weight @ rows.task.compared(told, rows.y, rows.loss))
+            own, found = self._engine(rows, rows.fold, C).judge(X, pull)
+            loss = float(rows.weight @ rows.task.compared(own, rows.y, rows.loss))
             if loss >= least:
                 break
-            proba, least, self.starts[subset] = told, loss, found
+            proba, least, self.starts[subset] = own, loss, found
         return proba
 
     def _fewer(self, subset: Subset) -> Subset | None:

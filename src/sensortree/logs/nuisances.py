@@ -165,27 +165,22 @@ def learn_stopping(
 ) -> Array:
     """Learn λ from all pairs of row and round: how likely the log ends there.
 
-    Every row's chance is foretold by what was learned from rows of other folds, and the
-    candidates are blended. `more` is what else the logger saw from the start, such as the
-    label, (n_rows, n_columns).
-
-    Returns
-    -------
-    chance : ndarray of shape (n_rows, n_rounds + 1)
-        λ after 0, 1, ... rounds; NaN after the end of a row's log, and 0 where nothing
-        is left to buy.
+    Every row's chance is predicted by models of the other folds, and the candidates are
+    blended. `more` is what else the logger saw from the start, such as the
+    label, (n_rows, n_columns). λ is (n_rows, n_rounds + 1), after 0, 1, ... rounds; NaN
+    after the end of a row's log, and 0 where nothing is left to buy.
     """
     rows, after, seen = _pairs(histories, more)
     stops = histories.purchases.n_rounds[rows] == after
     found = [
-        _foretold(candidate, seen, stops, fold[rows])
+        _predicted(candidate, seen, stops, fold[rows])
         for candidate in candidates or default_candidates()
     ]
-    told = _blend(found, stops)
+    likely = _blend(found, stops)
     n_rounds = histories.purchases.n_rounds
     there = np.arange(int(n_rounds.max(initial=0)) + 1) <= n_rounds[:, None]
     chance = np.where(there, 0.0, np.nan)
-    chance[rows, after] = np.minimum(told, MOST_CERTAIN)
+    chance[rows, after] = np.minimum(likely, MOST_CERTAIN)
     return chance
 
 
@@ -207,7 +202,7 @@ def _pairs(histories: Histories, more: Array | None) -> tuple[Rows, Rows, Array]
     return np.concatenate(rows), np.concatenate(after), np.concatenate(seen)
 
 
-def _foretold(candidate: Any, seen: Array, stops: Mask, fold: Rows) -> Array:
+def _predicted(candidate: Any, seen: Array, stops: Mask, fold: Rows) -> Array:
     """Chance of stopping by a classifier that was fitted on the other folds."""
     chance = np.empty(len(stops))
     for one in np.unique(fold):
@@ -278,14 +273,10 @@ def learn_outlook(
     """Predict every measure of every row after every round.
 
     `seen` is what is known of the rows of each of ``followed.stands``, (n_standing,
-    n_columns). Every row is foretold by what was learned from rows of other folds, by a
-    regressor of several outcomes.
-
-    Returns
-    -------
-    outlook : ndarray of shape (n_rounds + 1, n_rows, n_measures)
-        q(H_s); what was measured from the round on that makes a row's way known; NaN
-        after the end of a row's log.
+    n_columns). Every row is predicted by models of the other folds, of several outcomes
+    each. That is q(H_s), (n_rounds + 1, n_rows, n_measures); from
+    the round on that makes a row's way known, what was measured; NaN after the end of its
+    log.
     """
     regressor = OutlookRegression() if regressor is None else regressor
     n_rows, n_measures = followed.outcomes.shape
@@ -315,11 +306,11 @@ def _backwards(
             model = clone(regressor).fit(seen[after][chosen], ahead[rows[chosen]])
         else:
             model = _from_complete(followed, seen, learning, regressor)
-        told = np.zeros((len(rows), n_measures))
+        predicted = np.zeros((len(rows), n_measures))
         if rows.size and model is not None:
-            told[:] = np.reshape(model.predict(seen[after]), told.shape)
-        ahead[rows] = told
-        found.append(told)
+            predicted[:] = np.reshape(model.predict(seen[after]), predicted.shape)
+        ahead[rows] = predicted
+        found.append(predicted)
     return found[::-1]
 
 
@@ -327,11 +318,9 @@ def _from_complete(
     followed: Followed, seen: Sequence[Array], learning: Mask, regressor: Any
 ) -> Any:
     """Learned from rows whose way is known, for places where hardly any row went on."""
-    known = [learning[rows] & followed.complete[rows] for rows, _, _ in followed.stands]
-    if not sum(k.sum() for k in known):
+    rows = np.concatenate([stand.rows for stand in followed.stands])
+    known = learning[rows] & followed.complete[rows]
+    if not known.any():
         return None
-    X = np.concatenate([s[k] for s, k in zip(seen, known, strict=True)])
-    rows = np.concatenate(
-        [stand.rows[k] for stand, k in zip(followed.stands, known, strict=True)]
-    )
-    return clone(regressor).fit(X, followed.outcomes[rows])
+    X = np.concatenate(seen)[known]
+    return clone(regressor).fit(X, followed.outcomes[rows[known]])

@@ -135,17 +135,8 @@ def read_purchases(
 ) -> Purchases:
     """Check what a log says was bought, and bring it to rounds.
 
-    Parameters
-    ----------
-    acquired : array-like or frame of shape (n_rows, n_sensors)
-        Position of each purchase, 0 (or nothing) for never, equal positions for what was
-        bought together. Or truth: whether it was bought, with `order`.
-    order : sequence of str, or of sequences of str, or None
-        The one order in which sensors were always bought; those in brackets together.
-    sensors : SensorSet
-    n_rows : int
-    prices : ndarray of shape (n_rows, n_sensors) or None
-        Prices of each row, which say what is free.
+    `acquired` and `order` are as in `evaluate_from_log`; nothing is as 0. The prices of
+    each row, (n_rows, n_sensors), say what is free.
     """
     given = _as_array(acquired, sensors)
     if given.shape != (n_rows, len(sensors)):

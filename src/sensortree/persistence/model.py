@@ -77,7 +77,7 @@ from sensortree.policy.about import (
     OutageReport,
 )
 from sensortree.policy.about import NOTHING as NO_CANDIDATE
-from sensortree.policy.calibration import LeafCalibration
+from sensortree.policy.classifiers import LeafCalibration
 from sensortree.policy.policy import Policy
 from sensortree.reports.tradeoff import (
     RULES,

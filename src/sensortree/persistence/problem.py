@@ -26,7 +26,7 @@ from sensortree.persistence.codecs import (
     record,
     word,
 )
-from sensortree.persistence.fields import Fields, check_text, number, scalar
+from sensortree.persistence.fields import Fields, number, scalar
 from sensortree.policy.about import About, HeldOut
 from sensortree.sensors.loss import Loss, NumberLoss, named_distance, named_score
 from sensortree.sensors.referral import Promise, Referral
@@ -246,7 +246,10 @@ HELD_OUT = record(
     **{f"{name}{se}": real(0.0) for name in FIGURES for se in ("", "_se")},
     rows=ROWS,
 )
-_KNOWN = Codec(lambda text: text or None, lambda f, key, _: _known_text(f, key))
+# A text; null if it is not known.
+_KNOWN = Codec(
+    lambda text: text or None, lambda f, key, s: nullable(TEXT).read(f, key, s) or ""
+)
 ABOUT = record(
     About,
     _check_about,
@@ -257,12 +260,6 @@ ABOUT = record(
     rows=nullable(ROWS),
     held_out=nullable(HELD_OUT),
 )
-
-
-def _known_text(fields: Fields, key: str) -> str:
-    """A text; null if it is not known."""
-    value = fields.take(key)
-    return "" if value is None else check_text(value, fields.place(key))
 
 
 def _check_seen(seen: Seen, fields: Fields) -> None:

@@ -31,23 +31,21 @@ from sensortree.persistence.codecs import (
     word,
 )
 from sensortree.persistence.fields import Fields, number, numbers, scalar
-from sensortree.policy.calibration import (
-    CalibratedScorer,
-    Calibration,
-    Isotonic,
-    MeanScorer,
-    Sigmoid,
-    Temperature,
-)
 from sensortree.policy.classifiers import (
     Answering,
     BoostedScorer,
+    CalibratedScorer,
+    Calibration,
     ConstantScorer,
     Foreign,
+    Isotonic,
     LogisticScorer,
+    MeanScorer,
     NumberScorer,
     Polynomial,
+    Sigmoid,
     Spread,
+    Temperature,
 )
 from sensortree.sensors.sensor import SensorSet
 from sensortree.sensors.transforms import (

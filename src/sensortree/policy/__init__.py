@@ -5,8 +5,8 @@ It needs neither scikit-learn nor a solver, and knows nothing of the reports abo
     policy        `Policy`: sensors, tree, decisions and classifiers, ready to be asked; its
                   digest: one of all that its answers depend on
     walk          the step at a place: read, judge, decide, afford, reroute
-    batch         `Walk`: many rows at once, with all sensors or only some of them
-    masked        `MaskedPolicy`: what each row acquires next, given what is known of it
+    batch         `Walk`: many rows at once, with all sensors or only some of them;
+                  `MaskedPolicy`: what each acquires next, given what is known of it
     session       `Session`: one example, examined sensor by sensor; `retrace` repeats one
     oracles       functions that a session asks for values, and what if they fail
     state         `State`: a session as plain values; written, signed and read
@@ -14,8 +14,8 @@ It needs neither scikit-learn nor a solver, and knows nothing of the reports abo
     steps         `Step` and `Decision`: what a session answers
     reasons       `Reason`: why a step was taken, in numbers and in plain words
     decisions     decision functions g_j, and which column each of their features is about
-    classifiers   leaf classifiers f_k as arrays, for classes and for numbers
-    calibration   corrections of the probabilities of classifiers and leaves
+    classifiers   leaf classifiers f_k as arrays, for classes and for numbers; corrections
+                  of the probabilities of classifiers and leaves
     flow          where training examples went; detours around a missing sensor
     about         what a model keeps beside its answers: unit, target, scores, baselines
 

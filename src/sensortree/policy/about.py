@@ -234,24 +234,14 @@ class Comparison(PlainForm):
 
 @dataclass(frozen=True)
 class Outage:
-    """What becomes of examples if one sensor is unavailable.
+    """What becomes of examples if one sensor is unavailable."""
 
-    Attributes
-    ----------
-    share : float
-        Share of the training examples blocked by its absence.
-    usual : float
-        Their mean risk from where they turn, if the sensor is there after all.
-    turning : float
-        The same if they take the best leaf that is left, or stop.
-    detour : float or None
-        The same on a detour, on rows that it was not learned from; None if none was
-        tried.
-    """
-
-    share: float
-    usual: float
-    turning: float
+    share: float  # of the training examples that its absence blocks
+    usual: (
+        float  # their mean risk from where they turn, if the sensor is there after all
+    )
+    turning: float  # the same if they take the best leaf that is left, or stop
+    # The same on a detour, on rows that it was not learned from; None if none was tried.
     detour: float | None = None
 
     @property
@@ -262,23 +252,17 @@ class Outage:
     @property
     def lost(self) -> float:
         """Mean additional risk over all examples, blocked or not."""
-        without = self.turning
-        if self.detour is not None and self.taken:
-            without = self.detour
+        without = (
+            self.detour if self.detour is not None and self.taken else self.turning
+        )
         return self.share * (without - self.usual)
 
 
 @dataclass(frozen=True)
 class OutageReport:
-    """What the outage of each sensor costs, and which detours are taken.
+    """What the outage of each sensor costs, and which detours are taken."""
 
-    Attributes
-    ----------
-    outages : dict of sensor to Outage
-        Of all sensors that the tree buys, in declared order.
-    """
-
-    outages: dict[str, Outage]
+    outages: dict[str, Outage]  # of all sensors that the tree buys, in declared order
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain numbers, strings and dicts."""

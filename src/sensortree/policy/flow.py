@@ -220,7 +220,7 @@ class Detours:
 
 
 def turning_node(tree: SensorTree, leaf: int, sensor: str) -> int:
-    """Where an example on its way to a leaf turns if a sensor cannot be had.
+    """Where an example on its way to a leaf turns if a sensor is unavailable.
 
     It is the last node before all leaves ahead know the sensor; `START` if the root
     does, and `NOWHERE` if the leaf does not.

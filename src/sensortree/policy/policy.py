@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sensortree.policy.about import About, Baseline
 from sensortree.policy.batch import send
-from sensortree.policy.calibration import LeafCalibration
+from sensortree.policy.classifiers import LeafCalibration
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle

@@ -121,7 +121,7 @@ class Session:
         self._limit = check_limit(limit)
         self._prices = check_prices(prices, policy.sensors)
         self._log: list[Event] = []
-        self._know(check_known(known))
+        self._begin(check_known(known))
         if self._known:
             warn_unseen(self.unseen, self._strict)
         self._log_where("begun with %s", list(self._known))
@@ -407,11 +407,6 @@ class Session:
 
     # the way through the tree -------------------------------------------------------------
 
-    def _know(self, known: Mapping[str, Any]) -> None:
-        """Begin with what is known for free."""
-        self._begin(known)
-        self._known = dict(self._values)
-
     def _begin(self, known: Mapping[str, Any]) -> None:
         """Stand before the root, with what is known for free."""
         policy, row = self._policy, price_row(self._prices, self._policy.sensors)
@@ -428,6 +423,7 @@ class Session:
             ordered = in_column_order(name, policy.columns_of[name], values)
             self._values[name] = ordered
             self._readings[name], self._unseen[name] = self._read(name, ordered)
+        self._known = dict(self._values)
         self._evidence = Evidence(self._readings, self._seen)
         self._allowance.known = frozenset(self._readings)
         self._restart()
@@ -595,7 +591,7 @@ def resume_session(
             f"one is {policy.digest[:12]}...); resume it with that one."
         )
     session = Session(policy, {}, read.limit, read.prices, key, strict)
-    session._know(read.known)  # accepted then, so no warning again
+    session._begin(read.known)  # accepted then, so no warning again
     session._replay(read.log)
     return session
 
@@ -618,7 +614,7 @@ def step_of(
     given = {name: values for name, values in known.items() if name in unpaid}
     waiting = {name: values for name, values in known.items() if name not in unpaid}
     session = Session(policy, {}, limit, prices)
-    session._know(given)  # one warning for all that training never saw, below
+    session._begin(given)  # one warning for all that training never saw, below
     for name in check_names(unavailable, "unavailable", sensors):
         session.unavailable(name)
     # What the policy would have asked for was paid for; the rest was free.
@@ -655,7 +651,7 @@ def retrace(
     values that training never saw: that was done when they came.
     """
     session = Session(policy, {}, None, prices)
-    session._know(free)
+    session._begin(free)
     asks, price = None, 0.0
     while session._end is None:
         name = session._pending[0]

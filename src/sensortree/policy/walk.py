@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sensortree.policy.calibration import LeafCalibration
-from sensortree.policy.classifiers import posterior
+from sensortree.policy.classifiers import LeafCalibration, posterior
 from sensortree.policy.decisions import DecisionFunction
 from sensortree.sensors.market import ROUNDING, on_paper, within
 from sensortree.sensors.sensor import SensorSet
@@ -221,7 +220,7 @@ def best_place(policy: Policy, node: int, more: Array, reachable: Mask) -> Rows:
 
 
 class Allowance:
-    """What one example may still buy: what can be had, within its limit, at its prices.
+    """What one example may still buy: what is available, within its limit, at its prices.
 
     Its `prices` are (n_sensors,), or None where all examples pay the same.
     """
@@ -284,8 +283,8 @@ class Allowance:
         return not self.bound or any(map(self.reaches_end, self._ends(place)))
 
     def reaches_end(self, place: int) -> bool:
-        """Whether all that is lacking at a place can be had, and paid for."""
-        if not self._can_be_had(self.route.places[place].sensors):
+        """Whether all that is lacking at a place is available, and can be paid for."""
+        if not self._available(self.route.places[place].sensors):
             return False
         if self._limit is None:
             return True
@@ -296,7 +295,7 @@ class Allowance:
     def obstacle(self, place: Place) -> Obstacle:
         """What keeps it from a place that it cannot reach.
 
-        It is the limit, unless it could pay for the place if all could be had.
+        It is the limit, unless it could pay for the place if all were available.
         """
         could = self.unavailable and any(map(self.allows, self._ends(place)))
         return "unavailable" if could else "limit"
@@ -324,7 +323,7 @@ class Allowance:
         return None
 
     def _enters(self, route: Policy) -> bool:
-        """Whether what the root of a detour knows can be had, and paid for."""
+        """Whether what the root of a detour knows is available, and can be paid for."""
         stood = self.route, self.here, self._before
         self.enter(route)
         try:
@@ -339,11 +338,11 @@ class Allowance:
             if self.reaches_end(end):
                 continue
             path = self.route.places[end].path
-            had = tuple(takewhile(self._can_be_had, path))
+            had = tuple(takewhile(self._available, path))
             ways: list[Path] = [
                 leaf.path
                 for leaf in routes[0].places[: routes[0].tree.n_leaves]
-                if self._can_be_had(leaf.sensors)
+                if self._available(leaf.sensors)
             ]
             if len(routes) > 1:  # one may lead to the other
                 bought = frozenset().union(*(route.tree.sensors for route in routes))
@@ -353,7 +352,7 @@ class Allowance:
                 left = np.inf if self._limit is None else self._limit - self.spent
                 yield min(price, max(left, 0.0))
 
-    def _can_be_had(self, sensors: frozenset[str]) -> bool:
+    def _available(self, sensors: frozenset[str]) -> bool:
         """Whether no sensor that is lacking is unavailable."""
         return (sensors - self.known).isdisjoint(self.unavailable)
 
@@ -373,7 +372,7 @@ class Allowance:
         return int(best[0])
 
     def allows(self, place: int) -> bool:
-        """Whether the limit allows a whole way, if all could be had.
+        """Whether the limit allows a whole way, if all were available.
 
         What was bought on another way does not count, and buying on this changes nothing.
         """

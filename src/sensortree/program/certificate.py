@@ -29,7 +29,7 @@ node is r_j = sum_i (pull_negative - pull_positive)_ij φ_j(x_i).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from sensortree.program.chunks import Chunks, InMemory, cut, largest, total, tot
 from sensortree.program.proof_rows import ProofRows
 from sensortree.program.scaling import as_scale, exact_total, find_turns, spread
 from sensortree.program.surrogate import DualPoint, Penalty, SurrogateProblem
-from sensortree.text import plain
+from sensortree.text import PlainForm
 from sensortree.threads import one_thread
 
 Vector = NDArray[np.float64]
@@ -57,7 +57,7 @@ EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(PlainForm):
     """Proved bounds of the optimum of a surrogate problem.
 
     Attributes
@@ -111,11 +111,6 @@ class Certificate:
         """Whether the gap is at most the tolerance."""
         return bool(self.gap <= self.tol)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the certificate as plain values for JSON; None for infinity."""
-        form: dict[str, Any] = plain(asdict(self))
-        return form
-
     def __str__(self) -> str:
         state = "certified" if self.converged else "NOT certified"
         limit = f" over coefficients up to {self.reach:.0e}"
@@ -162,11 +157,8 @@ def certify_rows(
     penalty: Penalty,
 ) -> Certificate:
     """The same of ProofRows in chunks; `shared` is that of their problem."""
-    coef = [np.asarray(theta, float) for theta in coef]
-    (largest_loss, *sizes) = largest(rows.ask(ProofRows.sizes))
-    unit = float(largest_loss[0])
-    columns = set_columns(rows, sizes, shared, penalty)
-    upper = _objective(rows, columns, coef, penalty, unit, 1e-3 * tol)
+    proof = Proof(rows, shared, coef, penalty)
+    unit, upper = proof.unit, proof.objective(1e-3 * tol)
     certificate = Certificate(
         upper=upper,
         lower=0.0,  # all terms of the objective are at least 0
@@ -176,21 +168,18 @@ def certify_rows(
         residual=np.inf,
     )
     spare = SHARE * tol * max(unit, upper)
-    n_rows = int(total(rows.ask(ProofRows.n_rows)))
     # A little flow on every edge makes room for the repair, and costs as little. Where
     # that is not enough the repair may cost what it will: a poor bound is better than none.
     attempts = [(0.0, spare), (0.03 * tol, spare), (0.03 * tol, np.inf)]
     for least, most in attempts[:2] if penalty.l2 else attempts:
         rows.note(ProofRows.begin, least)
         if penalty.l2 > 0:
-            asked = tol * max(unit, upper)
-            bound = ridge_bound(rows, columns, coef, penalty, upper, asked)
+            bound = proof.ridge_bound(upper, tol * max(unit, upper))
             reach = np.inf
         else:
-            rows.note(ProofRows.drop_small, SHARE * spare / (len(coef) * n_rows))
-            shrink = 0.1 * SHARE * tol
-            bound = free_bound(rows, columns, n_rows, penalty.l1, shrink, most)
-            reach = _reach(bound, columns, coef, upper, penalty.l1, spare)
+            rows.note(ProofRows.drop_small, SHARE * spare / (len(coef) * proof.n_rows))
+            bound = proof.free_bound(0.1 * SHARE * tol, most)
+            reach = proof.reach(bound, upper, spare)
         lower = bound.value - (bound.slope * reach if bound.slope else 0.0)
         if lower >= certificate.lower:
             # Columns were scaled to between 1/2 and 1.
@@ -203,192 +192,7 @@ def certify_rows(
     return certificate
 
 
-def _objective(
-    rows: Chunks,
-    columns: Sequence[Columns],
-    coef: list[Vector],
-    penalty: Penalty,
-    unit: float,
-    share: float,
-) -> float:
-    """The objective; huge coefficients, whose margins cancel, in twice the precision.
-
-    Rounding in the margins that may be worth more than a `share` of the objective, or of
-    the unit, is not accepted.
-    """
-    value = float(total(rows.ask(ProofRows.value, coef))) + penalty.value(coef)
-    lost = total(rows.ask(ProofRows.lost))
-    most = [
-        theta.size * float(node.scale @ np.abs(theta))
-        for node, theta in zip(columns, coef, strict=True)
-    ]
-    if EPSILON * float(lost @ np.array(most)) <= share * max(unit, value):
-        return value
-    exact = float(total(rows.ask(ProofRows.exact_value, coef)))
-    return exact + penalty.value(coef)
-
-
-def _reach(
-    bound: Bound,
-    columns: Sequence[Columns],
-    coef: Sequence[Vector],
-    upper: float,
-    l1: float,
-    spare: float,
-) -> float:
-    """How large coefficients are considered, in the unit of the bound's slope."""
-    if l1 > 0:  # no better ones are larger, since the surrogate is at least 0
-        return upper / l1
-    if not bound.slope:
-        return np.inf
-    norms = (
-        float(np.linalg.norm(theta * node.scale))
-        for node, theta in zip(columns, coef, strict=True)
-    )
-    needed = 2 * max(REACH, *(BEYOND * norm for norm in norms))
-    return max(needed, spare / bound.slope)
-
-
-# a dual point made feasible -----------------------------------------------------------
-
 MAX_ATTEMPTS = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """What a node's coefficients multiply, as the proof sees it."""
-
-    scale: Vector  # what the columns are divided by: powers of 2, to between 1/2 and 1
-    turn: Vector | None  # (D_j, k): orthogonal combinations, as of `find_turns`
-
-    @property
-    def n_directions(self) -> int:
-        """How many directions pulls move along."""
-        return self.scale.size if self.turn is None else self.turn.shape[1]
-
-
-def set_columns(
-    rows: Chunks, sizes: Sequence[Vector], shared: Sequence[int], penalty: Penalty
-) -> list[Columns]:
-    """Scale columns of given sizes; without penalties, turn them too where that helps.
-
-    `sizes` are the largest absolute values, (D,), of the columns of each distinct array;
-    `shared` says which of these each node has.
-    """
-    scales = [np.exp2(np.ceil(np.log2(as_scale(size)))) for size in sizes]
-    rows.note(ProofRows.set_scale, scales)
-    turns: list[Vector | None] = [None] * len(scales)
-    if not penalty.l2 and not penalty.l1:
-        turns = find_turns(rows, len(scales))
-    return [Columns(scales[k], turns[k]) for k in shared]
-
-
-def coupling_of(rows: Chunks, nodes: Sequence[int]) -> tuple[list[float], list[Vector]]:
-    """Sum of |pull| and the scaled coupling of some nodes."""
-    found = totals(
-        [np.array(size), *coupling]
-        for size, coupling in (
-            ([s for s, _ in each], [c for _, c in each])
-            for each in rows.ask(ProofRows.couplings, list(nodes))
-        )
-    )
-    return found[0].tolist(), found[1:]
-
-
-def exact_coupling(rows: Chunks, j: int) -> Vector:
-    """The scaled coupling of a node, as if in twice the precision and rounded once."""
-    return exact_total(rows.ask(ProofRows.exact_coupling, j))
-
-
-def restore_coupling(
-    rows: Chunks,
-    columns: Sequence[Columns],
-    aims: Sequence[Vector],
-    slacks: Sequence[Vector],
-    enough: Callable[[int, Vector], bool],
-    precisely: bool = False,
-) -> bool:
-    """Move pulls within their capacities until couplings are within `slacks` of `aims`.
-
-    Alternating projections: each step is the least-squares correction in which examples
-    move in proportion to the room they have, then a cut to the bounds. Since pull = 0 has
-    coupling 0, the bounds and a coupling of 0 always meet. A node is done when `enough`
-    says so of what its coupling is off by, or rounding is all that is left. Returns
-    whether any pull was moved.
-    """
-    best = [np.inf] * len(columns)
-    going = list(range(len(columns)))
-    for attempt in range(MAX_ATTEMPTS):
-        sizes, found = coupling_of(rows, going)
-        residual: dict[int, Vector] = {}
-        better = []
-        for j, size, coupling in zip(going, sizes, found, strict=True):
-            turn = columns[j].turn
-            if turn is not None:
-                coupling = turn.T @ exact_coupling(rows, j)
-            off = coupling - aims[j]
-            off = off - np.clip(off, -slacks[j], slacks[j])
-            largest_off = float(np.abs(off).max(initial=0.0))
-            if largest_off < best[j]:
-                best[j] = largest_off
-                better.append(j)
-            if largest_off > 1e-15 * size and not enough(j, off):
-                residual[j] = off
-        if better:
-            rows.note(ProofRows.keep, better)
-        steps = _steps(rows, residual, bool(precisely and attempt))
-        going = list(steps)
-        if not going:
-            break
-        if attempt + 1 < MAX_ATTEMPTS:
-            rows.note(ProofRows.move, steps)
-    rows.note(ProofRows.take_best)
-    return attempt > 0
-
-
-def _steps(
-    rows: Chunks, residual: dict[int, Vector], precisely: bool
-) -> dict[int, Vector]:
-    """Steps that take residuals away, (Xᵀ room² X) step = residual, where there are such.
-
-    Fast, or precisely: from the triangle of room X, half the digits are not lost by
-    squaring.
-    """
-    if not residual:
-        return {}
-    steps: dict[int, Vector] = {}
-    grams = totals(rows.ask(ProofRows.room_grams, list(residual)))
-    for (j, off), gram in zip(residual.items(), grams, strict=True):
-        if not np.all(np.isfinite(gram)):
-            continue
-        if precisely:
-            norms, sizes, turn = spread(gram, rows, ProofRows.room_triangle, j)
-            kept = sizes > 1e-13 * sizes[0]
-            along = turn[kept] @ (off / norms)
-            step = turn[kept].T @ (along / sizes[kept] ** 2) / norms
-        else:
-            # Columns of rare or settled examples weigh little: give each the same weight.
-            unit = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
-            step = (
-                unit
-                * np.linalg.lstsq(gram * np.outer(unit, unit), unit * off, 1e-13)[0]
-            )
-        if np.all(np.isfinite(step)):
-            steps[j] = step
-    return steps
-
-
-def dual_values(rows: Chunks) -> tuple[list[float], list[Vector]]:
-    """Sum of each node's pulls, and its coupling, unscaled."""
-    found = totals(
-        [np.array([value for value, _ in each]), *(c for _, c in each)]
-        for each in rows.ask(ProofRows.dual_values)
-    )
-    return found[0].tolist(), found[1:]
-
-
-# lower bounds -------------------------------------------------------------------------
-
 # Share of the gap by which a coupling may be off, with a ridge penalty.
 SMALL_SHARE = 1e-3
 
@@ -404,136 +208,229 @@ class Bound:
     slope: float = 0.0
 
 
-def ridge_bound(
-    rows: Chunks,
-    columns: Sequence[Columns],
-    coef: Sequence[Vector],
-    penalty: Penalty,
-    upper: float,
-    asked: float,
-) -> Bound:
-    """The dual objective with a ridge penalty, for all coefficients.
+class Proof:
+    """Coefficients on ProofRows in chunks, and bounds from the rows' pulls.
 
-    The coupling r is brought near l2 θ (and l1), where the bound is best. What is left,
-    δ, costs at most |θ| |δ| + δ² / (2 l2). A small share of what is between the bound and
-    the objective `upper`, or of the gap `asked` for, is little enough.
+    Columns are divided by a `scale`, powers of 2, to between 1/2 and 1. Without penalties
+    they have a `turn` where they nearly depend on each other: see `find_turns`.
     """
-    bound = _dual_objective(rows, columns, coef, penalty)
-    spare = SMALL_SHARE * max(asked, upper - bound.value)
 
-    def enough(j: int, off: Vector) -> bool:
-        left = np.abs(off) * columns[j].scale
-        cost = left @ np.abs(coef[j]) + left @ left / (2 * penalty.l2)
-        return bool(cost <= spare / len(columns))
-
-    moved = restore_coupling(
-        rows,
-        columns,
-        aims=[
-            penalty.l2 * t / node.scale for node, t in zip(columns, coef, strict=True)
-        ],
-        slacks=[penalty.l1 / node.scale for node in columns],
-        enough=enough,
-    )
-    return _dual_objective(rows, columns, coef, penalty) if moved else bound
-
-
-def _dual_objective(
-    rows: Chunks, columns: Sequence[Columns], coef: Sequence[Vector], penalty: Penalty
-) -> Bound:
-    """The dual objective of the present pulls, with a ridge penalty."""
-    value, residual = 0.0, 0.0
-    for node, theta, pulled, coupling in zip(
-        columns, coef, *dual_values(rows), strict=True
+    def __init__(
+        self, rows: Chunks, shared: Sequence[int], coef: Sequence[Any], penalty: Penalty
     ):
-        excess = np.maximum(np.abs(coupling) - penalty.l1, 0.0)
-        left = np.abs(excess - penalty.l2 * np.abs(theta)) / node.scale
-        value += pulled - float(excess @ excess) / (2 * penalty.l2)
-        residual = max(residual, float(left.max(initial=0.0)))
-    return Bound(value, residual)
+        (largest_loss, *sizes) = largest(rows.ask(ProofRows.sizes))
+        self.rows, self.penalty, self.unit = rows, penalty, float(largest_loss[0])
+        self.coef = [np.asarray(theta, float) for theta in coef]
+        self.n_rows = int(total(rows.ask(ProofRows.n_rows)))
+        scales = [np.exp2(np.ceil(np.log2(as_scale(size)))) for size in sizes]
+        rows.note(ProofRows.set_scale, scales)
+        turns: list[Vector | None] = [None] * len(scales)
+        if not penalty.l2 and not penalty.l1:
+            turns = find_turns(rows, len(scales))
+        self.scale, self.turn = [scales[k] for k in shared], [turns[k] for k in shared]
+        self.slacks = [penalty.l1 / scale for scale in self.scale]
 
+    def objective(self, share: float) -> float:
+        """The objective; huge coefficients, whose margins cancel, in twice the precision.
 
-def free_bound(
-    rows: Chunks,
-    columns: Sequence[Columns],
-    n_rows: int,
-    l1: float,
-    shrink: float,
-    most: float,
-) -> Bound:
-    """The dual objective without a ridge penalty, made feasible by proof.
-
-    `shrink` is the share by which pulls are made smaller, to give them room; `most` is
-    what the repair may cost.
-    """
-    n_nodes = len(columns)
-    slacks = [l1 / node.scale for node in columns]
-    restore_coupling(
-        rows,
-        columns,
-        aims=[np.zeros(node.n_directions) for node in columns],
-        slacks=[
-            slack if node.turn is None else np.zeros(node.n_directions)
-            for node, slack in zip(columns, slacks, strict=True)
-        ],
-        enough=lambda j, off: False,
-        precisely=not l1,
-    )
-    # Each pull a little towards 0, where the coupling is 0: all of them get room.
-    rows.note(ProofRows.shrink, [1.0 - shrink] * n_nodes)
-    if l1 > 0 and most == np.inf:  # or so far that the coupling is in its place
-        _, couplings = coupling_of(rows, range(n_nodes))
-        outside = [
-            float(np.max(np.abs(coupling) / slack))
-            for coupling, slack in zip(couplings, slacks, strict=True)
+        Rounding in the margins that may be worth more than a `share` of the objective, or
+        of the unit, is not accepted.
+        """
+        penalty = self.penalty.value(self.coef)
+        value = float(total(self.rows.ask(ProofRows.value, self.coef))) + penalty
+        lost = total(self.rows.ask(ProofRows.lost))
+        most = [
+            theta.size * float(scale @ np.abs(theta))
+            for scale, theta in zip(self.scale, self.coef, strict=True)
         ]
-        rows.note(ProofRows.shrink, [1.0 / max(1.0, far) for far in outside])
-    value, residual, slope = sum(dual_values(rows)[0]), 0.0, 0.0
-    repairs = _costs_of_repairs(rows, columns, slacks, n_rows, most / n_nodes)
-    for node, (cost, left) in zip(columns, repairs, strict=True):
-        value -= cost
-        residual = max(residual, float(left.max()))
-        if l1 > 0:
-            slope = max(slope, float((left * node.scale).max()))
-        else:
-            slope += float(np.linalg.norm(left))
-    return Bound(value, residual, slope)
+        if EPSILON * float(lost @ np.array(most)) <= share * max(self.unit, value):
+            return value
+        return float(total(self.rows.ask(ProofRows.exact_value, self.coef))) + penalty
 
+    def reach(self, bound: Bound, upper: float, spare: float) -> float:
+        """How large coefficients are considered, in the unit of the bound's slope."""
+        if self.penalty.l1 > 0:  # none better are larger: the surrogate is at least 0
+            return upper / self.penalty.l1
+        if not bound.slope:
+            return np.inf
+        norms = (
+            float(np.linalg.norm(theta * scale))
+            for scale, theta in zip(self.scale, self.coef, strict=True)
+        )
+        needed = 2 * max(REACH, *(BEYOND * norm for norm in norms))
+        return max(needed, spare / bound.slope)
 
-def _costs_of_repairs(
-    rows: Chunks,
-    columns: Sequence[Columns],
-    slacks: Sequence[Vector],
-    n_rows: int,
-    spare: float,
-) -> Iterator[tuple[float, Vector]]:
-    """What it costs at most to bring couplings within `slacks`, and what is left to do.
+    def exact_coupling(self, j: int) -> Vector:
+        """The scaled coupling of a node, as if in twice the precision and rounded once."""
+        return exact_total(self.rows.ask(ProofRows.exact_coupling, j))
 
-    `spare` is what may be spent on a node. Directions that would cost more are left.
-    """
-    n_nodes = len(columns)
-    sums, couplings = coupling_of(rows, range(n_nodes))
-    squares, *grams = totals(
-        [np.array([square for square, _ in each]), *(gram for _, gram in each)]
-        for each in rows.ask(ProofRows.free_grams)
-    )
-    for j, (coupling, slack) in enumerate(zip(couplings, slacks, strict=True)):
-        length, rounding = float(squares[j]) ** 0.5, n_rows * EPSILON * sums[j]
-        norms, sizes, turn = spread(grams[j], rows, ProofRows.free_triangle, j)
-        n_columns = norms.size
-        sizes = sizes - 1e-14 * n_columns * sizes[0]  # rounding in C
-        most = min(1.0, spare / length if length else 1.0) / n_columns**0.5
-        for exact in (False, True):  # the first is faster, and mostly enough
-            if exact:
-                coupling = exact_coupling(rows, j)
-                doubt = EPSILON * rounding + EPSILON * np.abs(coupling).max()
-            else:
-                doubt = rounding
-            excess = coupling - np.clip(coupling, -slack, slack)
-            along = np.abs(turn @ (excess / norms)) + float(np.sum(doubt / norms))
-            proved = along <= most * sizes
-            if proved.all():
+    def restore(
+        self,
+        aims: Sequence[Vector],
+        slacks: Sequence[Vector],
+        enough: Callable[[int, Vector], bool],
+        precisely: bool = False,
+    ) -> bool:
+        """Move pulls within their capacities until couplings are within `slacks` of `aims`.
+
+        Alternating projections: each step is the least-squares correction in which
+        examples move in proportion to the room they have, then a cut to the bounds. Since
+        pull = 0 has coupling 0, the bounds and a coupling of 0 always meet. A node is done
+        when `enough` says so of what its coupling is off by, or rounding is all that is
+        left. Returns whether any pull was moved.
+        """
+        rows, best = self.rows, [np.inf] * len(aims)
+        going = list(range(len(aims)))
+        for attempt in range(MAX_ATTEMPTS):
+            sizes, *found = totals(rows.ask(ProofRows.couplings, going))
+            residual: dict[int, Vector] = {}
+            better = []
+            for j, size, coupling in zip(going, sizes.tolist(), found, strict=True):
+                turn = self.turn[j]
+                if turn is not None:
+                    coupling = turn.T @ self.exact_coupling(j)
+                off = coupling - aims[j]
+                off = off - np.clip(off, -slacks[j], slacks[j])
+                largest_off = float(np.abs(off).max(initial=0.0))
+                if largest_off < best[j]:
+                    best[j] = largest_off
+                    better.append(j)
+                if largest_off > 1e-15 * size and not enough(j, off):
+                    residual[j] = off
+            if better:
+                rows.note(ProofRows.keep, better)
+            steps = self._steps(residual, bool(precisely and attempt))
+            going = list(steps)
+            if not going:
                 break
-        moved = proved & (along > 0)
-        cost = length * float(np.linalg.norm(along[moved] / sizes[moved]))
-        yield cost, norms * (np.abs(turn[~proved]).T @ along[~proved])
+            if attempt + 1 < MAX_ATTEMPTS:
+                rows.note(ProofRows.move, steps)
+        rows.note(ProofRows.take_best)
+        return attempt > 0
+
+    def _steps(self, residual: dict[int, Vector], precisely: bool) -> dict[int, Vector]:
+        """Steps that take residuals away: (Xᵀ room² X) step = residual, if there is one.
+
+        Fast, or precisely: from the triangle of room X, half the digits are not lost by
+        squaring.
+        """
+        if not residual:
+            return {}
+        steps: dict[int, Vector] = {}
+        grams = totals(self.rows.ask(ProofRows.room_grams, list(residual)))
+        for (j, off), gram in zip(residual.items(), grams, strict=True):
+            if not np.all(np.isfinite(gram)):
+                continue
+            if precisely:
+                norms, sizes, turn = spread(gram, self.rows, ProofRows.room_triangle, j)
+                kept = sizes > 1e-13 * sizes[0]
+                along = turn[kept] @ (off / norms)
+                step = turn[kept].T @ (along / sizes[kept] ** 2) / norms
+            else:
+                # Columns of rare or settled examples weigh little: all get one weight.
+                unit = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
+                even = gram * np.outer(unit, unit)
+                step = unit * np.linalg.lstsq(even, unit * off, 1e-13)[0]
+            if np.all(np.isfinite(step)):
+                steps[j] = step
+        return steps
+
+    # lower bounds ---------------------------------------------------------------------
+
+    def ridge_bound(self, upper: float, asked: float) -> Bound:
+        """The dual objective with a ridge penalty, for all coefficients.
+
+        The coupling r is brought near l2 θ (and l1), where the bound is best. What is left,
+        δ, costs at most |θ| |δ| + δ² / (2 l2). A small share of what is between the bound
+        and the objective `upper`, or of the gap `asked` for, is little enough.
+        """
+        bound, l2 = self._dual_objective(), self.penalty.l2
+        spare = SMALL_SHARE * max(asked, upper - bound.value)
+
+        def enough(j: int, off: Vector) -> bool:
+            left = np.abs(off) * self.scale[j]
+            cost = left @ np.abs(self.coef[j]) + left @ left / (2 * l2)
+            return bool(cost <= spare / len(self.coef))
+
+        aims = [l2 * t / scale for scale, t in zip(self.scale, self.coef, strict=True)]
+        moved = self.restore(aims, self.slacks, enough)
+        return self._dual_objective() if moved else bound
+
+    def _dual_objective(self) -> Bound:
+        """The dual objective of the present pulls, with a ridge penalty."""
+        value, residual, penalty = 0.0, 0.0, self.penalty
+        pulled, *couplings = totals(self.rows.ask(ProofRows.dual_values))
+        for scale, theta, pull, coupling in zip(
+            self.scale, self.coef, pulled.tolist(), couplings, strict=True
+        ):
+            excess = np.maximum(np.abs(coupling) - penalty.l1, 0.0)
+            left = np.abs(excess - penalty.l2 * np.abs(theta)) / scale
+            value += pull - float(excess @ excess) / (2 * penalty.l2)
+            residual = max(residual, float(left.max(initial=0.0)))
+        return Bound(value, residual)
+
+    def free_bound(self, shrink: float, most: float) -> Bound:
+        """The dual objective without a ridge penalty, made feasible by proof.
+
+        `shrink` is the share by which pulls are made smaller, to give them room; `most` is
+        what the repair may cost.
+        """
+        rows, l1, n_nodes = self.rows, self.penalty.l1, len(self.coef)
+        nothing = [
+            np.zeros(scale.size if turn is None else turn.shape[1])
+            for scale, turn in zip(self.scale, self.turn, strict=True)
+        ]
+        slacks = (
+            self.slacks if l1 else nothing
+        )  # columns are turned without penalties only
+        self.restore(nothing, slacks, lambda j, off: False, precisely=not l1)
+        # Each pull a little towards 0, where the coupling is 0: all of them get room.
+        rows.note(ProofRows.shrink, [1.0 - shrink] * n_nodes)
+        if l1 > 0 and most == np.inf:  # or so far that the coupling is in its place
+            _, *couplings = totals(rows.ask(ProofRows.couplings, range(n_nodes)))
+            outside = [
+                float(np.max(np.abs(coupling) / slack))
+                for coupling, slack in zip(couplings, self.slacks, strict=True)
+            ]
+            rows.note(ProofRows.shrink, [1.0 / max(1.0, far) for far in outside])
+        pulled, *_ = totals(rows.ask(ProofRows.dual_values))
+        value, residual, slope = sum(pulled.tolist()), 0.0, 0.0
+        for scale, (cost, left) in zip(
+            self.scale, self._repairs(most / n_nodes), strict=True
+        ):
+            value -= cost
+            residual = max(residual, float(left.max()))
+            if l1 > 0:
+                slope = max(slope, float((left * scale).max()))
+            else:
+                slope += float(np.linalg.norm(left))
+        return Bound(value, residual, slope)
+
+    def _repairs(self, spare: float) -> Iterator[tuple[float, Vector]]:
+        """What it costs at most to bring couplings within slacks, and what is left to do.
+
+        `spare` is what may be spent on a node. Directions that would cost more are left.
+        """
+        rows, nodes = self.rows, range(len(self.coef))
+        sums, *couplings = totals(rows.ask(ProofRows.couplings, nodes))
+        squares, *grams = totals(rows.ask(ProofRows.free_grams))
+        for j, (coupling, slack) in enumerate(zip(couplings, self.slacks, strict=True)):
+            length = float(squares[j]) ** 0.5
+            rounding = self.n_rows * EPSILON * float(sums[j])
+            norms, sizes, turn = spread(grams[j], rows, ProofRows.free_triangle, j)
+            n_columns = norms.size
+            sizes = sizes - 1e-14 * n_columns * sizes[0]  # rounding in C
+            most = min(1.0, spare / length if length else 1.0) / n_columns**0.5
+            for exact in (False, True):  # the first is faster, and mostly enough
+                doubt = rounding
+                if exact:
+                    coupling = self.exact_coupling(j)
+                    doubt = EPSILON * rounding + EPSILON * np.abs(coupling).max()
+                excess = coupling - np.clip(coupling, -slack, slack)
+                along = np.abs(turn @ (excess / norms)) + float(np.sum(doubt / norms))
+                proved = along <= most * sizes
+                if proved.all():
+                    break
+            moved = proved & (along > 0)
+            cost = length * float(np.linalg.norm(along[moved] / sizes[moved]))
+            yield cost, norms * (np.abs(turn[~proved]).T @ along[~proved])

@@ -41,18 +41,18 @@ class Chunks(Protocol):
 
     def tell(self, task: Task, *arguments: Any) -> list[Any]:
         """The same of a task that changes the chunks."""
-        ...
+        return list(self.ask(task, *arguments))
 
     def note(self, task: Task, *arguments: Any) -> None:
         """Have chunks changed by a task that says nothing, before the next one."""
-        ...
+        self.tell(task, *arguments)
 
     def working(self) -> AbstractContextManager[None]:
         """Hold what many tasks have in common, such as threads, inside."""
         ...
 
 
-class InMemory:
+class InMemory(Chunks):
     """Chunks in this process; `n_jobs` threads work on them, None: one for each core."""
 
     def __init__(self, chunks: Sequence[Any], n_jobs: int | None = 1):
@@ -78,14 +78,6 @@ class InMemory:
         if self._pool is None:
             return (task(chunk, *arguments) for chunk in self.chunks)
         return self._pool.map(partial(_quietly, task, arguments), self.chunks)
-
-    def tell(self, task: Task, *arguments: Any) -> list[Any]:
-        """The same of a task that changes the chunks."""
-        return list(self.ask(task, *arguments))
-
-    def note(self, task: Task, *arguments: Any) -> None:
-        """Have chunks changed."""
-        self.tell(task, *arguments)
 
 
 class Within:

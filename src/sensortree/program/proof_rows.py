@@ -122,15 +122,16 @@ class ProofRows(ColumnRows):
         ]
         self.best = list(self.pull)
 
-    def couplings(self, nodes: Sequence[int]) -> list[tuple[float, Vector]]:
-        """Sum of |pull|, and Xᵀ pull, of some nodes."""
-        found = []
+    def couplings(self, nodes: Sequence[int]) -> list[Vector]:
+        """Sums of |pull| of some nodes, and Xᵀ pull of each."""
+        sums, found = [], []
         for j in nodes:
             pull, k = self.pull[j], self.problem.shared[j]
             xp = namespace(pull)
             coupling = to_numpy(self.problem.features[j].T @ pull) / self.scale[k]
-            found.append((float(xp.sum(xp.abs(pull))), coupling))
-        return found
+            sums.append(float(xp.sum(xp.abs(pull))))
+            found.append(coupling)
+        return [np.array(sums), *found]
 
     def exact_coupling(self, j: int) -> Exact:
         """Xᵀ pull in twice the precision, and what rounding took from it."""
@@ -193,35 +194,35 @@ class ProofRows(ColumnRows):
             pull * factor for pull, factor in zip(self.pull, factors, strict=True)
         ]
 
-    def dual_values(self) -> list[tuple[float, Vector]]:
-        """Sum of each node's pulls, and its unscaled coupling Fᵀ pull.
+    def dual_values(self) -> list[Vector]:
+        """Sums of each node's pulls, and its unscaled coupling Fᵀ pull.
 
         For a given difference the largest sum of two pulls fills one.
         """
-        found = []
+        sums, found = [], []
         for j, (pull, high, low) in enumerate(
             zip(self.pull, self.high, self.low, strict=True)
         ):
             xp = namespace(pull)
             filled = xp.minimum(2 * high - pull, pull + 2 * low)
-            coupling = to_numpy(self.problem.features[j].T @ pull)
-            found.append((float(xp.sum(filled)), coupling))
-        return found
+            sums.append(float(xp.sum(filled)))
+            found.append(to_numpy(self.problem.features[j].T @ pull))
+        return [np.array(sums), *found]
 
     def free_room(self, j: int) -> Array:
         """How far pulls of a node may move."""
         pull = self.pull[j]
         return namespace(pull).minimum(self.high[j] - pull, pull + self.low[j])
 
-    def free_grams(self) -> list[tuple[float, Vector]]:
-        """Sum of room², and products of room X, of each node."""
-        found = []
+    def free_grams(self) -> list[Vector]:
+        """Sums of room², and products of room X, of each node."""
+        squares, grams = [], []
         for j, features in enumerate(self.problem.features):
             room, scale = self.free_room(j), self.scale[self.problem.shared[j]]
             weighted = features * room[:, None]
-            gram = gram_of(weighted) / np.outer(scale, scale)
-            found.append((float(namespace(room).sum(room * room)), gram))
-        return found
+            squares.append(float(namespace(room).sum(room * room)))
+            grams.append(gram_of(weighted) / np.outer(scale, scale))
+        return [np.array(squares), *grams]
 
     def free_triangle(self, j: int, norms: Vector) -> Vector:
         """R of room X / norms."""

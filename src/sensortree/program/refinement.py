@@ -11,6 +11,7 @@ A node whose examples and gains are those of the last visit is left as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -163,7 +164,9 @@ def _direction(
     weight, sign = np.abs(gain), np.sign(gain)
     total = float(weight.sum())
     ridge = max(l2, LEAST_RIDGE * total)
-    rough = phi.astype(np.float32) if single and ridge > SINGLE_RIDGE * total else phi
+    rough: Any = phi
+    if single and ridge > SINGLE_RIDGE * total:
+        rough = phi.astype(np.float32)
 
     def objective(theta: Array, margin: Array) -> tuple[float, Array]:
         """The objective, and the probability of the side that loses."""

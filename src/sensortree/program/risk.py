@@ -150,28 +150,16 @@ def _largest_path(
 
 @dataclass(frozen=True, eq=False)
 class RoutingProblem:
-    """Which leaf each example should reach: what decisions see, what leaves would cost.
-
-    Attributes
-    ----------
-    tree : SensorTree
-    features : tuple of n_nodes arrays of shape (n_samples, D_j)
-        What each decision function is linear in, the intercept column last. Nodes that
-        know the same share one array.
-    leaf_risk : ndarray of shape (n_samples, n_leaves)
-    weight : ndarray of shape (n_samples,)
-    max_risk : float
-        The paper's R_max: all sensors bought and the worst loss.
-    n_classes : int, default=2
-        How many probabilities a posterior among the features has.
-    """
+    """Which leaf each example should reach: what decisions see, what leaves would cost."""
 
     tree: SensorTree
+    # What each decision function is linear in, (n_samples, D_j), the intercept column
+    # last. Nodes that know the same share one array.
     features: tuple[Array, ...]
-    leaf_risk: Array
-    weight: Array
-    max_risk: float
-    n_classes: int = 2
+    leaf_risk: Array  # (n_samples, n_leaves)
+    weight: Array  # (n_samples,)
+    max_risk: float  # the paper's R_max: all sensors bought and the worst loss
+    n_classes: int = 2  # how many probabilities a posterior among the features has
 
     @property
     def n_features(self) -> tuple[int, ...]:

@@ -356,14 +356,7 @@ def solve_rows(
     *,
     callback: Callable[[Progress], object] | None = None,
 ) -> Solution:
-    """Minimise the surrogate of rows in chunks, and prove how close the answer is.
-
-    Parameters
-    ----------
-    rows : Chunks
-        Of ProblemRows. Chunks as `cut` makes them give the bits that `solve` gives.
-    tol, l2, l1, callback
-        As in `solve`.
+    """As `solve`, of ProblemRows in chunks; it gives the same bits for chunks as of `cut`.
 
     Examples
     --------

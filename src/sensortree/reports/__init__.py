@@ -9,7 +9,7 @@
                       shares, ranks and means, with intervals
     tables            reports and curves as text and in notebooks
     report_page       a report as an HTML page
-    html              parts of these pages
+    html              parts of these pages; `report.css` is their style
     rules             who takes a way of the tree, in one plain condition
     explanation       `Explanation`: one row's way, and why it went that way
     guarantee         `guarantee_error`: refer so many that the error keeps a promise
@@ -20,6 +20,7 @@
                       `PathDisplay`: one row's way through it
     sensor_use        `SensorUseDisplay`: which sensors are bought for which classes
     layout            where the boxes, edges and words of a tree go
-    drawing           `Picture`: a layout drawn as SVG, or by matplotlib
+    drawing           `Picture`: a layout drawn as SVG, or by matplotlib; `zoom.js`
+                      lets the reader zoom
     words             how names, shares and prices are written
 """

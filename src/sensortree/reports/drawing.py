@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from importlib.resources import files
 from typing import Any, Self
 
 from sensortree.exceptions import MissingDependencyError
@@ -75,48 +76,8 @@ NOTE = (
     "out again, as the wheel does while Ctrl is held; what is zoomed in can be dragged. "
     "On a narrow screen the picture scrolls sideways."
 )
-# Moves the part of the picture that is seen, and nothing else; without it the picture is
-# the same. Neither < nor an ampersand may stand in it, since XML would read them.
-ZOOM = """
-for (const svg of document.querySelectorAll("svg.NAME:not([data-zooms])")) {
-  svg.dataset.zooms = "";
-  const seen = svg.viewBox.baseVal, {width, height} = seen;
-  const at = (e) =>
-    new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const between = (low, value, high) => Math.min(Math.max(low, value), high);
-  const look = (x, y, part) => {
-    seen.width = width * part;
-    seen.height = height * part;
-    seen.x = between(0, x, width - seen.width);
-    seen.y = between(0, y, height - seen.height);
-    svg.style.cursor = part === 1 ? "" : "grab";
-  };
-  const zoom = (e, times) => {
-    const p = at(e), part = between(1 / 16, times * seen.width / width, 1);
-    const scale = part * width / seen.width;
-    look(p.x - scale * (p.x - seen.x), p.y - scale * (p.y - seen.y), part);
-  };
-  let held = null;
-  svg.addEventListener("wheel", (e) => {
-    if (!(e.ctrlKey || e.metaKey || document.documentElement === svg)) return;
-    e.preventDefault();
-    zoom(e, 1.002 ** e.deltaY);
-  }, {passive: false});
-  svg.addEventListener("dblclick", (e) => zoom(e, seen.width === width ? 1 / 3 : 16));
-  svg.addEventListener("pointerdown", (e) => {
-    if (e.pointerType === "touch" || seen.width === width) return;
-    e.preventDefault();
-    svg.setPointerCapture(e.pointerId);
-    held = at(e);
-  });
-  svg.addEventListener("pointermove", (e) => {
-    if (held === null) return;
-    const p = at(e);
-    look(seen.x + held.x - p.x, seen.y + held.y - p.y, seen.width / width);
-  });
-  svg.addEventListener("lostpointercapture", () => { held = null; });
-}
-"""
+ZOOM = files("sensortree.reports").joinpath("zoom.js").read_text("utf-8")
+ZOOM = ZOOM[ZOOM.index("\n\n") + 1 :]  # without the comment at its head
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from sensortree.policy.about import now
@@ -106,55 +107,9 @@ STYLE = f"""
 --line:#d5d8dc;--panel:#f4f6f8;--ours:{LIGHT.buy}}}
 @media (prefers-color-scheme:dark){{:root{{--ink:{DARK.ink};--paper:{DARK.paper};
 --faint:#adb3ba;--line:#3a4048;--panel:#20252b;--ours:{DARK.buy}}}}}
-*{{box-sizing:border-box}}
-html{{-webkit-text-size-adjust:100%}}
-body{{margin:0 auto;padding:1rem;max-width:68rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 Helvetica,Arial,'Liberation Sans',sans-serif;overflow-wrap:anywhere}}
-h1{{font-size:1.6rem;line-height:1.2;margin:.5rem 0}}
-h2{{font-size:1.2rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--line)}}
-p{{margin:.5rem 0;max-width:44rem}}
-.faint{{color:var(--faint);font-size:.9rem}}
-.cards{{display:grid;grid-template-columns:repeat(auto-fit,minmax(10rem,1fr));gap:.75rem;
-margin:1rem 0}}
-.cards div{{background:var(--panel);border-radius:6px;padding:.75rem}}
-.cards b{{display:block;font-size:1.5rem;line-height:1.2}}
-.cards span{{display:block;font-size:.85rem;color:var(--faint)}}
-.wide{{overflow-x:auto;margin:.75rem 0}}
-table{{border-collapse:collapse;font-variant-numeric:tabular-nums;overflow-wrap:normal}}
-th,td{{padding:.25rem .75rem .25rem 0;text-align:left;vertical-align:top;
-border-bottom:1px solid var(--line)}}
-thead th{{font-weight:600;vertical-align:bottom}}
-tbody th{{font-weight:400;min-width:6rem}}
-.number{{text-align:right;white-space:nowrap}}
-@media (max-width:40rem){{
-table{{font-size:.85rem}}
-th,td{{padding-right:.5rem}}
-tbody th{{min-width:4.5rem}}
-.number{{white-space:normal}}
-}}
-.between{{display:block;font-size:.8rem;color:var(--faint)}}
-ul{{padding-left:1.25rem;margin:.25rem 0}}
-li{{margin:.25rem 0}}
-.rule{{color:var(--faint);font-size:.9rem}}
-dl{{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem;margin:.5rem 0}}
-dt{{color:var(--faint)}}
-dd{{margin:0}}
-@page{{margin:15mm}}
-@page landscape{{size:landscape}}
-@media print{{
-:root{{color-scheme:light;--ink:#000;--paper:#fff;--faint:#444;--line:#bbb;--panel:#fff;
---ours:{LIGHT.buy}}}
-body{{max-width:none;padding:0;font-size:10.5pt}}
-.cards div{{border:1px solid var(--line)}}
-.wide{{overflow:visible}}
-.wide svg{{max-width:100%;height:auto}}
-.landscape{{page:landscape}}
-table{{font-size:9pt}}
-h2{{break-after:avoid}}
-.caption{{break-after:avoid}}
-tr,li,.cards,svg,dl,.short{{break-inside:avoid}}
-}}
-"""
+@media print{{:root{{color-scheme:light;--ink:#000;--paper:#fff;--faint:#444;--line:#bbb;
+--panel:#fff;--ours:{LIGHT.buy}}}}}
+""" + files("sensortree.reports").joinpath("report.css").read_text("utf-8")
 
 
 def figures(cards: Iterable[tuple[str, str]]) -> str:

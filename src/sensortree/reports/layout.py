@@ -157,7 +157,7 @@ class Vertex:
     bought: tuple[str, ...]
     price: float  # price of `bought`
     share: float  # share of rows that come here
-    row: int  # of the picture, as the column
+    row: int  # cell of the picture
     column: int
     refers: bool = False  # whether it is an end where rows are referred to a person
 

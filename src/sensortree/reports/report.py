@@ -25,6 +25,7 @@ from sensortree.reports.report_sums import (
     SensorUse,
     auroc,
     mean_intervals,
+    measures_of,
     number_fit,
     right_answers,
     row_weights,
@@ -185,11 +186,10 @@ class CostReport:
             )
         if kind == "summary":
             measured = MEASURES if self.fit else (*MEASURES, *OF_PROBABILITIES)
-            unknown = float("nan"), float("nan")
             lines = [
                 {"measure": m, "mean": getattr(self, m), "low": low, "high": high}
                 for m in measured
-                for low, high in (self.intervals.get(m, unknown),)
+                for low, high in (self.intervals[m],)
             ]
             return pandas_frame(lines, "measure")
         if kind == "confusion":
@@ -395,16 +395,15 @@ def rival_of(
         note = f"not known, since not all of these rows can be read: {error}"
         return Rival(baseline.name, names, None, note)
     readings = np.hstack(read) if read else np.empty((len(rows), 0))
-    belief = posterior(baseline.classifier, readings, policy.n_outputs)
-    answer = policy.loss.answer(belief)
+    belief, right = (
+        posterior(baseline.classifier, readings, policy.n_outputs),
+        truth[rows],
+    )
     prices = reader.prices(table)
     own = None if prices is None else prices[rows]
     cost = np.broadcast_to(sensors.cost_of(names, prices=own), len(rows))
-    right = truth[rows]
-    loss = policy.loss.judge(right, belief)
-    total = loss + policy.cost_weight * cost
-    wrong = policy.loss.error(right, answer)
-    measures = np.stack([wrong, loss, cost, total], axis=1)
+    loss, answer = policy.loss.judge(right, belief), policy.loss.answer(belief)
+    measures = measures_of(policy, right, answer, loss, cost)
     return Rival(baseline.name, names, measures, _answered_blindly(missing))
 
 

@@ -52,13 +52,13 @@ NOBODY = (
     "worth its price. If that is not what you want, say what a wrong answer costs in money."
 )
 NO_BASELINES = (
-    "This model does not hold classifiers that buy the same for all, so nothing can be "
-    "said here: it is of a method that learns none, or from before they were kept."
+    "This model holds no classifiers that buy the same for all, so there is nothing to "
+    "compare with: its method learns none, or its file is older than they are."
 )
 SUMMARY = (
-    "“Roughly when” is a summary. The decision weighs all that is known at that point; the "
-    "condition is the one on a single value that tells best who of these examples goes "
-    "which way, and the percentage says for how many it does."
+    "“Roughly when” is a summary. The decision weighs all that is known at that point. Of "
+    "the conditions on a single value, this one tells best which way these examples go; "
+    "the percentage says for how many it is right."
 )
 RECOGNISED = (
     "Sensitivity: of the examples of a class, how many are answered with it. Specificity: "
@@ -306,25 +306,24 @@ class ReportPage(Page):
     def _compared(self, name: Words, line: CostReport | BaselineUse) -> list[Words]:
         """A line of the table: the policy, or a baseline and what is saved against it."""
         between = line.intervals
-        cells = [name, figure(line.error, between.get("error"), share)]
+        cells = [name, figure(line.error, between["error"], share)]
         if self._shows_loss:
-            cells.append(figure(line.loss, between.get("loss"), money))
-        cells.append(figure(line.cost, between.get("cost"), money))
+            cells.append(figure(line.loss, between["loss"], money))
+        cells.append(figure(line.cost, between["cost"], money))
         if self.report.cost_weight:
-            cells.append(self._in_money(line.total, between.get("total")))
+            cells.append(self._in_money(line.total, between["total"]))
             saved: Words = ""
             if isinstance(line, BaselineUse):
-                interval = line.saved_intervals.get("total")
-                saved = self._in_money(line.saved["total"], interval)
+                saved = self._in_money(
+                    line.saved["total"], line.saved_intervals["total"]
+                )
             cells.append(saved)
         return cells
 
-    def _in_money(self, total: float, interval: Interval | None) -> Words:
+    def _in_money(self, total: float, interval: Interval) -> Words:
         """A total, or a difference of two, in the unit of prices."""
         worth = 1 / self.report.cost_weight
-        if interval is not None:
-            interval = interval[0] * worth, interval[1] * worth
-        return figure(total * worth, interval, money)
+        return figure(total * worth, (interval[0] * worth, interval[1] * worth), money)
 
     def _verdict(self, uses: Sequence[BaselineUse]) -> Markup:
         """What the policy does better or worse than a baseline, in a sentence."""
@@ -379,8 +378,7 @@ class ReportPage(Page):
             label, colour = "this policy", COLOURS[0]
             if isinstance(line, BaselineUse):
                 label, colour = line.name, GREY
-            value = getattr(line, name)
-            low, high = line.intervals.get(name, (value, value))
+            value, (low, high) = getattr(line, name), line.intervals[name]
             cost, height, low, high = np.array([[line.cost], [value], [low], [high]])
             point = Series(label, cost, height, low, high, colour, named=True)
             series.append(point)
@@ -395,8 +393,8 @@ class ReportPage(Page):
                 f"The solid line is this tree on the same examples, if none may cost more "
                 f"than a limit, from {self.money(first.limit or 0.0)} ({measure} "
                 f"{written(getattr(first, name))}) up to no limit. Decisions are as they "
-                f"were learned, and who cannot pay goes where training served such best; "
-                f"a tree that is learned for less money may do better."
+                f"were learned; an example that cannot pay goes where training served "
+                f"such examples best. A tree learned for less money may do better."
             )
         elif report.cost:
             captions.append(
@@ -492,23 +490,24 @@ class ReportPage(Page):
         ]
         counted = "price and wrong answers together" if weight else "loss"
         listed = table(
-            f"Examples whose way needs the sensor, and what all examples then have more on "
-            f"average, {counted}; measured in training, on rows held out.",
+            f"Examples whose way needs the sensor, and what all examples lose on average "
+            f"without it, {counted}; measured in training, on rows held out.",
             ("without", "blocked examples", "share", "each example loses"),
             lines,
             left=2,
         )
         more = len(found) - len(lines)
-        rest = paragraph(f"{more} sensors are missed less than these.") if more else ""
-        return section("If a sensor is not available", [listed, rest])
+        rest = f"Without one of {more} other sensors, less is lost." if more else ""
+        parts = [listed, paragraph(rest) if rest else ""]
+        return section("If a sensor is not available", parts)
 
     def _sure(self) -> Iterable[str]:
         report, about = self.report, self.policy.about
         yield paragraph(
-            f"All figures are of {report.n_rows:,} examples. If they are such as will "
-            f"come, and the model was not learned from them, the truth lies in 19 of 20 of "
-            f"the intervals. These do not say how another training would differ. Shares "
-            f"have Wilson's interval; means, and what is saved on the same examples, "
+            f"All figures are of {report.n_rows:,} examples. If new examples are like "
+            f"these, and the model was not learned from them, 19 of 20 intervals hold the "
+            f"truth. They do not say how another training would differ. Shares have "
+            f"Wilson's interval; means, and what is saved on the same examples, "
             f"percentiles of 1,000 times examples drawn anew (of more than 10,000 the "
             f"normal interval); the AUROC has DeLong's."
         )
@@ -584,18 +583,17 @@ def _righter(use: BaselineUse) -> str:
 def _taken(compared: Comparison) -> str:
     """What was compared, which was taken, and what that says of its score."""
     others = len(compared.risk.keys() - {compared.chosen})
-    said = f'Taken was "{compared.chosen}"'
+    text = f'"{compared.chosen}" was chosen'
     if others:
-        several = "s" if others > 1 else ""
-        said += f", compared with {others} other{several} on these rows"
+        text += f" of {others + 1} candidates that were compared on these rows"
     if compared.optimism:
-        said += (
+        text += (
             f"; the best of several looks too good by {compared.optimism:.4f}, and the "
             f"error is corrected for that"
         )
     if compared.removed:
-        said += f". Not needed, and removed: {', '.join(compared.removed)}"
-    return f"{said}."
+        text += f". Not needed, and removed: {', '.join(compared.removed)}"
+    return f"{text}."
 
 
 def _proven(certificate: Mapping[str, Any]) -> str:

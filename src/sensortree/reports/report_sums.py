@@ -124,7 +124,7 @@ class ReportSums:
         self.counted = weight > 0
         self.place, self.unseen = walk.place, merge_unseen(walk.unseen)
         self.belief = walk.posterior()
-        self.answer = answer = policy.loss.answer(self.belief)
+        self.answer = policy.loss.answer(self.belief)
         prices = walk.prices
         self.spend, self.acquired = bills(policy, self.place, prices)
         self.cost = self.spend.sum(axis=1)
@@ -133,9 +133,7 @@ class ReportSums:
         self.referred = policy.hands_over(self.place, self.belief)
         self.person = person_costs(policy, walk.table, truth)
         loss = losses_of(policy, walk.table, truth, self.referred, self.belief)
-        total = loss + policy.cost_weight * self.cost
-        error = policy.loss.error(truth, answer)
-        self.measures = np.stack([error, loss, self.cost, total], axis=1)
+        self.measures = measures_of(policy, truth, self.answer, loss, self.cost)
 
     def mean(self, rows: Any = slice(None)) -> list[float]:
         """Mean of every measure over some rows; NaN over none."""
@@ -266,6 +264,14 @@ def bills(policy: Policy, place: Rows, prices: Array | None) -> tuple[Array, Mas
     return spend, acquired
 
 
+def measures_of(
+    policy: Policy, truth: Rows, answer: Rows, loss: Array, cost: Array
+) -> Array:
+    """Error, loss, cost and total of each row, (n_rows, 4)."""
+    error = policy.loss.error(truth, answer)
+    return np.stack([error, loss, cost, loss + policy.cost_weight * cost], axis=1)
+
+
 def losses_of(
     policy: Policy, table: Table, truth: Rows, referred: Mask, belief: Array
 ) -> Array:
@@ -287,14 +293,20 @@ def person_costs(policy: Policy, table: Table, truth: Rows) -> Array | None:
     return np.asarray(costs[np.arange(len(truth)), truth])
 
 
+def one_for_each(name: str, values: Any, n_rows: int, what: str) -> NDArray[Any]:
+    """Values as an array, of which there must be one for each row."""
+    array = np.asarray(values)
+    if array.shape != (n_rows,):
+        raise DataError(
+            f"{name} has shape {array.shape}, but X has {n_rows} rows; give one {what} for "
+            f"each."
+        )
+    return array
+
+
 def right_answers(y: ArrayLike, n_rows: int, policy: Policy) -> NDArray[Any]:
     """Right answers as positions among the policy's classes, or as numbers."""
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise DataError(
-            f"y has shape {labels.shape}, but X has {n_rows} rows; give one right answer "
-            f"for each."
-        )
+    labels = one_for_each("y", y, n_rows, "right answer")
     if policy.loss.numbers:
         return _right_numbers(labels)
     known = policy.classes.tolist()
@@ -326,12 +338,8 @@ def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
         raise DataError("X has no rows; a report needs at least one.")
     if sample_weight is None:
         return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise DataError(
-            f"sample_weight has shape {weight.shape}, but X has {n_rows} rows; give one "
-            f"weight for each."
-        )
+    given = np.asarray(sample_weight, dtype=np.float64)
+    weight = one_for_each("sample_weight", given, n_rows, "weight")
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise DataError(
             "sample_weight must hold finite numbers that are at least 0, not all 0."

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensortree.exceptions import DataError, ParameterError
 from sensortree.reports.drawing import new_figure
+from sensortree.reports.report_sums import one_for_each
 from sensortree.reports.words import money_format, shortened
 from sensortree.sensors.sensor import SensorSet
 from sensortree.types import Array
@@ -130,14 +131,10 @@ class SensorUseDisplay:
                 "answers with numbers; report(X, y).sensors says what is bought."
             )
         acquired = model.acquired(X, **({} if prices is None else {"prices": prices}))
-        truth, n_rows = np.asarray(y), len(acquired)
-        weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight)
-        for name, given in (("y", truth), ("sample_weight", weight)):
-            if given.shape != (n_rows,):
-                raise DataError(
-                    f"{name} has shape {given.shape}, but X has {n_rows} rows; give one "
-                    f"for each."
-                )
+        n_rows = len(acquired)
+        truth = one_for_each("y", y, n_rows, "right answer")
+        given = np.ones(n_rows) if sample_weight is None else sample_weight
+        weight = one_for_each("sample_weight", given, n_rows, "weight")
         of_class = (truth == policy.classes[:, None]) * weight
         return cls(
             policy.sensors,

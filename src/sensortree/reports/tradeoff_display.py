@@ -167,22 +167,24 @@ class TradeoffDisplay:
             )
         first = next(iter(curves.values()))
         by_error = first.measure == "error"
-        drawn: dict[str, Sequence[Any]] = {}
-        for label, one in curves.items():
-            heights: tuple[Array, ...] = (1.0 - one.error if by_error else one.error,)
-            heights = (*heights, one.error_se)
-            if metric is not None:
-                heights = (one.metric(metric),)
-            drawn[label] = (one.mean_cost, *heights)
+
+        def shown(error: Any) -> Any:
+            return 1.0 - error if by_error else error
+
+        drawn: dict[str, Sequence[Any]] = {
+            label: (one.mean_cost, shown(one.error), one.error_se)
+            if metric is None
+            else (one.mean_cost, one.metric(metric))
+            for label, one in curves.items()
+        }
         named = {}
         for name, end in (("nothing", first.nothing), ("everything", first.everything)):
-            if end is None or not ends:
-                continue
-            height = 1.0 - end[1] if by_error else end[1]
-            if metric is not None:
-                height = first.end_metrics.get(name, {}).get(metric, np.nan)
-            if not np.isnan(height):
-                named[f"buy {name}"] = end[0], float(height)
+            if end is not None and ends:
+                height = shown(end[1])
+                if metric is not None:
+                    height = first.end_metrics.get(name, {}).get(metric, np.nan)
+                if not np.isnan(height):
+                    named[f"buy {name}"] = end[0], float(height)
         measure = "accuracy" if by_error else f"mean {first.measure.replace('_', '-')}"
         return cls(
             drawn,
@@ -202,10 +204,8 @@ class TradeoffDisplay:
         Parameters
         ----------
         model : fitted SensorTreeClassifierCV, or mapping of label to such
-        ends : bool, default=True
-            Whether buying nothing and buying everything are drawn as grey lines.
-        unit : str, default=None
-            What a cost is counted in; by default what the curve says.
+        ends, unit
+            As in `from_curve`.
 
         Returns
         -------

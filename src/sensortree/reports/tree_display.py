@@ -25,6 +25,7 @@ from sensortree.reports.layout import (
     placed,
     without_rare,
 )
+from sensortree.reports.report_sums import one_for_each
 from sensortree.reports.words import known_column, money_format, percent, shortened
 from sensortree.sensors.sensor import SensorSet
 from sensortree.text import chance_words
@@ -497,12 +498,7 @@ def _of_rows(
     given = {} if prices is None else {"prices": prices}
     leaf, answer = model.apply(X, **given), np.asarray(model.predict(X, **given))
     tree, classes = model.policy_.tree, model.policy_.classes
-    truth = None if y is None else np.asarray(y)
-    if truth is not None and truth.shape != leaf.shape:
-        raise DataError(
-            f"y has shape {truth.shape}, but X has {len(leaf)} rows; give one right answer "
-            f"for each."
-        )
+    truth = None if y is None else one_for_each("y", y, len(leaf), "right answer")
     ends = leaf >= 0  # others stop at a node, since they can afford no leaf
     rows = np.bincount(leaf[ends], minlength=tree.n_leaves).astype(np.float64)
     shown: dict[str, Any] = {"leaf_share": rows / len(leaf)}

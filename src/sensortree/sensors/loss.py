@@ -400,7 +400,7 @@ def squared(y: Array, predicted: Array) -> Array:
 
 
 def absolute(y: Array, predicted: Array) -> Array:
-    """Judge from the truth: its best answer is the median."""
+    """Distance from the truth: its best answer is the median."""
     return np.abs(y - predicted)
 
 

@@ -1,8 +1,12 @@
-"""`SensorReader`: turns a sensor's columns into numbers, for the rows that bought it."""
+"""`SensorReader`: turns a sensor's columns into numbers, for the rows that bought it.
+
+`fit_default_encoding` makes the transform of a sensor that was declared without one.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,23 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.sensors.default_encoding import fit_default_encoding
 from sensortree.sensors.market import priced, read_prices
-from sensortree.sensors.seen import Seen, Unseen, find_unseen, seen_in
+from sensortree.sensors.seen import Seen, Unseen, find_unseen, in_order, median, seen_in
 from sensortree.sensors.sensor import SensorSet, default_names
 from sensortree.sensors.table import (
+    MANY_LEVELS,
+    MISSING,
     NUMERIC,
     Kind,
     NotNumberError,
     Table,
     as_numbers,
+    as_text,
     check_levels,
     columns_of,
+    is_missing,
     kind_of,
     one_row,
     typed_table,
 )
-from sensortree.sensors.transforms import Transform
+from sensortree.sensors.transforms import (
+    Imputer,
+    InTurn,
+    OneHot,
+    Passthrough,
+    SideBySide,
+    Transform,
+    Typed,
+)
 from sensortree.types import Array, Mask, Rows
 
 # A larger reading is as good as an infinity, and a column of smaller ones as good as
@@ -138,8 +153,7 @@ class SensorReader:
         name = self.sensors.names[sensor]
         try:
             if name in self.transformers:
-                made = self.transformers[name].transform(columns)
-                return _numbers(made, self.sensors, sensor)
+                return _numbers(self.transformers[name].transform(columns), name)
             if isinstance(columns, np.ndarray) and columns.dtype == np.float64:
                 return columns
             read = [as_numbers(c, i) for i, c in enumerate(columns_of(columns))]
@@ -178,10 +192,28 @@ class SensorReader:
                 f"a reading is at most {LARGEST:g} in size; replace it by the right "
                 f"number, or by NaN if it is missing."
             )
+        of_column = self._of_column(sensor, int(column), values.shape[1])
         raise DataError(
-            f"{found}{_in_row(rows, row)} of sensor {name!r}"
-            f"{_of_column(self.sensors, sensor, int(column), values.shape[1])}; {remedy}"
+            f"{found}{_in_row(rows, row)} of sensor {name!r}{of_column}; {remedy}"
         )
+
+    def check_unit(self, values: Array, sensor: int) -> None:
+        """Refuse columns of nothing but tiny readings."""
+        largest = np.max(np.abs(values), axis=0, initial=0.0, where=~np.isnan(values))
+        tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+        if tiny.size:
+            of_column = self._of_column(sensor, int(tiny[0]), values.shape[1])
+            raise DataError(
+                f"no reading of sensor {self.sensors.names[sensor]!r}{of_column} is larger "
+                f"than {largest[tiny[0]]:g}, and some must be at least {SMALLEST:g} in "
+                f"size; give the readings in a smaller unit."
+            )
+
+    def _of_column(self, sensor: int, column: int, width: int) -> str:
+        columns = self.sensors.columns[sensor]
+        if width != len(columns):
+            return " after its transformer"
+        return f", column {self.sensors.column_names[columns[column]]!r}"
 
 
 def fit_reader(
@@ -202,48 +234,44 @@ def fit_reader(
     With `bought`, (n_rows, n_sensors), a sensor is read for the rows that bought it, and
     its block, (n_rows, width), is NaN for others.
     """
-    every = np.ones((len(rows), len(sensors)), dtype=bool) if bought is None else bought
-    own = [np.flatnonzero(held) for held in every.T]
-    weights = [None if sample_weight is None else sample_weight[at] for at in own]
-    for name, transformer in transformers.items():
-        sensor = sensors.index(name)
-        columns = table.take(rows[own[sensor]], sensors.columns[sensor])
-        accepted = inspect.signature(transformer.fit).parameters
-        weighted = sample_weight is not None and "sample_weight" in accepted
-        more = {"sample_weight": weights[sensor]} if weighted else {}
-        transformer.fit(columns, y[own[sensor]], **more)
-    fitted, seen = dict(transformers), []
+    fitted = dict(transformers)
+    none_read = (0,) * len(sensors)
+    reader = SensorReader(sensors, fitted, none_read, allow_nan, table.library)
+    blocks, seen = [], []
     for sensor, (name, at, held) in enumerate(
         zip(sensors.names, sensors.columns, kinds, strict=True)
     ):
-        columns = table.take(rows[own[sensor]], at)
-        if name not in fitted:
-            plain = fit_default_encoding(columns, held, weights[sensor], keeps_nan)
+        own = np.arange(len(rows))
+        if bought is not None:
+            own = np.flatnonzero(bought[:, sensor])
+        there = rows[own]
+        columns = table.take(there, at)
+        weight = None if sample_weight is None else sample_weight[own]
+        if name in transformers:
+            accepted = inspect.signature(fitted[name].fit).parameters
+            weighted = weight is not None and "sample_weight" in accepted
+            more = {"sample_weight": weight} if weighted else {}
+            fitted[name].fit(columns, y[own], **more)
+        else:
+            plain = fit_default_encoding(columns, held, weight, keeps_nan)
             fitted |= {} if plain is None else {name: plain}
-        seen.append(
-            tuple(
-                Seen() if kind is None else seen_in(column, kind, weights[sensor])
-                for column, kind in zip(columns_of(columns), held, strict=True)
-            )
+        found = tuple(
+            Seen() if kind is None else seen_in(column, kind, weight)
+            for column, kind in zip(columns_of(columns), held, strict=True)
         )
-    for name, found in zip(sensors.names, seen, strict=True):
         if name not in transformers and found and all(s.missing == 1 for s in found):
             raise DataError(
                 f"sensor {name!r} holds nothing but NaN; leave it out, since there is "
                 f"nothing to learn from it."
             )
-    frame = table.library
-    reader = SensorReader(sensors, fitted, (0,) * len(sensors), allow_nan, frame)
-    blocks = []
-    for sensor, at in enumerate(sensors.columns):
-        there = rows[own[sensor]]
-        block = reader.transform(table.take(there, at), sensor, there)
+        block = reader.transform(columns, sensor, there)
         reader.check(block, sensor, there)
-        _check_unit(block, sensors, sensor)
+        reader.check_unit(block, sensor)
         if bought is not None:
             whole = np.full((len(rows), block.shape[1]), np.nan)
-            whole[own[sensor]] = block
+            whole[own] = block
             block = whole
+        seen.append(found)
         blocks.append(block)
     widths = tuple(block.shape[1] for block in blocks)
     return replace(reader, widths=widths, seen=tuple(seen)), blocks
@@ -359,32 +387,18 @@ def joined_readings(
     return np.hstack(chosen) if chosen else np.empty((len(rows), 0))
 
 
-def _numbers(columns: Any, sensors: SensorSet, sensor: int) -> Array:
-    """Bring what a sensor read to a float array."""
+def _numbers(columns: Any, name: str) -> Array:
+    """Bring what a sensor's transformer gives to a float array."""
     if hasattr(columns, "toarray"):
         columns = columns.toarray()
     try:
         values = np.asarray(columns, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        name = sensors.names[sensor]
         raise DataError(
             f"the transformer of sensor {name!r} gives values that are not numbers "
             f"({error}); give it one that does, such as OneHotEncoder()."
         ) from error
     return values.reshape(len(values), -1)
-
-
-def _check_unit(values: Array, sensors: SensorSet, sensor: int) -> None:
-    """Refuse columns of nothing but tiny readings."""
-    largest = np.max(np.abs(values), axis=0, initial=0.0, where=~np.isnan(values))
-    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
-    if tiny.size:
-        raise DataError(
-            f"no reading of sensor {sensors.names[sensor]!r}"
-            f"{_of_column(sensors, sensor, int(tiny[0]), values.shape[1])} is larger than "
-            f"{largest[tiny[0]]:g}, and some must be at least {SMALLEST:g} in size; give "
-            f"the readings in a smaller unit."
-        )
 
 
 def _all_between(values: list[float], bounds: list[tuple[float, float]]) -> bool:
@@ -398,8 +412,70 @@ def _in_row(rows: Rows | None, row: int) -> str:
     return "" if rows is None else f" in row {rows[row]}"
 
 
-def _of_column(sensors: SensorSet, sensor: int, column: int, width: int) -> str:
-    columns = sensors.columns[sensor]
-    if width != len(columns):
-        return " after its transformer"
-    return f", column {sensors.column_names[columns[column]]!r}"
+# where a sensor has no transformer -------------------------------------------------------
+
+# Rows that a level of a text must be in, and one in how many of all, to have a column.
+FEWEST, SHARE = 5, 200
+# Levels of a text that have a column each, at most.
+MOST = MANY_LEVELS
+
+
+def fit_default_encoding(
+    X: Any, kinds: Sequence[Kind | None], sample_weight: Array | None, keeps_nan: bool
+) -> Transform | None:
+    """Give the transform of a sensor's columns `X`; None if they are numbers as they are.
+
+    Numbers stay as they are. Where some were missing in training, missing ones become the
+    median, and another column says where they were. Text has one column for each level
+    that is in at least `FEWEST` rows and in one of `SHARE`, at most the `MOST` most
+    frequent; other levels, and those never seen, share one more column if there were such
+    in training. Missing text is a level.
+
+    `keeps_nan` says whether the leaf classifiers take a missing number as NaN.
+    """
+    columns = columns_of(X)
+    number_at = tuple(i for i, kind in enumerate(kinds) if kind == "number")
+    text_at = tuple(i for i, kind in enumerate(kinds) if kind == "text")
+    numbers = [as_numbers(columns[i], i) for i in number_at]
+    gaps = any(np.isnan(column).any() for column in numbers)
+    if not text_at and (keeps_nan or not gaps):
+        return None
+    filled: Transform = Passthrough(len(number_at))
+    if not keeps_nan:
+        filled = _imputer(numbers, sample_weight)
+    if not text_at:
+        return filled
+    parts: list[tuple[tuple[int, ...], Transform]] = []
+    if number_at:
+        parts.append((number_at, filled))
+    parts.append((text_at, _one_hot([as_text(columns[i]) for i in text_at])))
+    typed = Typed(tuple(kind == "text" for kind in kinds))
+    return InTurn((typed, SideBySide(len(kinds), tuple(parts))))
+
+
+def _imputer(columns: Sequence[Array], sample_weight: Array | None) -> Imputer:
+    """Fills gaps with the median, and marks them in a column of their own."""
+    missing = [np.isnan(column) for column in columns]
+    empty = np.array([gaps.all() for gaps in missing], dtype=bool)
+    some = np.array([gaps.any() for gaps in missing], dtype=bool)
+    fill = [median(column, sample_weight) for column in columns]
+    return Imputer(np.where(empty, 0.0, fill), ~empty, np.flatnonzero(some & ~empty))
+
+
+def _one_hot(columns: Sequence[NDArray[Any]]) -> OneHot:
+    """Columns for frequent levels, and one for the others."""
+    levels, rare = [], []
+    for column in columns:
+        counts = Counter(MISSING if is_missing(v) else v for v in column.tolist())
+        found = in_order(counts)
+        least = max(FEWEST, -(-len(column) // SHARE))
+        frequent = [level for level in found if counts[level] >= least]
+        # Sorting is stable: of levels that are as frequent, the first in order are kept.
+        kept = sorted(frequent, key=lambda level: -counts[level])[:MOST]
+        own = {id(level) for level in kept}
+        levels.append(tuple(found))
+        rare.append(tuple(i for i, level in enumerate(found) if id(level) not in own))
+    none = (None,) * len(columns)
+    if not any(rare):
+        return OneHot(tuple(levels), none, ignore_unknown=True)
+    return OneHot(tuple(levels), none, True, tuple(rare), unknown_is_rare=True)

@@ -17,9 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError, UnseenWarning
-from sensortree.sensors.default_encoding import in_order, median
+from sensortree.sensors.loss import weighted_quantile
 from sensortree.sensors.sensor import SensorSet
-from sensortree.sensors.table import Kind, NotNumberError, as_numbers, as_text
+from sensortree.sensors.table import (
+    MISSING,
+    Kind,
+    NotNumberError,
+    as_numbers,
+    as_text,
+    is_missing,
+)
 from sensortree.types import Array, Rows
 
 # How far beyond the least and the largest number of training another may be: so many times
@@ -105,6 +112,24 @@ def seen_in(column: NDArray[Any], kind: Kind, sample_weight: Array | None) -> Se
     levels = in_order(set(values[~missing].tolist()))
     remembered = tuple(levels) if len(levels) <= MOST_LEVELS else None
     return Seen(float(missing.mean()), levels=remembered)
+
+
+def median(column: Array, sample_weight: Array | None) -> float:
+    """The least value that half of the weight does not exceed; NaN if there is none."""
+    there = ~np.isnan(column)
+    values = column[there]
+    if not values.size:
+        return MISSING
+    weight = np.ones(len(column)) if sample_weight is None else sample_weight
+    return weighted_quantile(values, weight[there], 0.5)
+
+
+def in_order(levels: Any) -> list[Any]:
+    """Numbers, then text, each in their order; what is missing last."""
+    return sorted(
+        levels,
+        key=lambda v: (is_missing(v), isinstance(v, str), 0 if is_missing(v) else v),
+    )
 
 
 def find_unseen(

@@ -50,13 +50,7 @@ from sensortree.service.routes import (
     add_sessions,
     answered,
 )
-from sensortree.service.schemas import (
-    PROBLEM_TYPE,
-    RefusedError,
-    our_fault,
-    problem,
-    refusal_of,
-)
+from sensortree.service.schemas import RefusedError, our_fault, refusal_of, refused
 from sensortree.service.tokens import Tokens
 
 GRACE = 10  # seconds for requests that are under way when the service ends
@@ -132,9 +126,7 @@ async def _respond(
     refusal_for: Callable[[Request, Any], RefusedError], request: Request, error: Any
 ) -> Response:
     """Answer with the refusal of an error."""
-    refusal = refusal_for(request, error)
-    document = problem(refusal, request.state.request)
-    return Response(document, refusal.status, refusal.headers, PROBLEM_TYPE)
+    return refused(refusal_for(request, error), request.state.request)
 
 
 def description(app: FastAPI, models: Models) -> dict[str, Any]:
@@ -165,32 +157,33 @@ def description(app: FastAPI, models: Models) -> dict[str, Any]:
 
 
 def _add_pages(app: FastAPI, service: Service) -> None:
-    html: dict[str, Any] = {"response_class": HTML, "responses": REFUSALS}
+    # A page loads and runs nothing from elsewhere; that of a model declares its own script.
+    html: dict[str, Any] = {"response_class": HTMLResponse, "responses": REFUSALS}
 
     @app.get("/", **html)
     async def start(caller: Reader) -> Response:
         """Show the page of the model, or a list of pages."""
         models = service.models.current
         if len(models) == 1:
-            return HTML(await run_in_threadpool(page_of, models[0]))
+            return HTMLResponse(await run_in_threadpool(page_of, models[0]))
         links = [
             Markup(f'<a href="/models/{escape(m.name)}">{escape(m.name)}</a> ')
             for m in models
         ]
         targets = [model.policy.about.target for model in models]
-        return HTML(_page("Models", bullets(map(join, links, targets))))
+        return HTMLResponse(_page("Models", bullets(map(join, links, targets))))
 
     @app.get("/models/{model}", **html)
     async def page(name: schemas.ModelName, caller: Reader) -> Response:
         """Show the page of one model."""
         model = service.model(name)
-        return HTML(await run_in_threadpool(page_of, model))
+        return HTMLResponse(await run_in_threadpool(page_of, model))
 
     @app.get("/watch", **html)
     async def watch_page(caller: Admin) -> Response:
         """Show all models in use, compared with their training."""
-        seen = [(model, service.watched(model)) for model in service.models.versions]
-        return HTML(_page("Models in use", "".join(_watched(*each) for each in seen)))
+        seen = [_watched(m, service.watched(m)) for m in service.models.versions]
+        return HTMLResponse(_page("Models in use", "".join(seen)))
 
     @app.get("/openapi.json", **JSON)
     async def openapi(caller: Reader) -> Response:
@@ -199,18 +192,6 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
 
 COUNTS = ("bought", "unavailable", "unseen")
-
-
-class HTML(HTMLResponse):
-    """A page that loads and runs nothing from elsewhere.
-
-    The page of a model declares its own script.
-    """
-
-    def init_headers(self, headers: Any = None) -> None:
-        """Forbid frames."""
-        super().init_headers(headers)
-        self.headers["X-Frame-Options"] = "DENY"
 
 
 @lru_cache(maxsize=32)

@@ -25,12 +25,7 @@ from prometheus_client import (
 )
 
 from sensortree.exceptions import ParameterError
-from sensortree.service.schemas import (
-    PROBLEM_TYPE,
-    RefusedError,
-    our_fault,
-    problem,
-)
+from sensortree.service.schemas import RefusedError, our_fault, refused
 from sensortree.service.tokens import LOCAL, Caller, Tokens
 
 LOG = logging.getLogger("sensortree.service")
@@ -51,6 +46,7 @@ SAFE = [
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
 ]
 
 
@@ -155,7 +151,7 @@ class Gate:
             body = state["body"] = await read_body(receive, self._limits.body)
             await self.app(scope, replayed(body, receive), answer)
         except RefusedError as refusal:
-            await refuse(answer, refusal, request)
+            await refused(refusal, request)(scope, receive, answer)
         except Exception as error:  # its text may hold values: only where it was raised
             where = traceback.extract_tb(error.__traceback__)[-1]
             LOG.error(
@@ -163,7 +159,7 @@ class Gate:
                 *(request, type(error).__name__, where.filename, where.lineno),
             )
             if not status:
-                await refuse(answer, our_fault(), request)
+                await refused(our_fault(), request)(scope, receive, answer)
         finally:
             self._note(scope, status, time.perf_counter() - began, request, body)
 
@@ -260,20 +256,6 @@ def replayed(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return next_message
-
-
-async def refuse(send: Send, refusal: RefusedError, request: str) -> None:
-    """Send a refusal."""
-    body = problem(refusal, request)
-    headers = [
-        (b"content-type", PROBLEM_TYPE.encode()),
-        (b"content-length", str(len(body)).encode()),
-        *((name.lower().encode(), v.encode()) for name, v in refusal.headers.items()),
-    ]
-    await send(
-        {"type": "http.response.start", "status": refusal.status, "headers": headers}
-    )
-    await send({"type": "http.response.body", "body": body})
 
 
 def _check_local(headers: dict[bytes, bytes]) -> None:

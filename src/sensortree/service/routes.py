@@ -49,7 +49,14 @@ def described(statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
 
 
 REFUSALS = described(ANY)
-JSON: dict[str, Any] = {"response_model": dict[str, Any], "responses": REFUSALS}
+
+
+def gives(form: Any, refusals: Any = REFUSALS) -> dict[str, Any]:
+    """What a route gives, and what it refuses, for the description of the API."""
+    return {"response_model": form, "responses": refusals}
+
+
+JSON = gives(dict[str, Any])
 
 
 def needs(scope: Scope) -> Any:
@@ -196,10 +203,7 @@ class Service:
 def add_sessions(app: FastAPI, service: Service) -> None:
     """Add the routes of sessions: begun, told, corrected, listed, deleted."""
     refusals, most = described(CHANGING), service.limits.sessions
-    reply: dict[str, Any] = {
-        "response_model": schemas.SessionReply,
-        "responses": refusals,
-    }
+    reply = gives(schemas.SessionReply, refusals)
 
     async def make(
         request: Request, caller: Caller, key: str | None, change: Change[Reply]
@@ -253,7 +257,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         change = sessions.take_over(model, caller.tenant, wanted.state, most)
         return await make(request, caller, key, change)
 
-    @app.get("/v1/sessions", response_model=schemas.SessionList, responses=REFUSALS)
+    @app.get("/v1/sessions", **gives(schemas.SessionList))
     async def list_sessions(
         caller: Reader, after: schemas.After = None, limit: schemas.PageSize = 100
     ) -> Response:
@@ -281,11 +285,7 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         """Give the state of a session, as `Policy.resume` takes it."""
         return Response(row_of(caller, id).state, media_type="application/json")
 
-    @app.get(
-        "/v1/sessions/{session}/ledger",
-        response_model=schemas.Records,
-        responses=REFUSALS,
-    )
+    @app.get("/v1/sessions/{session}/ledger", **gives(schemas.Records))
     async def session_records(id: schemas.SessionId, caller: Reader) -> Response:
         """Give the records of a session in the ledger."""
         row_of(caller, id)
@@ -335,20 +335,18 @@ def add_sessions(app: FastAPI, service: Service) -> None:
 def add_models(app: FastAPI, service: Service) -> None:
     """Add the routes that keep nothing: models, steps, answers, explanations."""
 
-    @app.get("/v1/models", response_model=schemas.Models, responses=REFUSALS)
+    @app.get("/v1/models", **gives(schemas.Models))
     async def list_models(caller: Reader) -> Response:
         """List the models, the current version of each."""
         cards = [model.card() for model in service.models.current]
         return answered({"models": cards})
 
-    @app.get("/v1/models/{model}", response_model=schemas.ModelCard, responses=REFUSALS)
+    @app.get("/v1/models/{model}", **gives(schemas.ModelCard))
     async def model_card(name: schemas.ModelName, caller: Reader) -> Response:
         """Give what a model is about: sensors, prices, classes, held-out score."""
         return answered(plain(service.model(name).card()))
 
-    @app.post(
-        "/v1/models/{model}/step", response_model=schemas.StepReply, responses=REFUSALS
-    )
+    @app.post("/v1/models/{model}/step", **gives(schemas.StepReply))
     async def step(
         name: schemas.ModelName, wanted: schemas.StepRequest, caller: Asker
     ) -> Response:
@@ -374,9 +372,7 @@ def add_models(app: FastAPI, service: Service) -> None:
             }
         return answered({"step": next_step, "decision": decision})
 
-    @app.post(
-        "/v1/models/{model}/answers", response_model=schemas.Answers, responses=REFUSALS
-    )
+    @app.post("/v1/models/{model}/answers", **gives(schemas.Answers))
     async def answers(
         name: schemas.ModelName, wanted: schemas.AnswersRequest, caller: Asker
     ) -> Response:
@@ -440,7 +436,7 @@ def add_operations(app: FastAPI, service: Service) -> None:
         """Compare a model in use with its training."""
         return answered(service.watched(service.model(name)))
 
-    @app.get("/v1/ledger", response_model=schemas.LedgerHead, responses=REFUSALS)
+    @app.get("/v1/ledger", **gives(schemas.LedgerHead))
     async def ledger_head(caller: Admin) -> Response:
         """Give the receipt of the last record, for you to keep elsewhere."""
         number, digest = service.read(ledger.last)
@@ -459,14 +455,12 @@ def add_operations(app: FastAPI, service: Service) -> None:
         headers = {"Content-Type": CONTENT_TYPE_LATEST}
         return Response(generate_latest(service.registry), headers=headers)
 
-    health: dict[str, Any] = {"response_model": schemas.Health}
-
-    @app.get("/healthz", **health, responses=described((405,)))
+    @app.get("/healthz", **gives(schemas.Health, described((405,))))
     async def alive() -> Response:
         """Say that the service is running."""
         return answered({"status": "ok"})
 
-    @app.get("/readyz", **health, responses=described((405, 503, 507)))
+    @app.get("/readyz", **gives(schemas.Health, described((405, 503, 507))))
     async def ready() -> Response:
         """Say that the database can be written."""
         await service.check()

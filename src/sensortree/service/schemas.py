@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sensortree.exceptions import SensorTreeError, SessionError, StorageError
@@ -336,8 +336,8 @@ def our_fault() -> RefusedError:
     return RefusedError(500, "internal", "the service failed; this is our fault.")
 
 
-def problem(refusal: RefusedError, request: str) -> bytes:
-    """The document of a refusal; `request` is the number of what was asked."""
+def refused(refusal: RefusedError, request: str) -> Response:
+    """The response to what is refused; `request` is the number of what was asked."""
     document = {
         "type": f"urn:sensortree:problem:{refusal.kind}",
         "title": HTTPStatus(refusal.status).phrase,
@@ -345,7 +345,8 @@ def problem(refusal: RefusedError, request: str) -> bytes:
         "detail": refusal.detail,
         "request": request,
     }
-    return to_json(document)
+    body = to_json(document)
+    return Response(body, refusal.status, refusal.headers, PROBLEM_TYPE)
 
 
 def to_json(document: Any) -> bytes:

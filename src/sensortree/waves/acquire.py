@@ -13,14 +13,15 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from sensortree.exceptions import MissingDependencyError, ParameterError
+from sensortree.exceptions import MissingDependencyError, ParameterError, SensorError
 from sensortree.policy.policy import Policy
 from sensortree.progress import TextProgress
 from sensortree.sensors.seen import Unseen, merge_unseen, warn_unseen
+from sensortree.text import listed
 from sensortree.waves.bill import Bill, bill_of
 from sensortree.waves.block import Job, Unsettled, answer_block
 from sensortree.waves.ledger import Ledger
-from sensortree.waves.oracles import Lookup, check_all_can_be_had, check_oracles
+from sensortree.waves.oracles import Lookup, check_count, check_oracles
 from sensortree.waves.rows import is_dask_frame, known_sensors, parts_of, pieces_of
 
 SECONDS = 5.0  # between two lines of progress
@@ -116,12 +117,8 @@ def acquire(
         )
     if unsettled not in ("ask", "hold"):
         raise ParameterError(f"unsettled must be 'ask' or 'hold', got {unsettled!r}.")
-    for name, value in {
-        "block_rows": block_rows,
-        "blocks_at_once": blocks_at_once,
-    }.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ParameterError(f"{name} must be at least 1, got {value!r}.")
+    check_count("block_rows", block_rows)
+    check_count("blocks_at_once", blocks_at_once)
     own_prices = dict(prices or {})
     job = Job(
         policy,
@@ -136,7 +133,14 @@ def acquire(
         block_rows,
         seed,
     )
-    check_all_can_be_had(_may_buy(policy), job.oracles, job.known)
+    routes = (policy, *policy.around.values())
+    may_buy = frozenset().union(*(p.sensors for route in routes for p in route.places))
+    lacking = policy.sensors.in_order(may_buy - {*job.oracles, *job.known})
+    if lacking:
+        raise SensorError(
+            f"no oracle gives {listed(lacking)}, which the policy may buy; name one in "
+            f"oracles, or give the columns with rows if they are known for free."
+        )
     counted = isinstance(rows, Sized) and not is_dask_frame(rows)
     watch = _Watch(ledger, len(rows) if counted else None, verbose)
     parts = parts_of(rows, block_rows)
@@ -154,14 +158,6 @@ def acquire(
     warn_unseen(merge_unseen(unseen), strict=False)
     watch.say()
     return bill_of(ledger)
-
-
-def _may_buy(policy: Policy) -> tuple[str, ...]:
-    """Sensors that a policy or its detours may ask for, in declared order."""
-    routes = (policy, *policy.around.values())
-    return policy.sensors.in_order(
-        frozenset().union(*(place.sensors for r in routes for place in r.places))
-    )
 
 
 def _check_limit(limit: float | Decimal | None) -> Decimal | None:

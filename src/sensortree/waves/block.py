@@ -91,15 +91,14 @@ class Waves:
         self._job, self._stand = job, stand
         self._run, self._ending = run, ending
         self._failed: Counter[str] = Counter()  # calls in a row
-        self._doors: dict[str, asyncio.Semaphore] = {}
+        self._doors = {
+            name: asyncio.Semaphore(lookup.at_once)
+            for name, lookup in job.oracles.items()
+        }
         self.unseen: list[Unseen] = []
 
     async def go(self, rows: Rows) -> None:
         """Go on, wave by wave, until no row asks for a sensor that it can get."""
-        self._doors = {
-            name: asyncio.Semaphore(lookup.at_once)
-            for name, lookup in self._job.oracles.items()
-        }
         while rows.size:
             wishes = self._stand.wishes(rows)
             calls = [call for wish in wishes for call in self._calls(wish)]
@@ -207,7 +206,13 @@ class Waves:
                 outcomes.append(Outcome(key, "lost", None, str(reply)))
             else:
                 came.append(key)
-                values.append(_in_column_order(ask, reply))
+                try:
+                    values.append(in_column_order(ask.sensor, ask.columns, reply))
+                except DataError as error:
+                    raise OracleError(
+                        f"the oracle of sensor {ask.sensor!r} gave what is no reading: "
+                        f"{error}"
+                    ) from error
         bad, unseen = unusable(self._job.policy, ask.sensor, values)
         self.unseen += unseen
         for i, (key, read) in enumerate(zip(came, values, strict=True)):
@@ -222,13 +227,3 @@ class Waves:
             settle = self._job.ledger.settle
             settled = await asyncio.to_thread(settle, sensor, outcomes)
             self._stand.recall(settled.values())
-
-
-def _in_column_order(ask: Ask, reply: Any) -> tuple[Any, ...]:
-    """A reading in the order of the sensor's columns."""
-    try:
-        return in_column_order(ask.sensor, ask.columns, reply)
-    except DataError as error:
-        raise OracleError(
-            f"the oracle of sensor {ask.sensor!r} gave what is no reading: {error}"
-        ) from error

@@ -90,22 +90,21 @@ class SqliteLedger(Ledger):
             check_same_thread=False,
         )
         try:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (others,) = connection.execute(
-                "SELECT count(*) FROM sqlite_master"
-            ).fetchone()
+            run = connection.execute
+            (application,) = run("PRAGMA application_id").fetchone()
+            (others,) = run("SELECT count(*) FROM sqlite_master").fetchone()
             if others and application != APPLICATION:
                 raise StorageError(
                     f"{self.path} is a database of another program; name another file."
                 )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            run("PRAGMA journal_mode = WAL")
+            run("PRAGMA synchronous = FULL")
             if not others:
-                connection.execute("BEGIN IMMEDIATE")
+                run("BEGIN IMMEDIATE")
                 for statement in tables(**SQLITE):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute("COMMIT")
+                    run(statement)
+                run(f"PRAGMA application_id = {APPLICATION}")
+                run("COMMIT")
         except BaseException:
             connection.close()
             raise

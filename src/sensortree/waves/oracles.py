@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -13,12 +13,19 @@ from numbers import Real
 from threading import Thread
 from typing import Any
 
-from sensortree.exceptions import OracleError, ParameterError, SensorError
+from sensortree.exceptions import OracleError, ParameterError
 from sensortree.policy.oracles import error_text, within
 from sensortree.policy.session_input import index_of
 from sensortree.sensors.sensor import SensorSet
-from sensortree.text import listed
 from sensortree.waves.ledger import Key
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ParameterError(
+            f"{name} must be a whole number of at least 1, got {value!r}."
+        )
 
 
 @dataclass(frozen=True)
@@ -99,13 +106,8 @@ class Lookup:
                 f"ask must be a function of an Ask, got {type(self.ask).__name__}."
             )
         for name in ("size", "at_once", "attempts", "patience"):
-            value = getattr(self, name)
-            if value is None and name == "patience":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ParameterError(
-                    f"{name} of a Lookup is a whole number of at least 1, got {value!r}."
-                )
+            if self.patience is not None or name != "patience":
+                check_count(f"{name} of a Lookup", getattr(self, name))
         for name in ("per_second", "backoff", "timeout"):
             value = getattr(self, name)
             if value is None and name != "backoff":
@@ -135,18 +137,6 @@ def check_oracles(oracles: Any, sensors: SensorSet) -> dict[str, Lookup]:
         )
         for name, oracle in oracles.items()
     }
-
-
-def check_all_can_be_had(
-    bought: Iterable[str], oracles: Mapping[str, Lookup], known: Iterable[str]
-) -> None:
-    """Refuse to begin if a sensor that a policy may buy has no oracle."""
-    lacking = [name for name in bought if name not in oracles and name not in known]
-    if lacking:
-        raise SensorError(
-            f"no oracle gives {listed(lacking)}, which the policy may buy; name one in "
-            f"oracles, or give the columns with rows if they are known for free."
-        )
 
 
 async def ask_until_answered(

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.exceptions import DataError
-from sensortree.policy.batch import Walk
-from sensortree.policy.masked import next_sensors
+from sensortree.policy.batch import Walk, next_sensors
 from sensortree.policy.policy import Policy
 from sensortree.policy.session import Stand, retrace
 from sensortree.policy.session_input import check_names

@@ -14,6 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from sensortree.exceptions import MissingDependencyError, ProblemError
@@ -154,34 +155,26 @@ def path_form(problem: SurrogateProblem) -> LinearProgram:
     """
     n, n_nodes, n_leaves = problem.n_samples, problem.n_nodes, problem.n_leaves
     P, N = problem.paths
-    eye = sparse.eye_array(n)
-    sides = ((problem.lost_if_positive, P), (problem.lost_if_negative, N))
-    epigraph = sparse.vstack(
-        [
-            sparse.hstack(
-                [
-                    eye,
-                    *(
-                        sparse.diags_array(-lost[:, j] * on_path[k, j])
-                        for lost, on_path in sides
-                        for j in range(n_nodes)
-                    ),
-                ]
-            )
-            for k in range(n_leaves)
-        ],
-        format="csr",  # others have no slices in SciPy 1.13
+
+    def weights(lost: Array, on_path: NDArray[np.bool_]) -> sparse.sparray:
+        """-w of each leaf and node, over examples."""
+        return sparse.block_array(
+            [
+                [sparse.diags_array(-lost[:, j] * leaf[j]) for j in range(n_nodes)]
+                for leaf in on_path
+            ]
+        )
+
+    flows = sparse.vstack([sparse.eye_array(n)] * n_leaves)
+    epigraph = (
+        weights(problem.lost_if_positive, P),
+        weights(problem.lost_if_negative, N),
     )
     decisions = sparse.block_diag([sparse.csr_array(f) for f in problem.features])
     ones = sparse.eye_array(n * n_nodes)
     matrix = sparse.block_array(
         [
-            [
-                None,
-                epigraph[:, :n],
-                epigraph[:, n : n + n * n_nodes],
-                epigraph[:, n + n * n_nodes :],
-            ],
+            [None, flows, *epigraph],
             [-decisions, None, ones, None],
             [decisions, None, None, ones],
         ],

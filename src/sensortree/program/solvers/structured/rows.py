@@ -28,76 +28,6 @@ from sensortree.program.solvers.structured.shape import (
 
 Vector = NDArray[np.float64]
 
-# margins Φθ, and what is pulled back to θ ---------------------------------------------
-
-
-class FeatureProducts:
-    """Products with the features of all nodes, (D_j, n_rows) each.
-
-    Nodes that share them go together.
-    """
-
-    def __init__(self, tree: TreeShape, features: list[Array]):
-        self.features, self.n_nodes = features, len(features)
-        self.xp = namespace(features[0])
-        self.n_coef = tree.n_coef
-        shared: dict[int, tuple[Array, list[int]]] = {}
-        for j, phi in enumerate(features):
-            shared.setdefault(id(phi), (phi, []))[1].append(j)
-        # Coefficients (len(nodes), D) of the nodes of an array; of one node, a slice.
-        self.shared = [
-            (phi, nodes, _places([tree.columns[j] for j in nodes]))
-            for phi, nodes in shared.values()
-        ]
-        self.where = [like(np.array(nodes), phi) for phi, nodes, _ in self.shared]
-        self.keep = False  # whether products of pairs are kept once they are worked out
-        self.kept: Array | None = None
-
-    def margins(self, theta: Vector) -> Array:
-        """Margins of given coefficients, (n_nodes, n_rows)."""
-        margins: Array = None
-        for phi, nodes, columns in self.shared:
-            together = like(theta[columns], phi) @ phi
-            if len(nodes) == self.n_nodes:
-                return together
-            if margins is None:
-                shape = (self.n_nodes, phi.shape[1])
-                margins = self.xp.empty(shape, dtype=phi.dtype, **on_device_of(phi))
-            for k, j in enumerate(nodes):
-                margins[j, :] = together[k, :]
-        return margins
-
-    def to_theta(self, *pulls: Array) -> list[Vector]:
-        """Adjoint of `margins`, of some pulls (n_nodes, n_rows) in one go."""
-        xp, k = self.xp, len(pulls)
-        pull = xp.stack(pulls) if k > 1 else pulls[0][None, ...]
-        theta = np.empty((k, self.n_coef))
-        for (phi, nodes, columns), where in zip(self.shared, self.where, strict=True):
-            if len(nodes) == 1:
-                theta[:, columns[1]] = to_numpy(pull[:, nodes[0], :] @ phi.T)
-                continue
-            mine = pull if len(nodes) == self.n_nodes else xp.take(pull, where, axis=1)
-            mine = xp.reshape(mine, (k * len(nodes), phi.shape[1])) @ phi.T
-            theta[:, columns] = to_numpy(mine).reshape(k, *columns.shape)
-        return list(theta)
-
-    def pairs(self) -> Array:
-        """φ_d φ_e, d <= e, of features that all nodes share, (D (D + 1) / 2, n_rows)."""
-        if self.kept is not None:
-            return self.kept
-        phi = self.features[0]
-        n, n_rows = phi.shape
-        kind = {"dtype": phi.dtype, **on_device_of(phi)}
-        products = self.xp.empty((n * (n + 1) // 2, n_rows), **kind)
-        start = 0
-        for d in range(n):
-            end = start + n - d
-            multiply(phi[d:, :], phi[d, :], products[start:end, :])
-            start = end
-        if self.keep:
-            self.kept = products
-        return products
-
 
 def multiply(X: Array, weight: Array, out: Array) -> None:
     """Multiply each row of X, (m, n_rows), by a weight for each of its entries."""
@@ -188,7 +118,17 @@ class Rows:
         self.tree, self.features, self.weight = tree, features, weight
         self.xp = xp = namespace(weight)
         self.n_nodes, self.n_rows = weight.shape[1:]
-        self.products = FeatureProducts(tree, features)
+        shared: dict[int, tuple[Array, list[int]]] = {}
+        for j, phi in enumerate(features):
+            shared.setdefault(id(phi), (phi, []))[1].append(j)
+        # Coefficients (len(nodes), D) of the nodes of an array; of one node, a slice.
+        self.shared = [
+            (phi, nodes, _places([tree.columns[j] for j in nodes]))
+            for phi, nodes in shared.values()
+        ]
+        self.where = [like(np.array(nodes), phi) for phi, nodes, _ in self.shared]
+        self.keep = False  # whether products of pairs are kept once they are worked out
+        self.kept: Array | None = None
         self.rough: list[Array] = []  # features in single precision, once needed
         self.best: Array = None  # multipliers of the best point so far
         self.settled = False  # whether the point is all there is to know
@@ -201,13 +141,13 @@ class Rows:
 
     def __getstate__(self) -> dict[str, Any]:
         """What cannot be computed anew, where the rows stand at a point."""
-        kept = (self.tree, self.features, self.weight, self.products.keep)
+        kept = (self.tree, self.features, self.weight, self.keep)
         return {"data": kept, "point": (self.m, self.s, self.z, self.best)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tree, features, weight, keep = state["data"]
         self._lay(tree, features, weight)
-        self.products.keep = keep
+        self.keep = keep
         self.m, self.s, self.z, self.best = state["point"]
         self.settled = self.resting = self.from_file = True
 
@@ -220,11 +160,56 @@ class Rows:
         self.product = self.s * self.z
         self._aim_of_predictor()
 
+    # margins Φθ, and what is pulled back to θ; nodes that share features go together ---
+
+    def margins(self, theta: Vector) -> Array:
+        """Margins of given coefficients, (n_nodes, n_rows)."""
+        margins: Array = None
+        for phi, nodes, columns in self.shared:
+            together = like(theta[columns], phi) @ phi
+            if len(nodes) == self.n_nodes:
+                return together
+            if margins is None:
+                margins = self._empty(self.n_nodes, self.n_rows)
+            for k, j in enumerate(nodes):
+                margins[j, :] = together[k, :]
+        return margins
+
+    def to_theta(self, *pulls: Array) -> list[Vector]:
+        """Adjoint of `margins`, of some pulls (n_nodes, n_rows) in one go."""
+        xp, k = self.xp, len(pulls)
+        pull = xp.stack(pulls) if k > 1 else pulls[0][None, ...]
+        theta = np.empty((k, self.tree.n_coef))
+        for (phi, nodes, columns), where in zip(self.shared, self.where, strict=True):
+            if len(nodes) == 1:
+                theta[:, columns[1]] = to_numpy(pull[:, nodes[0], :] @ phi.T)
+                continue
+            mine = pull if len(nodes) == self.n_nodes else xp.take(pull, where, axis=1)
+            mine = xp.reshape(mine, (k * len(nodes), phi.shape[1])) @ phi.T
+            theta[:, columns] = to_numpy(mine).reshape(k, *columns.shape)
+        return list(theta)
+
+    def pairs(self) -> Array:
+        """φ_d φ_e, d <= e, of features that all nodes share, (D (D + 1) / 2, n_rows)."""
+        if self.kept is not None:
+            return self.kept
+        phi = self.features[0]
+        n, n_rows = phi.shape
+        products = self._empty(n_pairs(n), n_rows)
+        start = 0
+        for d in range(n):
+            end = start + n - d
+            multiply(phi[d:, :], phi[d, :], products[start:end, :])
+            start = end
+        if self.keep:
+            self.kept = products
+        return products
+
     # where the rows stand -------------------------------------------------------------
 
     def stand(self, theta: Vector) -> float:
         """Stand at given coefficients; return their surrogate."""
-        self.m, self.from_file = self.products.margins(theta), False
+        self.m, self.from_file = self.margins(theta), False
         self.settled = False
         return float(self.xp.sum(self._values(0.0)[0, :]))
 
@@ -390,7 +375,7 @@ class Rows:
             for at in range(cut.above.start, cut.above.stop):
                 start = first[at] - at + cut.below.start
                 multiply(below, factors[at, :], M[start : start + below.shape[0], :])
-        S += M @ self.products.pairs().T
+        S += M @ self.pairs().T
 
     def _empty(self, *shape: int) -> Array:
         kind = {"dtype": self.weight.dtype, **on_device_of(self.weight)}
@@ -399,7 +384,7 @@ class Rows:
     def apply(self, theta: Vector) -> Vector:
         """Φᵀ M Φ θ of these rows, without the matrix: up the tree, and down."""
         tree = self.tree
-        m = self.products.margins(theta)
+        m = self.margins(theta)
         sources = self.w * m  # of the branches
         u = self.xp.empty_like(m)
         for level, edges in tree.upwards:
@@ -413,7 +398,7 @@ class Rows:
             into = flow[edge.side, edge.parents, :]
             flow[:, edge.children, :] += self.share[:, edge.children, :] * into
         pull = self.w * flow
-        return self.products.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])[0]
+        return self.to_theta(self.extra * m + pull[0, ...] + pull[1, ...])[0]
 
     def _solve_laplacian(self, currents: Array) -> Array:
         """Potentials dv that draw these currents, which are overwritten."""
@@ -459,7 +444,7 @@ class Rows:
         pull = fill_drops(self.tree, dv, self.xp.empty_like(self.pushed))
         pull *= self.pushed
         pull -= self.slope * tau[WITH, ...]
-        return -self.products.to_theta(pull[0, ...] + pull[1, ...])[0]
+        return -self.to_theta(pull[0, ...] + pull[1, ...])[0]
 
     def follow(self, theta: Vector) -> Speeds:
         """Complete the predictor for dθ; what is needed to choose mu."""
@@ -485,7 +470,7 @@ class Rows:
 
     def keep_products(self) -> None:
         """Keep products of pairs of features once they are worked out."""
-        self.products.keep = True
+        self.keep = True
 
     def hold_direction(self) -> None:
         """Remember the present direction: what `move` follows."""
@@ -501,7 +486,7 @@ class Rows:
 
     def _complete(self, theta: Vector) -> None:
         """Find dm, dv and r of a step for dθ."""
-        self.dm = self.products.margins(theta)
+        self.dm = self.margins(theta)
         currents = self.currents - outflow(self.tree, self.pushed * self.dm)
         self.r = self._rows(self._solve_laplacian(currents), self.dm)
         self.r /= self.s
@@ -526,7 +511,7 @@ class Rows:
         pulls = self.slope * self.z[WITH, ...]
         low, high = pulls[0, ...], pulls[1, ...]
         value, product = total(self._values(0.0)[0, :]), total(self.product)
-        coupling, aim = self.products.to_theta(low + high, self._aim_of_predictor())
+        coupling, aim = self.to_theta(low + high, self._aim_of_predictor())
         return Bounds(numbers(value, total(low - high), product), coupling, aim)
 
     def _aim_of_predictor(self) -> Array:
