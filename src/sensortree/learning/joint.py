@@ -144,12 +144,8 @@ def keep(
     leaf = int(np.argmin(observed.constant_risk()))
     ways = {**learned, ONE_LEAF: observed.constant_coef(leaf)}
     risk = {name: observed.risk(coef) for name, coef in ways.items()}
-
-    def own(name: str) -> float:
-        return problem.risk(ways[name])
-
-    last = list(learned)[-1]
-    return keep_best(problem.tree, ways, last, leaf, risk, own, ridge, fallback)
+    given = problem.tree, ways, list(learned)[-1], leaf, risk
+    return keep_best(*given, lambda name: problem.risk(ways[name]), ridge, fallback)
 
 
 def keep_best(

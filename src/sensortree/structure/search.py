@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,6 @@ class StructureSearch:
     # screen's word is good enough.
     n_exact: int | None
     progress: TextProgress  # is told of each step, and may say stop
-
-    def without(self, gone: frozenset[str]) -> StructureSearch:
-        """The same search where some sensors are not to be had."""
-        return replace(self, subsets=self.subsets.without(gone))
 
     def most_leaves(self, name: str) -> int:
         """Leaves that a search may have; fewer where each takes long to learn."""
