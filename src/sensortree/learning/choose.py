@@ -28,13 +28,12 @@ from sensortree.learning.held_out import (
     decide_held_out,
     held_out_parts,
     nothing_bought,
-    one_leaf,
     optimism_of,
     outcome_of,
     tells_more,
 )
 from sensortree.learning.joint import Learner
-from sensortree.learning.pose import costs_of_leaves
+from sensortree.learning.pose import costs_of_leaves, posable
 from sensortree.learning.prepare import Prepared, lead_of_kind
 from sensortree.learning.recipes import (
     Recipe,
@@ -49,7 +48,7 @@ from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, ONE_SET, Comparison
 from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
-from sensortree.structure.trees import prune, with_exits, without_sensors
+from sensortree.structure.trees import prune, without_sensors
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Rows
@@ -274,9 +273,8 @@ class Race:
         for name in structures:
             if seen.of and self.stopped:
                 break
-            seen.of[name] = self.finder.glanced(
-                self._posable(self.finder.find(name)[0])
-            )
+            tree = posable(self.finder.find(name)[0], self.prepared.leaves)
+            seen.of[name] = self.finder.glanced(tree)
         first = structures[0]
         lead = {name: seen.lead(name, first)[0] for name in seen.of}
         out = [name for name in seen.of if name != first and lead[name] <= 0]
@@ -297,7 +295,7 @@ class Race:
         if str(recipe) in self.outcomes.of or (self.outcomes.of and self.stopped):
             return
         leaves = self.prepared.leaves_of(recipe.leaf)
-        trees = [self._posable(t) for t in self._trees(recipe.structure)]
+        trees = [posable(t, leaves) for t in self._trees(recipe.structure)]
         outcome, self.ways[str(recipe)] = self._decided(trees, leaves)
         self.outcomes.of[str(recipe)] = outcome
         self.dropped.pop(recipe.structure, None)
@@ -317,10 +315,6 @@ class Race:
             found.append(finder.find(structure)[0])
         return found
 
-    def _posable(self, tree: SensorTree) -> SensorTree:
-        """The tree with an exit to a person wherever one may be asked."""
-        return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
-
     def _decided(
         self, trees: SensorTree | Sequence[SensorTree], leaves: LeafClassifiers
     ) -> tuple[Outcome, list[HeldOutDecisions]]:
@@ -333,14 +327,14 @@ class Race:
         leaves = self.prepared.leaves_of(Recipe.named(self.outcomes.best()).leaf)
         nothing = nothing_bought(leaves, self.settings)
         if self.settings.learns_structure:
-            tree = one_leaf(nothing, leaves)
+            tree = posable(SensorTree(Leaf(nothing)), leaves)
             self.outcomes.of[NOTHING] = self._decided(tree, leaves)[0]
         sets = [
             self._best_set(leaves, train, self._found_without(fold))
             for fold, (train, _) in enumerate(self.folds)
         ]
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
-            trees = [one_leaf(s, leaves) for s in sets]
+            trees = [posable(SensorTree(Leaf(s)), leaves) for s in sets]
             self.outcomes.of[ONE_SET] = self._decided(trees, leaves)[0]
 
     def _found_without(self, fold: int) -> set[Known] | None:
@@ -413,12 +407,9 @@ class Race:
         optimism = self.outcomes.optimism
         if choice == NOTHING:  # it was not chosen for looking good; its answer was
             optimism = optimism_of(answers_to_all(leaves))
-        compared = comparison_of(
-            self.outcomes, choice, optimism, outcome, removed, self.dropped
-        )
-        return Chosen(
-            tree, report, leaves, replace(compared, informative=self._tells())
-        )
+        given = self.outcomes, choice, optimism, outcome, removed, self.dropped
+        compared = replace(comparison_of(*given), informative=self._tells())
+        return Chosen(tree, report, leaves, compared)
 
     def _report_of_set(self, choice: str, tree: SensorTree) -> StructureReport:
         """How one set for all, or nothing, came about: trees were searched for, too."""
@@ -460,7 +451,7 @@ class Race:
         )
         own, ways = self.outcomes.of[choice], self.ways[choice]
         if self.finders is not None:  # the recipe was judged by trees of its folds
-            own, ways = self._decided(self._posable(tree), leaves)
+            own, ways = self._decided(posable(tree, leaves), leaves)
         slow = self.prepared.search.subsets.masked and self.finders is None
         if self.prepared.winners is not None or slow:
             return tree, ways, own, ()
@@ -471,13 +462,15 @@ class Race:
         for sensor in sorted(
             bought, key=lambda s: (-market.mean_cost(frozenset((s,))), s)
         ):
-            less = without_sensors(tree, frozenset((sensor,)), market.allows)
-            if less is None or self.stopped or not self._may_go(sensor, ways):
+            less = without_sensors(tree, frozenset((sensor,)))
+            left = {vertex.sensors for vertex in (*less.leaves, *less.nodes)}
+            allowed = all(map(market.allows, left)) and not self.stopped
+            if not (allowed and self._may_go(sensor, ways)):
                 continue
             without: list[HeldOutDecisions] = []
             for folds in (slice(GLANCED_FOLDS), slice(GLANCED_FOLDS, None)):
                 without += decide_held_out(
-                    self._posable(less), leaves, self.settings, self.learn, folds
+                    posable(less, leaves), leaves, self.settings, self.learn, folds
                 )
                 some = {"with": ways[: len(without)], "without": without}
                 saved = Outcomes(

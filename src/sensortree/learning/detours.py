@@ -37,6 +37,7 @@ from sensortree.learning.pose import (
     costs_of_leaves,
     judged_subsets,
     losses,
+    posable,
     pose,
     worst_risk,
 )
@@ -60,7 +61,7 @@ from sensortree.policy.walk import best_place
 from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
 from sensortree.structure.search import run_search
-from sensortree.structure.trees import prune, with_exits
+from sensortree.structure.trees import prune
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
@@ -333,7 +334,7 @@ def trees_without(
         )
         root = frozenset(map(sensors.index, top.sensors - gone))
         chain = run_search(search, "chain", settings.cost_weight, root)[0]
-        yield with_exits(chain) if prepared.leaves.data.may_refer else chain
+        yield posable(chain, prepared.leaves)
 
 
 def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:

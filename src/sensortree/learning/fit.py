@@ -20,6 +20,7 @@ from sensortree.learning.pose import (
     costs_of_leaves,
     judged_subsets,
     losses,
+    posable,
     pose,
 )
 from sensortree.learning.prepare import Prepared
@@ -45,12 +46,11 @@ from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
 from sensortree.structure.search import StructureReport
-from sensortree.structure.trees import prune, with_exits
+from sensortree.structure.trees import prune
 from sensortree.text import PlainForm, aligned
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Rows
 
-Chooser = Callable[[Prepared, Settings, Learner], Chosen]
 # From the number of classifiers that are kept.
 Reporter = Callable[[int], "FitReport"]
 
@@ -64,8 +64,6 @@ STAGES = (
     "finishing",
     "detours",
 )
-# Stages before a fit begins.
-PREPARING = ("reading", "leaf choice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +79,7 @@ def fit_policy(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
-    choose: Chooser = choose_recipe,
+    choose: Callable[[Prepared, Settings, Learner], Chosen] = choose_recipe,
     learn_less: Learner | None = None,
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
@@ -96,8 +94,7 @@ def fit_policy(
     leaves = chosen.leaves or prepared.leaves
     progress.expect(left=2)
     with watch.stage("decisions"):
-        tree = with_exits(chosen.tree) if leaves.data.may_refer else chosen.tree
-        posed = pose(tree, leaves, settings)
+        posed = pose(posable(chosen.tree, leaves), leaves, settings)
         progress.step("leaf classifiers")
         learned = counted(learn, watch)(posed.problem, posed.observed)
     progress.step("decisions")
@@ -282,8 +279,7 @@ def assemble(
         len(data.classes),
         weight,
     )
-    fitted = leaves.fit(needed)
-    classifiers = {subset: compile_classifier(fitted[subset]) for subset in fitted}
+    classifiers = {s: compile_classifier(c) for s, c in leaves.fit(needed).items()}
     return Policy(
         data.reader,
         tree,
@@ -414,9 +410,9 @@ class FitReport(PlainForm):
 
 def report_from_now(watch: Stopwatch) -> Reporter:
     """What reports on a fit that begins now: others may have used the stopwatch before."""
-    # What prepared the rows was for this fit.
-    seconds = {s: t for s, t in watch.seconds.items() if s not in PREPARING}
-    counts = dict(watch.counts)
+    seconds, counts = dict(watch.seconds), dict(watch.counts)
+    for preparing in ("reading", "leaf choice"):  # was for this fit
+        seconds.pop(preparing, None)
 
     def report(n_kept: int) -> FitReport:
         return FitReport(

@@ -22,7 +22,6 @@ from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, Comparison, HeldOut
 from sensortree.sensors.market import Market
-from sensortree.structure.trees import with_exits
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 
@@ -46,18 +45,16 @@ class Outcome:
             error = float(values.std() / np.sqrt(len(values)))
             return float(values.mean()) + more, error
 
+        lost, wrong = float(self.loss.mean()), optimism
+        if lost > 0:  # as a share of wrong answers: in proportion to what they lose
+            wrong = optimism * float(self.error.mean()) / lost
         return HeldOut(
             *mean(self.risk, optimism),
             *mean(self.loss, optimism),
-            *mean(self.error, self._errors(optimism)),
+            *mean(self.error, wrong),
             *mean(self.cost),
             len(self.risk),
         )
-
-    def _errors(self, optimism: float) -> float:
-        """The optimism as a share of wrong answers: in proportion to what they lose."""
-        lost = float(self.loss.mean())
-        return optimism * float(self.error.mean()) / lost if lost > 0 else optimism
 
 
 @dataclass(eq=False)
@@ -254,12 +251,6 @@ def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> frozenset[str
     market = leaves.data.market(settings.max_cost)
     named = named_root(settings, market)
     return market.free() if named is None else named
-
-
-def one_leaf(subset: frozenset[str], leaves: LeafClassifiers) -> SensorTree:
-    """The tree that buys the same for all; a person may still be asked."""
-    tree = SensorTree(Leaf(subset))
-    return with_exits(tree) if leaves.data.may_refer else tree
 
 
 def answers_to_all(leaves: LeafClassifiers) -> list[Array]:

@@ -35,6 +35,7 @@ from sensortree.policy.decisions import (
 )
 from sensortree.program.risk import RoutingProblem, leaf_risk, max_risk
 from sensortree.sensors.transforms import Levels
+from sensortree.structure.trees import with_exits
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows
@@ -58,6 +59,11 @@ class Posed:
         """Both problems on some of the rows."""
         part = self.problem.take(rows)
         return part, part.with_risk(self.observed.leaf_risk[rows])
+
+
+def posable(tree: SensorTree, leaves: LeafClassifiers) -> SensorTree:
+    """The tree with an exit to a person wherever one may be asked."""
+    return with_exits(tree) if leaves.data.may_refer else tree
 
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
@@ -213,10 +219,10 @@ def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
 
 def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:
     """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
-    given = [leaves.answer(vertex.sensors) for vertex in vertices]
-    if not given:
-        return np.empty((len(leaves.data.y), 0), np.intp)
-    return np.stack(given, axis=1)
+    each = [leaves.answer(vertex.sensors) for vertex in vertices]
+    return (
+        np.stack(each, axis=1) if each else np.empty((len(leaves.data.y), 0), np.intp)
+    )
 
 
 def decision_parts(

@@ -266,11 +266,6 @@ def _ordinal(fitted: Any) -> Ordinal | None:
     )
 
 
-def _unchanged(fitted: Any) -> Passthrough | None:
-    """What a column transformer makes of "passthrough"."""
-    return Passthrough(fitted.n_features_in_) if fitted.func is None else None
-
-
 def _side_by_side(fitted: Any) -> SideBySide | None:
     if fitted.transformer_weights is not None:
         return None
@@ -304,7 +299,10 @@ _KINDS: dict[type, Any] = {
     MinMaxScaler: _ranger,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,
-    FunctionTransformer: _unchanged,
+    # what a column transformer makes of "passthrough"
+    FunctionTransformer: lambda f: (
+        Passthrough(f.n_features_in_) if f.func is None else None
+    ),
     ColumnTransformer: _side_by_side,
     Pipeline: _in_turn,
 }

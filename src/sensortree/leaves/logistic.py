@@ -298,9 +298,6 @@ def _extended(scorer: LogisticScorer) -> Array:
     return np.hstack([scorer.coef.T, scorer.intercept[:, None]])
 
 
-# the leaves ------------------------------------------------------------------------------
-
-
 class RidgeLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression on a polynomial basis of standardised columns."""
 

@@ -62,7 +62,6 @@ class GrowthData:
     """What growth learns from, and what may be bought; `extend` is as in `Search`."""
 
     screen: GramScreen
-    n_sensors: int
     # Price of an extended subset when a subset is known, in the unit of the loss: a number,
     # or one for each example.
     price: Callable[[Subset, Subset], Any]
@@ -81,7 +80,7 @@ class GrowthData:
 
     def purchases(self, known: Subset) -> list[Subset]:
         """What may be known after one more purchase."""
-        others = (j for j in range(self.n_sensors) if j not in known)
+        others = (j for j in range(len(self.screen.columns)) if j not in known)
         extended = (self.extend(known, j) for j in others)
         return list(dict.fromkeys(more for more in extended if more is not None))
 

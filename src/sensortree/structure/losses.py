@@ -82,8 +82,7 @@ class Basis:
         """Terms that each of some larger subsets has besides those of a subset."""
         had = np.zeros(len(self.first), dtype=bool)
         had[self.terms(subset)] = True
-        every = map(self.terms, extended)
-        return [terms[~had[terms]] for terms in every]
+        return [terms[~had[terms]] for terms in map(self.terms, extended)]
 
     def system(self, gram: Array, terms: Rows) -> Array:
         """The matrix of the regression on some terms, with its ridge."""
@@ -281,9 +280,6 @@ def ranks(block: Array, weight: Array) -> Array:
         mass = np.bincount(values, weight[known])
         out[known] = ((np.cumsum(mass) - mass / 2) / mass.sum())[values]
     return ranked
-
-
-# losses of subsets -----------------------------------------------------------------------
 
 
 class SubsetLosses:

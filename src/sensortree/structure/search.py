@@ -109,7 +109,6 @@ class StructureSearch:
 
         return GrowthData(
             subsets.gram,
-            len(subsets.names),
             price,
             subsets.extend,
             weight,

@@ -200,12 +200,8 @@ def prune(tree: SensorTree, visits: Rows) -> tuple[SensorTree, Rows]:
     return SensorTree(root), np.array(kept, dtype=np.intp)
 
 
-def without_sensors(
-    tree: SensorTree,
-    gone: frozenset[str],
-    allowed: Callable[[frozenset[str]], bool] = lambda known: True,
-) -> SensorTree | None:
-    """The tree that never buys some sensors; None if what is left is not `allowed`.
+def without_sensors(tree: SensorTree, gone: frozenset[str]) -> SensorTree:
+    """The tree that never buys some sensors.
 
     A purchase of them alone is skipped. Decisions between ways that are then the same are
     taken out.
@@ -234,11 +230,7 @@ def without_sensors(
             return positive
         return Node(known, negative, positive)
 
-    left = SensorTree(walk(tree.root))
-    sets = {leaf.sensors for leaf in left.leaves} | {
-        node.sensors for node in left.nodes
-    }
-    return left if all(map(allowed, sets)) else None
+    return SensorTree(walk(tree.root))
 
 
 def with_exits(tree: SensorTree) -> SensorTree:
