@@ -17,7 +17,7 @@ from sensortree.leaves.regressors import BoostedNumbers
 from sensortree.leaves.rows import Continued, TrainingRows, expectation, expected
 from sensortree.logs.continuing import LogRows, continue_rows
 from sensortree.logs.gaussians import learn_gaussians, numbers_among, patterns_of
-from sensortree.logs.leaves import Drawn
+from sensortree.logs.leaves import LoggedClassifiers
 from sensortree.sensors.sensor import resolve_sensors
 from sensortree.sensors.table import Table
 from sensortree.tree.tree import Leaf, SensorTree
@@ -173,7 +173,7 @@ def test_rows_drawn_for_a_leaf_without_a_fold_know_nothing_of_the_fold():
             fold=fold,
             continued=continued,
         )
-        return Drawn(rows, rows.continued).without(ALL, 0.5, 0)
+        return LoggedClassifiers(rows, None, None)._teaching(ALL, 0.5, 0)
 
     elsewhere = X.copy()
     elsewhere[fold == 0] += 3.0

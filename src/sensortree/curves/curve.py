@@ -111,7 +111,6 @@ def tradeoff_curve(
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
     weights = None if cost_weights is None else list(cost_weights)
-    cv = 5 if cv is None else cv
     log = log_of(acquired, order, label_influenced_buying, unbought)
     rows = {"X": X, "y": y, "sample_weight": sample_weight, "prices": prices}
     curve: TradeoffCurve = _told_curve(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ from sensortree.estimators.sensor_tree import (
 )
 from sensortree.exceptions import BudgetWarning
 from sensortree.learning.fit import FitReport
-from sensortree.logs.purchases import Log, Order, Unbought, log_of
+from sensortree.logs.purchases import Order, Unbought, log_of
 from sensortree.policy.about import HeldOut
 from sensortree.reports.tradeoff import (
     Choice,
@@ -100,8 +100,10 @@ class PicksCostWeight(SensorEstimator):
         """
         progress = Progress(self, self.verbose, self._most_steps(1), self.max_time)
         with all_or_nothing(self):
+            check_targets(self.budget, self.max_error)
             log = log_of(acquired, order, label_influenced_buying, unbought)
-            self._fit_all([self], progress, X, y, sample_weight, prices, log, groups)
+            rows = X, y, self.cv, sample_weight, prices
+            self._fit(HeldOutFolds(self._plain(), *rows, progress, log, groups))
         progress.end()
         return self
 
@@ -148,31 +150,17 @@ class PicksCostWeight(SensorEstimator):
         [True, True]
         """
         models = [clone(self).set_params(budget=budget) for budget in budgets]
+        for model in models:
+            check_targets(model.budget, model.max_error)
         most = self._most_steps(len(models))
         progress = Progress(self, self.verbose, most, self.max_time)
         log = log_of(acquired, order, label_influenced_buying, unbought)
-        self._fit_all(models, progress, X, y, sample_weight, prices, log, groups)
-        progress.end()
-        return models
-
-    def _fit_all(
-        self,
-        models: Sequence[PicksCostWeight],
-        progress: Progress,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        prices: ArrayLike | None,
-        log: Log | None,
-        groups: ArrayLike | None,
-    ) -> None:
-        """Fit several with one curve."""
-        for model in models:
-            check_targets(model.budget, model.max_error)
-        rows = X, y, 5 if self.cv is None else self.cv, sample_weight, prices
+        rows = X, y, self.cv, sample_weight, prices
         folds = HeldOutFolds(self._plain(), *rows, progress, log, groups)
         for model in models:
             model._fit(folds)
+        progress.end()
+        return models
 
     def _fit(self, folds: HeldOutFolds) -> None:
         """Pick a point of the curve on held-out folds, and learn from all rows."""
@@ -194,20 +182,19 @@ class PicksCostWeight(SensorEstimator):
     def _plain(self) -> LearnsJointly:
         """The estimator whose cost weight is picked."""
         given = self.get_params(deep=False)
-        plain: LearnsJointly = self._picked_for(
-            **{name: given[name] for name in given if name not in OWN}
-        )
+        own = {name: given[name] for name in given if name not in OWN}
+        plain: LearnsJointly = self._picked_for(**own)
         return plain
 
     def _most_steps(self, n_budgets: int) -> int | None:
         """Points that may be measured, buying nothing and everything, and the last fits."""
-        if self.cost_weights is None:
-            if not self._aims():
-                return POINTS + 2 + n_budgets
-            return FIRST_POINTS + 2 + n_budgets * (AROUND + BEFORE + 1)
-        if not isinstance(self.cost_weights, Sized):
+        if isinstance(self.cost_weights, Sized):
+            return len(self.cost_weights) + 2 + n_budgets
+        if self.cost_weights is not None:
             return None
-        return len(self.cost_weights) + 2 + n_budgets
+        if self._aims():
+            return FIRST_POINTS + 2 + n_budgets * (AROUND + BEFORE + 1)
+        return POINTS + 2 + n_budgets
 
     def _curve(self, folds: HeldOutFolds) -> TradeoffCurve:
         """The curve, with more points around the target where the grid is automatic."""
@@ -307,7 +294,7 @@ class PicksCostWeight(SensorEstimator):
                 f"least {chosen.measure} is taken, {chosen.error:.4g}"
             )
         message += ". See curve_ for the points that can be reached."
-        warnings.warn(message, BudgetWarning, stacklevel=7)
+        warnings.warn(message, BudgetWarning, stacklevel=6)
 
 
 def weight_before(

@@ -118,6 +118,7 @@ class HeldOutFolds:
             self.estimator.set_params(cv=DEFAULT_FOLDS)
         reader = clone(self.estimator)
         self.cv = self.estimator._settings().cv
+        cv = DEFAULT_FOLDS if cv is None else cv
         self.settings = replace(self.estimator._settings(), cv=cv)
         self.data = read_rows(
             reader, self.settings, X, y, sample_weight, prices, log, groups

@@ -498,7 +498,7 @@ class Race:
         return left if len(nodes) else tree
 
     def _may_go(self, sensor: str, ways: list[HeldOutDecisions]) -> bool:
-        """Whether a sensor does not earn its price, as a screen sees those who buy it."""
+        """Whether the tree is clearly better without a sensor, as a screen sees it."""
         search, weight = self.prepared.search, self.settings.cost_weight
         data = self.prepared.leaves.data
         rows, _ = data.distinct()
@@ -521,7 +521,7 @@ class Race:
             judged.append(test[seen[rows[test]] >= 0])
         observed = data.observations().take(np.concatenate(judged))
         gain = observed.each(np.concatenate(gains))
-        return bool(gain.mean() <= 0.0)
+        return bool(gain.mean() <= -CLEARLY * gain.std() / np.sqrt(len(gain)))
 
 
 def most_steps(settings: Settings, n_sensors: int) -> int:

@@ -1,14 +1,14 @@
 """`LoggedClassifiers`: classifiers of sensor subsets that learn from a log.
 
 The leaf of a subset learns from the rows that bought it. A quadratic leaf may also learn
-from the others: they are drawn given what they bought (`Drawn`), or the leaf is pulled
-towards one of fewer sensors (`Fewer`), which more rows bought. Held-out log-loss chooses.
+from the others: what they did not buy is drawn given what they bought, or the leaf is
+pulled towards one of fewer sensors (`Fewer`), which more rows bought. Held-out log-loss
+chooses.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from sensortree.leaves.logistic import (
 )
 from sensortree.leaves.ridge import NONE
 from sensortree.leaves.rows import Continued, TrainingRows
-from sensortree.logs.gaussians import Patterns, learn_gaussians, patterns_of
+from sensortree.logs.gaussians import learn_gaussians, patterns_of
 from sensortree.policy.classifiers import posterior
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
@@ -53,6 +53,8 @@ class LoggedClassifiers(LeafClassifiers):
     # By how much rows count in leaves for each sensor that they did not buy, within each
     # set of sensors that the log reaches.
     shares: dict[int, float] = field(default_factory=dict)
+    # What was drawn within a set without a fold, (n_times, n_rows, width).
+    drawn: dict[tuple[int, int], Array] = field(default_factory=dict)
 
     def take(self, rows: Rows) -> LoggedClassifiers:
         """Classifiers of some of the rows, who learn from those rows alone."""
@@ -64,11 +66,6 @@ class LoggedClassifiers(LeafClassifiers):
         """How far the log reaches."""
         assert self.data.continued is not None
         return self.data.continued
-
-    @cached_property
-    def drawn(self) -> Drawn:
-        """Rows of the log, drawn where nothing was bought."""
-        return Drawn(self.data, self.log)
 
     def _find(self, subsets: Subsets) -> None:
         for subset in dict.fromkeys(subsets):
@@ -136,7 +133,7 @@ class LoggedClassifiers(LeafClassifiers):
         data, n_outputs = self.data, self.data.n_outputs
 
         def taught_without(out: int) -> tuple[LogisticEngine, Array]:
-            X, y, weight = self.drawn.without(subset, share, out)
+            X, y, weight = self._teaching(subset, share, out)
             engine = engine_of(self.classifier, y, n_outputs, weight)
             assert isinstance(engine, LogisticEngine)
             return engine, X
@@ -209,34 +206,19 @@ class LoggedClassifiers(LeafClassifiers):
         engine = self._engine(rows, None, start.C)
         return engine.fit(rows.features(subset), start, pull).scorer
 
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Rows of a log that teach a leaf whose sensors they did not all buy.
-
-    What was not bought of a row is drawn, several times, given what was bought of it and
-    its class, by `Gaussians` that are learned from the rows that a leaf may learn from. A
-    row counts the less the more sensors are drawn: by a share for each of them.
-
-    `kept` is what was drawn within a set without a fold, (n_times, n_rows, width).
-    """
-
-    rows: TrainingRows
-    log: Continued  # of these rows
-    kept: dict[tuple[int, int], Array] = field(default_factory=dict)
-
-    def without(
-        self, subset: frozenset[str], share: float, out: int
+    def _teaching(
+        self, subset: Subset, share: float, out: int
     ) -> tuple[Array, Rows, Array]:
         """Readings, classes and weights that teach the leaf of a subset without a fold.
 
-        A row counts by a share for each sensor of the subset that it did not buy. The fold
-        is one that there is none of for all rows.
+        What was not bought of a row is drawn, several times; the row counts by a share for
+        each sensor of the subset that it did not buy. The fold is one that there is none of
+        for all rows.
         """
-        rows, log = self.rows, self.log
+        rows, log = self.data, self.log
         has, there = log.has(subset), rows.fold != out
         real, lacking = np.flatnonzero(has & there), np.flatnonzero(~has & there)
-        drawn = self._drawn(log.within(subset), out)
+        drawn = self._draw(log.within(subset), out)
         whole = log.reach[log.within(subset)]
         own = drawn[:, lacking][:, :, log.columns_of(subset, whole)]
         n_lacking = (~log.bought[lacking][:, log.sensors.mask(subset)]).sum(axis=1)
@@ -247,39 +229,33 @@ class Drawn:
             np.concatenate([rows.weight[real], np.tile(weight, len(own))]),
         )
 
-    def _drawn(self, within: int, out: int) -> Array:
-        """All readings of a set, drawn by what rows outside a fold say, some times."""
-        if (within, out) not in self.kept:
-            log, whole = self.log, self.log.reach[within]
-            values, owner = self.rows.features(whole), log.owner(whole)
-            lacking = ~log.has(whole)
-            patterns = patterns_of(log.bought & log.sensors.mask(whole), lacking)
-            there = np.flatnonzero(self.rows.fold != out)
-            gaussians = learn_gaussians(
-                values[there],
-                log.bought[np.ix_(there, owner)],
-                log.level[there],
-                int(log.level.max()) + 1,
-                _columns(_among(patterns, there, len(values)), owner),
-            )
-            times = int(np.clip(DRAWN_ROWS // max(1, lacking.sum()), 1, DRAWN_TIMES))
-            known, columns = log.bought[:, owner], _columns(patterns, owner)
-            drawn = [
-                gaussians.drawn(values, columns, log.level, seed)
-                for seed in range(times)
-            ]
-            self.kept[within, out] = np.where(known, values, np.stack(drawn))
-        return self.kept[within, out]
+    def _draw(self, within: int, out: int) -> Array:
+        """All readings of a set, drawn where nothing was bought, some times.
 
-
-def _among(patterns: Patterns, there: Rows, n_rows: int) -> Patterns:
-    """The same patterns, with the places that rows have among some of them."""
-    place = np.full(n_rows, -1)
-    place[there] = np.arange(len(there))
-    found = [(pattern, place[rows][place[rows] >= 0]) for pattern, rows in patterns]
-    return [(pattern, rows) for pattern, rows in found if len(rows)]
-
-
-def _columns(patterns: Patterns, owner: Rows) -> Patterns:
-    """Patterns of sensors as patterns of columns."""
-    return [(pattern[owner], rows) for pattern, rows in patterns]
+        They are drawn given what was bought of a row and its class, by `Gaussians` that
+        are learned from the rows outside a fold.
+        """
+        if (within, out) in self.drawn:
+            return self.drawn[within, out]
+        log, whole = self.log, self.log.reach[within]
+        values, owner = self.data.features(whole), log.owner(whole)
+        known, lacking = log.bought[:, owner], ~log.has(whole)
+        by_sensor = patterns_of(log.bought & log.sensors.mask(whole), lacking)
+        patterns = [(pattern[owner], rows) for pattern, rows in by_sensor]
+        there = np.flatnonzero(self.data.fold != out)
+        place = np.full(len(values), -1)  # of a row among those
+        place[there] = np.arange(len(there))
+        own = [(pattern, place[rows][place[rows] >= 0]) for pattern, rows in patterns]
+        gaussians = learn_gaussians(
+            values[there],
+            known[there],
+            log.level[there],
+            int(log.level.max()) + 1,
+            [(pattern, rows) for pattern, rows in own if len(rows)],
+        )
+        times = int(np.clip(DRAWN_ROWS // max(1, lacking.sum()), 1, DRAWN_TIMES))
+        drawn = [
+            gaussians.drawn(values, patterns, log.level, seed) for seed in range(times)
+        ]
+        self.drawn[within, out] = np.where(known, values, np.stack(drawn))
+        return self.drawn[within, out]

@@ -8,7 +8,7 @@ It needs neither scikit-learn nor a solver, and knows nothing of the reports abo
     batch         `Walk`: many rows at once, with all sensors or only some of them;
                   `MaskedPolicy`: what each acquires next, given what is known of it
     session       `Session`: one example, examined sensor by sensor; `retrace` repeats one
-    oracles       functions that a session asks for values, and what if they fail
+    oracles       functions that a session calls for values, to its end or an error
     state         `State`: a session as plain values; written, signed and read
     session_input  values, limits, prices and keys that a session is given, checked
     steps         `Step` and `Decision`: what a session answers

@@ -338,7 +338,7 @@ class NumberScorer:
         return self.answering.of(X, self.regression.scores(X)[:, 0])
 
     def predict(self, X: Array) -> Array:
-        """Scorer, (n_rows,)."""
+        """Answer, (n_rows,)."""
         return np.asarray(self.says(X)[:, 0])
 
 

@@ -1,4 +1,4 @@
-"""Oracles: what a session calls for the values of a sensor, and what if it fails."""
+"""Oracles: what a session calls for the values of a sensor, to its end or an error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sensortree.exceptions import SessionError
 
 if TYPE_CHECKING:
     from sensortree.policy.session import Session
+    from sensortree.policy.steps import Decision
 
 LOG = logging.getLogger("sensortree.session")  # sensors and prices; values never
 
@@ -19,12 +20,63 @@ AsyncOracle = Callable[[str, tuple[str, ...]], Awaitable[Any]]
 OnError = Literal["raise", "unavailable"]
 
 
-def check_on_error(on_error: str) -> None:
-    """Refuse any other way to treat an oracle's error."""
+def run(session: Session, oracle: Oracle, on_error: OnError = "raise") -> Decision:
+    """Call an oracle for what is bought and nothing else, to the decision.
+
+    Parameters
+    ----------
+    oracle : callable
+        Given a sensor's name and its columns, returns the values; None says that the
+        sensor is unavailable.
+    on_error : {"raise", "unavailable"}, default="raise"
+        What an exception of the oracle, or a reading that the sensor cannot use, does:
+        it goes up to the caller, or makes the sensor unavailable. What goes up leaves
+        the session where it stood, to be run again, and carries it as ``session``.
+
+    Returns
+    -------
+    decision : Decision
+        Its ``unavailable`` says which sensors failed, and why.
+    """
+    for sensor, columns in _asked(session, on_error):
+        with handled(session, sensor, on_error):
+            take(session, sensor, oracle(sensor, columns))
+    return session.decision()
+
+
+async def run_async(
+    session: Session,
+    oracle: AsyncOracle,
+    on_error: OnError = "raise",
+    timeout: float | None = None,
+) -> Decision:
+    """Await an oracle for what is bought and nothing else, to the decision.
+
+    Parameters
+    ----------
+    oracle : callable
+        As in `run`, but what it returns is awaited.
+    on_error : {"raise", "unavailable"}, default="raise"
+    timeout : float, default=None
+        Seconds that each sensor may take; then it is cancelled, which is a
+        `TimeoutError`. It needs asyncio; other event loops have limits of their own.
+    """
+    for sensor, columns in _asked(session, on_error):
+        with handled(session, sensor, on_error):
+            take(session, sensor, await within(oracle(sensor, columns), timeout))
+    return session.decision()
+
+
+def _asked(
+    session: Session, on_error: OnError
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Sensors that a session asks for, one after another, with their columns."""
     if on_error not in ("raise", "unavailable"):
         raise SessionError(
             f"on_error must be 'raise' or 'unavailable', got {on_error!r}."
         )
+    while (step := session.ask()) is not None and step.sensor is not None:
+        yield step.sensor, step.columns
 
 
 @contextmanager

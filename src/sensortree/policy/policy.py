@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle  # only to digest foreign estimators; nothing is ever unpickled
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +20,8 @@ from sensortree.policy.decisions import DecisionFunction
 from sensortree.policy.flow import Detours, Flow, stop_leaves
 from sensortree.policy.oracles import AsyncOracle, OnError, Oracle
 from sensortree.policy.session import Session, resume_session, step_of
-from sensortree.policy.steps import Decision, Step
-from sensortree.policy.walk import Place, places_of, sum_of_bill
+from sensortree.policy.steps import Decision
+from sensortree.policy.walk import places_of, sum_of_bill
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.reader import SensorReader
 from sensortree.sensors.referral import Referral
@@ -132,15 +132,7 @@ class Policy:
         """Hexadecimal digest of everything that its answers depend on."""
         return fingerprint(self)
 
-    @cached_property
-    def places(self) -> tuple[Place, ...]:
-        """Places where a row may stop, with all that is needed there.
-
-        These are the leaves; the start, where nothing is known; and the nodes, backwards:
-        ``places[~node]`` is a node. A row stops elsewhere than at a leaf only if it can
-        afford no more.
-        """
-        return places_of(self)
+    places = cached_property(places_of)
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
@@ -286,47 +278,8 @@ class Policy:
 
     # one example --------------------------------------------------------------------------
 
-    def step(
-        self,
-        known: Mapping[str, Any],
-        *,
-        unavailable: Iterable[str] = (),
-        limit: float | None = None,
-        prices: Mapping[str, float | None] | None = None,
-        free: Iterable[str] = (),
-    ) -> Step:
-        """Say what to do next for one example: a pure function of what is known.
-
-        Parameters
-        ----------
-        known : mapping of sensor to values
-            Values by column name, or in the sensor's column order.
-        unavailable : iterable of str, default=()
-            Unavailable sensors.
-        limit : float, default=None
-            The most that this example may spend.
-        prices : mapping of sensor to float, default=None
-            Prices of this example; see `Session`.
-        free : iterable of str, default=()
-            Known sensors that were not paid for; known sensors that the policy would not
-            have asked for are not counted as spent either.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sensortree import SensorTreeClassifier
-        >>> X = np.random.default_rng(0).normal(size=(200, 2))
-        >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
-        >>> model = SensorTreeClassifier(cost_weight=0.02, structure="cascade").fit(X, y)
-        >>> model.policy_.step({}).sensor
-        'x0'
-        >>> step = model.policy_.step({"x0": [0.1]})
-        >>> step.action, step.sensor, step.spent
-        ('acquire', 'x1', 1.0)
-        >>> model.policy_.step({"x0": [2.5]}).action
-        'stop'
-        """
-        return step_of(self, known, unavailable, limit, prices, free)
+    step = step_of
+    resume = resume_session
 
     def session(
         self,
@@ -344,26 +297,6 @@ class Policy:
             As in `Session`.
         """
         return Session(self, known, limit, prices, key, strict)
-
-    def resume(
-        self,
-        state: Mapping[str, Any],
-        key: bytes | str | None = None,
-        strict: bool | None = None,
-    ) -> Session:
-        """Bring back a session from what its `to_dict` gave.
-
-        Parameters
-        ----------
-        state : mapping
-            It holds the digest of its model, and another model refuses it.
-        key : bytes or str, default=None
-            The key that the session was begun with: a state that was changed since, or
-            was never signed, is refused.
-        strict : bool, default=None
-            Whether values that training never saw are refused from now on.
-        """
-        return resume_session(self, state, key, strict)
 
     def acquire(
         self,

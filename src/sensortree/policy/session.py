@@ -18,26 +18,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 import numpy as np
 
 from sensortree.exceptions import DataError, SensorTreeError, SessionError
-from sensortree.policy.oracles import (
-    LOG,
-    AsyncOracle,
-    OnError,
-    Oracle,
-    check_on_error,
-    handled,
-    take,
-    within,
-)
+from sensortree.policy import oracles
+from sensortree.policy.oracles import LOG
 from sensortree.policy.reasons import Reason
 from sensortree.policy.session_input import (
+    check_amount,
     check_key,
     check_known,
-    check_limit,
     check_names,
     check_prices,
     in_column_order,
     index_of,
-    least_limit,
     price_row,
     same_values,
 )
@@ -118,7 +109,8 @@ class Session:
         self._strict = policy.strict if strict is None else bool(strict)
         self._turn = RLock()
         # What was given, and what happened since, in order; all else follows from these.
-        self._limit = check_limit(limit)
+        what = "the limit of a session"
+        self._limit = None if limit is None else check_amount(limit, what)
         self._prices = check_prices(prices, policy.sensors)
         self._log: list[Event] = []
         self._begin(check_known(known))
@@ -322,55 +314,8 @@ class Session:
             classes,
         )
 
-    # oracles ------------------------------------------------------------------------------
-
-    def run(self, oracle: Oracle, on_error: OnError = "raise") -> Decision:
-        """Call an oracle for what is bought and nothing else, to the decision.
-
-        Parameters
-        ----------
-        oracle : callable
-            Given a sensor's name and its columns, returns the values; None says that the
-            sensor is unavailable.
-        on_error : {"raise", "unavailable"}, default="raise"
-            What an exception of the oracle, or a reading that the sensor cannot use, does:
-            it goes up to the caller, or makes the sensor unavailable. What goes up leaves
-            the session where it stood, to be run again, and carries it as ``session``.
-
-        Returns
-        -------
-        decision : Decision
-            Its ``unavailable`` says which sensors failed, and why.
-        """
-        check_on_error(on_error)
-        while (step := self.ask()) is not None and step.sensor is not None:
-            with handled(self, step.sensor, on_error):
-                take(self, step.sensor, oracle(step.sensor, step.columns))
-        return self.decision()
-
-    async def run_async(
-        self,
-        oracle: AsyncOracle,
-        on_error: OnError = "raise",
-        timeout: float | None = None,
-    ) -> Decision:
-        """Await an oracle for what is bought and nothing else, to the decision.
-
-        Parameters
-        ----------
-        oracle : callable
-            As in `run`, but what it returns is awaited.
-        on_error : {"raise", "unavailable"}, default="raise"
-        timeout : float, default=None
-            Seconds that each sensor may take; then it is cancelled, which is a
-            `TimeoutError`. It needs asyncio; other event loops have limits of their own.
-        """
-        check_on_error(on_error)
-        while (step := self.ask()) is not None and step.sensor is not None:
-            with handled(self, step.sensor, on_error):
-                answer = oracle(step.sensor, step.columns)
-                take(self, step.sensor, await within(answer, timeout))
-        return self.decision()
+    run = oracles.run
+    run_async = oracles.run_async
 
     # state --------------------------------------------------------------------------------
 
@@ -410,9 +355,8 @@ class Session:
     def _begin(self, known: Mapping[str, Any]) -> None:
         """Stand before the root, with what is known for free."""
         policy, row = self._policy, price_row(self._prices, self._policy.sensors)
-        self._allowance = Allowance(
-            policy, least_limit(self._limit, policy.max_cost), row
-        )
+        limits = [x for x in (self._limit, policy.max_cost) if x is not None]
+        self._allowance = Allowance(policy, min(limits, default=None), row)
         self._seen = NOTHING if row is None else row[None, policy.sensors.varying]
         self._values: dict[str, tuple[Any, ...]] = {}
         self._readings: dict[str, Array] = {}
@@ -583,7 +527,18 @@ def resume_session(
     key: bytes | str | None = None,
     strict: bool | None = None,
 ) -> Session:
-    """Bring a session back from its state: what happened is done again, in order."""
+    """Bring back a session from what its `to_dict` gave: all happens again, in order.
+
+    Parameters
+    ----------
+    state : mapping
+        It holds the digest of its model, and another model refuses it.
+    key : bytes or str, default=None
+        The key that the session was begun with: a state that was changed since, or was
+        never signed, is refused.
+    strict : bool, default=None
+        Whether values that training never saw are refused from now on.
+    """
     read = read_state(state, check_key(key))
     if read.model != policy.digest:
         raise SessionError(
@@ -599,12 +554,43 @@ def resume_session(
 def step_of(
     policy: Policy,
     known: Mapping[str, Any],
+    *,
     unavailable: Iterable[str] = (),
     limit: float | None = None,
     prices: Mapping[str, float | None] | None = None,
     free: Iterable[str] = (),
 ) -> Step:
-    """Give the step of an example of which this is known; see `Policy.step`."""
+    """Say what to do next for one example: a pure function of what is known.
+
+    Parameters
+    ----------
+    known : mapping of sensor to values
+        Values by column name, or in the sensor's column order.
+    unavailable : iterable of str, default=()
+        Unavailable sensors.
+    limit : float, default=None
+        The most that this example may spend.
+    prices : mapping of sensor to float, default=None
+        Prices of this example; see `Session`.
+    free : iterable of str, default=()
+        Known sensors that were not paid for; known sensors that the policy would not
+        have asked for are not counted as spent either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sensortree import SensorTreeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] + (np.abs(X[:, 0]) < 0.5) * X[:, 1] > 0
+    >>> model = SensorTreeClassifier(cost_weight=0.02, structure="cascade").fit(X, y)
+    >>> model.policy_.step({}).sensor
+    'x0'
+    >>> step = model.policy_.step({"x0": [0.1]})
+    >>> step.action, step.sensor, step.spent
+    ('acquire', 'x1', 1.0)
+    >>> model.policy_.step({"x0": [2.5]}).action
+    'stop'
+    """
     sensors = policy.sensors
     known = {
         sensors.names[index_of(name, sensors)]: values

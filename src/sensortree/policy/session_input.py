@@ -142,18 +142,6 @@ def same_values(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
 # money ------------------------------------------------------------------------------------
 
 
-def check_limit(limit: float | None) -> float | None:
-    """The most that a session may spend; None for any amount."""
-    return None if limit is None else _amount(limit, "the limit of a session")
-
-
-def least_limit(one: float | None, other: float | None) -> float | None:
-    """The lesser of two limits, of which there may be none."""
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
-
-
 def check_prices(
     prices: Mapping[str, float | None] | None, sensors: SensorSet
 ) -> dict[str, float | None]:
@@ -169,7 +157,7 @@ def check_prices(
     for name, price in (prices or {}).items():
         own = price is None or (isinstance(price, Real) and price != price)
         what = f"the price of sensor {sensors.names[index_of(name, sensors)]!r}"
-        given[str(name)] = None if own else _amount(price, what)
+        given[str(name)] = None if own else check_amount(price, what)
     for sensor in map(int, sensors.varying):
         name = sensors.names[sensor]
         by_column = sensors.terms[sensor].price_column is not None
@@ -203,7 +191,7 @@ def price_row(given: Mapping[str, float | None], sensors: SensorSet) -> Array | 
     return row
 
 
-def _amount(amount: Any, what: str) -> float:
+def check_amount(amount: Any, what: str) -> float:
     """An amount of money as a float, finite and at least 0."""
     if isinstance(amount, bool) or not isinstance(amount, Real):
         raise SensorError(

@@ -49,7 +49,12 @@ class Place:
 
 
 def places_of(policy: Policy) -> tuple[Place, ...]:
-    """Leaves, the start, then nodes backwards, so that ``places[number]`` is a place."""
+    """Places where a row may stop, with all that is needed there.
+
+    These are the leaves; the start, where nothing is known; and the nodes, backwards:
+    ``places[~node]`` is a node. A row stops elsewhere than at a leaf only if it can
+    afford no more.
+    """
     tree = policy.tree
     nodes, leaves = vertex_paths(tree)
     negative, positive = (side.tolist() for side in tree.children)

@@ -202,11 +202,8 @@ class CostReport:
         lines = [_flat(asdict(use)) for use in getattr(self, kind)]
         return pandas_frame(lines, index.get(kind, "name"))
 
-    def _repr_html_(self) -> str:
-        return report_in_notebook(self)
-
-    def __str__(self) -> str:
-        return report_text(self)
+    _repr_html_ = report_in_notebook
+    __str__ = report_text
 
 
 @one_thread()

@@ -17,8 +17,9 @@ from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from sensortree.exceptions import SensorTreeError
+from sensortree.exceptions import SensorTreeError, SessionError
 from sensortree.persistence.saved import SavedModel
+from sensortree.policy.session import Session
 from sensortree.service import ledger, schemas, sessions
 from sensortree.service.database import Change, Writer, open_to_read, storage_error
 from sensortree.service.gate import Limits
@@ -238,14 +239,13 @@ def add_sessions(app: FastAPI, service: Service) -> None:
         request: Request, wanted: schemas.SessionRequest, caller: Asker, key: Key = None
     ) -> Response:
         """Begin a session; it stays with the current version of the model."""
-        change = sessions.create(
-            service.model(wanted.model),
-            caller.tenant,
-            wanted.known or {},
-            wanted.limit,
-            wanted.prices,
-            most,
-        )
+        model = service.model(wanted.model)
+
+        def begin() -> Session:
+            known = model.as_written(wanted.known or {})
+            return model.policy.session(known, wanted.limit, wanted.prices)
+
+        change = sessions.begun(model, caller.tenant, begin, most)
         return await make(request, caller, key, change)
 
     @app.post("/v1/resume", status_code=201, **reply)
@@ -254,7 +254,14 @@ def add_sessions(app: FastAPI, service: Service) -> None:
     ) -> Response:
         """Continue a session that was begun elsewhere, from its state."""
         model = service.model(wanted.model)
-        change = sessions.take_over(model, caller.tenant, wanted.state, most)
+
+        def begin() -> Session:
+            try:
+                return model.policy.resume(wanted.state)
+            except SessionError as error:
+                raise RefusedError(422, "state", str(error)) from error
+
+        change = sessions.begun(model, caller.tenant, begin, most)
         return await make(request, caller, key, change)
 
     @app.get("/v1/sessions", **gives(schemas.SessionList))

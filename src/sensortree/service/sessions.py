@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from sensortree.exceptions import SessionError
 from sensortree.policy.reasons import by_class
 from sensortree.policy.session import Session
 from sensortree.service import ledger, models
@@ -185,39 +184,11 @@ class Stored:
         return row
 
 
-def create(
-    model: Model,
-    tenant: str,
-    known: Mapping[str, Any],
-    limit: float | None,
-    prices: Mapping[str, float | None] | None,
-    most: int,
-) -> Change[Reply]:
-    """Begin a session; see `Policy.session`. A tenant may have `most`."""
-
-    def begin() -> Session:
-        return model.policy.session(model.as_written(known), limit, prices)
-
-    return _begun(model, tenant, begin, most)
-
-
-def take_over(
-    model: Model, tenant: str, state: Mapping[str, Any], most: int
-) -> Change[Reply]:
-    """Continue a session that was begun elsewhere."""
-
-    def begin() -> Session:
-        try:
-            return model.policy.resume(state)
-        except SessionError as error:
-            raise RefusedError(422, "state", str(error)) from error
-
-    return _begun(model, tenant, begin, most)
-
-
-def _begun(
+def begun(
     model: Model, tenant: str, begin: Callable[[], Session], most: int
 ) -> Change[Reply]:
+    """Keep a session that begins now; a tenant may have `most`."""
+
     def change(connection: sqlite3.Connection) -> Reply:
         have = connection.execute(
             "SELECT sessions FROM tenants WHERE tenant = ?", (tenant,)
