@@ -463,7 +463,7 @@ class Race:
             bought, key=lambda s: (-market.mean_cost(frozenset((s,))), s)
         ):
             less = without_sensors(tree, frozenset((sensor,)))
-            left = {vertex.sensors for vertex in (*less.leaves, *less.nodes)}
+            left = {v.sensors for v in less.leaves} | {v.sensors for v in less.nodes}
             allowed = all(map(market.allows, left)) and not self.stopped
             if not (allowed and self._may_go(sensor, ways)):
                 continue
