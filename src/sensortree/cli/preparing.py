@@ -291,12 +291,11 @@ def _column_warnings(problem: Problem) -> list[str]:
     from sensortree.cli.column_warnings import column_warning
     from sensortree.cli.problem import levels_of_target
 
-    lines = []
+    lines, levels = [], levels_of_target(problem.y)
     for name, sensor in problem.file.sensors.items():
         for column in sensor.columns:
             if "date" in sensor.steps.get(column, ()):
                 continue
-            levels = levels_of_target(problem.y)
             warning = column_warning(problem.data, column, levels)
             if warning is not None:
                 lines.append(f"column {column!r} of sensor {name!r} {warning.reason}.")
