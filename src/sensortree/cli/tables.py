@@ -201,6 +201,19 @@ def columns_note(notes: Mapping[str, Sequence[str]]) -> list[str]:
     return lines
 
 
+def left_out_note(data: DataFile, target: str, out: NDArray[np.bool_]) -> list[str]:
+    """How many rows are left out for want of an answer, and what stands in its place."""
+    if not out.any():
+        return []
+    cells = {text_of(data.columns[target][row]) for row in np.flatnonzero(out)}
+    shown = [cut(cell) if cell else "empty" for cell in sorted(cells)]
+    more = (
+        f" or another of {len(shown) - COLUMNS_NAMED}" if shown[COLUMNS_NAMED:] else ""
+    )
+    values = " or ".join(shown[:COLUMNS_NAMED]) + more
+    return [f"{out.sum()} rows are left out: their {target} is {values}."]
+
+
 def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Columns as one array, of numbers, or of objects if some are text."""
     objects = any(values.dtype == object for values in columns)
