@@ -170,7 +170,8 @@ class SensorTreeClassifier(JointTreeOfClasses, LearnsJointly, BaseSensorTreeClas
         - a tree of your own, also as nested dicts.
 
         From learned trees, sensors without which they are clearly better are removed, the
-        dearest first, and leaves that no training example reaches are pruned.
+        dearest first, then leaves that no held-out row reaches. Leaves that no training
+        example reaches are pruned.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
         branched tree, which ends earlier where more leaves do not lower the risk on
