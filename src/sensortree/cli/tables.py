@@ -360,7 +360,11 @@ def _without_footer(rows: Sequence[Sequence[str]]) -> int:
     while above > 1:
         first, *rest = rows[above - 1]
         alone = len(rows[0]) > NARROW and not any(rest)
-        if is_nothing(first) or as_number(first) is not None or alike[_shape(first)] > 1:
+        if (
+            is_nothing(first)
+            or as_number(first) is not None
+            or alike[_shape(first)] > 1
+        ):
             break
         if not alone and not SUMS.fullmatch(first):
             break
