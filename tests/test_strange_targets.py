@@ -115,3 +115,82 @@ def test_an_answer_that_is_no_number_is_said_by_its_line(tmp_path, monkeypatch):
     said = run("evaluate", "model.json", "new.csv", code=3)
     assert "line 3: 'ERR' is not a number" in said
     assert "1 rows are left out: their y is '?'." in said
+
+
+# lines below the table -------------------------------------------------------------------
+
+TABLE = [(f"P{i:03}", str(i % 9), str(30 + i), "ab"[i % 2]) for i in range(30)]
+BELOW = ["Total", "Source: hospital, 2024", "N = 30", "* p < 0.05", "Quelle: Klinik"]
+
+
+@pytest.mark.parametrize("target_first", [True, False])
+@pytest.mark.parametrize("footers", [[name] for name in BELOW] + [BELOW], ids=str)
+def test_what_stands_padded_below_a_table_is_no_row_and_no_class(
+    tmp_path, footers, target_first
+):
+    header = ["y", "a", "b"] if target_first else ["a", "b", "y"]
+    order = [3, 1, 2] if target_first else [1, 2, 3]
+    rows = [[row[i] for i in order] for row in TABLE]
+    path = written(tmp_path, [header, *rows, *([name, "", ""] for name in footers)])
+    data, answers, _ = read_target(read_data(path), "y", "auto")
+    assert (set(answers), len(data)) == ({"a", "b"}, 30)
+    lines = ", ".join(map(str, range(32, 32 + len(footers))))
+    assert any(f"{lines} " in note and "left out" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        ("Total", "120", "1335", ""),
+        ("Grand total:", "120", "", ""),
+        ("Mean", "4.0", "44.5", ""),
+        ("Source:", "hospital", "", ""),
+        ("Source: Smith", "2024"),
+        ("Exported on Monday", ""),
+        ("Summe", "120", "1335", "30"),
+    ],
+    ids=str,
+)
+def test_sums_below_a_table_are_no_row(tmp_path, last):
+    path = written(tmp_path, [("id", "a", "b", "y"), *TABLE, last])
+    data = read_data(path)
+    assert len(data) == 30
+    assert any("line 32 is a title or a remark" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        ("P999", "", "", ""),  # an example of which nothing is known
+        ("", "", "", "a"),
+        ("", "7", "", ""),
+        ("P888", "7", "", ""),
+        ("?", "", "", ""),
+    ],
+    ids=str,
+)
+def test_a_row_with_little_in_it_is_a_row(tmp_path, last):
+    path = written(tmp_path, [("id", "a", "b", "y"), *TABLE, last])
+    assert len(read_data(path)) == 31
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Ann", "", "")],  # one example, of whom nothing is known
+        [("Ann", "", ""), ("Bob", "", "")],
+        [("low", "1", "2"), ("high", "2", "1"), ("low", "", "")],
+        [("Total", "1", "2"), ("Part", "2", "1"), ("Total", "3", "3")],
+    ],
+    ids=str,
+)
+def test_a_name_that_stands_above_too_or_alone_is_a_row(tmp_path, rows):
+    path = written(tmp_path, [("who", "a", "b"), *rows])
+    assert len(read_data(path)) == len(rows)
+
+
+def written(folder, rows):
+    path = folder / "data.csv"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=";").writerows(rows)
+    return path
