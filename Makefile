@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 export SENSORTREE_DATA ?= $(abspath ../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage slow browser cluster check format docs links reproduce serve lowest release-check constraints clean
+.PHONY: help demo test coverage slow browser cluster check format docs links reproduce serve lowest release-check results results-check constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,12 @@ links: $(VENV)/all.stamp  ## ask every address elsewhere that the site names; ne
 
 reproduce: $(VENV)/all.stamp  ## the paper's tables and figures into docs/results; QUICK=1: minutes
 	$(BIN)/python -m experiments.run paper --n-jobs 2 $(if $(QUICK),--quick) $(if $(OUTPUT),--output $(OUTPUT))
+
+results: $(VENV)/all.stamp  ## measure again what is older than the default's answers: hours; goes on
+	$(BIN)/python -m experiments.renew
+
+results-check: $(VENV)/all.stamp  ## name the tables that are older than the default's answers
+	$(BIN)/python -m experiments.renew --check
 
 # What runs with the lowest versions: fits by every method and solver, certificates, sessions;
 # model files, with skops; tables of pandas and polars; pictures; commands; the service; Dask; the

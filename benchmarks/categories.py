@@ -26,7 +26,7 @@ from experiments.data import load
 from sensortree import Sensor, SensorTreeClassifier
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.coding import coded
-from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.logistic import LogisticEngine
 from sensortree.sensors.reader import fit_default_encoding
 from sensortree.sensors.transforms import levels_of
 from sensortree.threads import one_thread

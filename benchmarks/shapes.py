@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -32,7 +31,7 @@ from sensortree import Leaf, Node, SensorTree, SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.learning.choose import choose_recipe
 from sensortree.learning.held_out import held_out_parts
-from sensortree.learning.joint import automatic_ridge, learn_to_compare, measure_jointly
+from sensortree.learning.joint import Jointly, automatic_ridge
 from sensortree.learning.pose import Posed, judged_subsets, leaf_risks, pose
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
@@ -183,9 +182,7 @@ def upwards(problem: RoutingProblem, observed: RoutingProblem, ways: Ways) -> Co
 
 def jointly(problem: RoutingProblem, observed: RoutingProblem, ways: Ways) -> Coef:
     """The library's program, then its refinement."""
-    return two_scores(
-        measure_jointly(problem, observed, refine=True, tol=1e-6, **LIBRARY).coef
-    )
+    return two_scores(LIBRARY.measure(problem, observed).coef)
 
 
 def two_scores(coef: list[Array]) -> Coef:
@@ -214,13 +211,7 @@ def reached(problem: RoutingProblem, leaf: Rows) -> Array:
 
 # measuring ----------------------------------------------------------------------------
 
-LIBRARY: dict[str, Any] = {
-    "savings": "tight",
-    "l2": "auto",
-    "l1": 0.0,
-    "fallback": False,
-    "n_jobs": 1,
-}
+LIBRARY = Jointly("tight", "structured", 1e-6, "auto", 0.0, True, False, 1)
 # Trees of two-way nodes with the same choices.
 SHAPES: dict[str, Callable[[SensorTree], SensorTree]] = {
     "chain, as built": lambda tree: tree,
@@ -277,8 +268,7 @@ def grow(data: Dataset, cost_weight: float) -> Grown:
     X, y, X_test, y_test = data.rows()
     rows = read_rows(model, settings, X, y, None, None)
     prepared = prepare(rows, settings, TextProgress(verbose=False))
-    learn = partial(learn_to_compare, refine=True, tol=1e-6, **LIBRARY)
-    tree = choose_recipe(prepared, settings, learn).tree
+    tree = choose_recipe(prepared, settings, LIBRARY.compare).tree
     test_rows = read_rows(model, settings, X_test, y_test, None, None)
     leaves = prepared.leaves
     likely = {

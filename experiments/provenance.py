@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ def provenance() -> dict[str, Any]:
     sources = ("src", "experiments", "benchmarks")
     return {
         "commit": git("rev-parse", "--short", "HEAD"),
+        "date": datetime.now(UTC).date().isoformat(),
         "changed": bool(git("status", "--porcelain", "--", *sources)),
         "versions": versions,
         "machine": f"{processor()}, {os.cpu_count()} cores, {platform.system()}",

@@ -33,6 +33,14 @@ def append(path: Path, lines: Iterable[Line]) -> None:
         file.write(text.encode())
 
 
+def replace_lines(path: Path, lines: Iterable[Line]) -> None:
+    """Put other lines in place of all that are there, at once."""
+    new = path.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    append(new, lines)
+    new.replace(path)
+
+
 def kept(line: Line) -> Line:
     """What is kept of a line."""
     return {

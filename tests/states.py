@@ -29,7 +29,6 @@ def growth_data(X, y, price: float = 0.01, weight=None) -> GrowthData:
     screen = GramScreen(blocks, np.eye(int(y.max()) + 1)[y], weight)
     return GrowthData(
         screen,
-        X.shape[1],
         lambda more, known: price * len(more - known),
         lambda known, j: known | {j},
         weight,

@@ -37,7 +37,7 @@ def test_a_row_is_judged_without_its_fold():
     for fold in (without, again):
         fold.X_judged = X[FOLD == 2]
         scores = fold.boost(0, n_rounds)[-1]
-        np.testing.assert_array_equal(fold.posterior(scores, 3), said[FOLD == 2])
+        np.testing.assert_array_equal(fold.answer(scores), said[FOLD == 2])
 
 
 def test_of_many_rows_folds_are_held_out_several_at_a_time(monkeypatch):
@@ -47,7 +47,7 @@ def test_of_many_rows_folds_are_held_out_several_at_a_time(monkeypatch):
         without = engine()._without(group, coded(X))
         scores = without.boost(0, n_rounds)[-1]
         np.testing.assert_array_equal(
-            without.posterior(scores, 3), said[np.isin(FOLD, group)]
+            without.answer(scores), said[np.isin(FOLD, group)]
         )
 
 

@@ -308,7 +308,7 @@ def race_of(X, y, **parameters) -> Race:
     settings = model._settings()
     rows = read_rows(model, settings, X, y, None, None, None)
     prepared = prepare(rows, settings.priced_for(rows.loss), TextProgress(False))
-    race = Race(prepared, settings, model._learn_less(), simpler=True)
+    race = Race(prepared, settings, model._jointly().compare, simpler=True)
     race.chosen()
     return race
 

@@ -10,12 +10,11 @@ from sklearn.naive_bayes import GaussianNB
 
 from sensortree import Program, SensorTreeClassifier, SensorTreeRegressor
 from sensortree.leaves.boosting import BoostedEngine
-from sensortree.leaves.continued import Continued, expectation
-from sensortree.leaves.engine import LogisticEngine
 from sensortree.leaves.fitting import judge_leaf_classifiers
+from sensortree.leaves.logistic import LogisticEngine
 from sensortree.leaves.regression import RidgeEngine
 from sensortree.leaves.regressors import BoostedNumbers
-from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.rows import Continued, TrainingRows, expectation, expected
 from sensortree.logs.continuing import LogRows, continue_rows
 from sensortree.logs.gaussians import learn_gaussians, numbers_among, patterns_of
 from sensortree.logs.leaves import LoggedClassifiers
@@ -263,7 +262,7 @@ def test_an_expectation_meets_the_mean_of_what_it_learned_from():
     told, level = rng.normal(size=(200, 3)), rng.integers(4, size=200)
     value = rng.normal(size=200) ** 2
     found = expectation(told, level, value, 4)
-    assert found.of(told, level).mean() == pytest.approx(value.mean())
+    assert expected(found, told, level).mean() == pytest.approx(value.mean())
 
 
 # rows of weight 0 are judged, and not learned from ----------------------------------------

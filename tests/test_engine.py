@@ -13,7 +13,7 @@ from sensortree.curves.shared_leaves import PairedEngine
 from sensortree.exceptions import DataError, WideBasisWarning
 from sensortree.leaves import ridge, standardising
 from sensortree.leaves.descent import Diagonal, Factored, descend
-from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.logistic import LogisticEngine
 from sensortree.policy.classifiers import ConstantScorer, LogisticScorer
 
 

@@ -183,7 +183,7 @@ def test_a_run_has_a_line_for_each_value_and_says_with_what_it_was_measured(tmp_
     # Three splits of two values, and one alone: 1 + 2, 2 + 3, 3 + 4, 4.
     assert (tmp_path / "toy.md").read_text() == "7 lines, sum 19.0\n"
     (run,) = json.loads((tmp_path / "toy.json").read_text())
-    assert {"commit", "changed", "versions", "machine", "seeds"} == set(run)
+    assert {"commit", "date", "changed", "versions", "machine", "seeds"} == set(run)
 
 
 def test_cells_side_by_side_give_the_same_lines(tmp_path):

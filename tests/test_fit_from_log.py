@@ -28,8 +28,7 @@ from sensortree import (
 )
 from sensortree.cli.app import app
 from sensortree.exceptions import DataError, ParameterError, TreeError
-from sensortree.leaves.engine import Fewer
-from sensortree.leaves.logistic import LinearLogisticRegression
+from sensortree.leaves.logistic import Fewer, LinearLogisticRegression
 from sensortree.leaves.rows import Observations
 from sensortree.policy.classifiers import LogisticScorer
 from sensortree.tree.tree import Leaf, Node, SensorTree

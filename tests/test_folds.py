@@ -33,7 +33,7 @@ from sensortree.cli.app import app
 from sensortree.curves.held_out import HeldOutFolds
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, FewRowsWarning
-from sensortree.leaves.folds import Dealt, assign_folds, by_content
+from sensortree.leaves.folds import assign_folds, by_content
 from sensortree.leaves.rows import Observations
 from sensortree.progress import TextProgress
 
@@ -69,7 +69,7 @@ def counts(fold, which, n_folds=5):
 def deal(y, reading=None, group=None, n_folds=5, seed=0):
     """Folds of rows that are sorted already."""
     reading = np.arange(len(y)) if reading is None else reading
-    return assign_folds(Dealt(y, reading, group, np.unique(y)), n_folds, seed)
+    return assign_folds(y, reading, n_folds, group, np.unique(y), seed)
 
 
 # classes and readings ---------------------------------------------------------------------
@@ -150,8 +150,7 @@ def test_two_rows_of_a_class_are_in_two_folds():
 
 
 def test_one_row_is_not_held_out_from_itself():
-    dealt = Dealt(np.zeros(1, int), np.zeros(1, int))
-    assert assign_folds(dealt, 5).tolist() == [-1]
+    assert assign_folds(np.zeros(1, int), np.zeros(1, int), 5).tolist() == [-1]
 
 
 # order and seed ---------------------------------------------------------------------------

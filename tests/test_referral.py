@@ -23,7 +23,7 @@ from sensortree import (
 )
 from sensortree.cli.app import app
 from sensortree.exceptions import DataError, ParameterError, TreeError
-from sensortree.structure import with_exits
+from sensortree.structure.trees import with_exits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sensortree.exceptions.PriceWarning")
 

@@ -20,14 +20,10 @@ from sensortree import (
     cascade_tree,
 )
 from sensortree.exceptions import TreeError
-from sensortree.structure import (
-    Search,
-    cluster_subsets,
-    forward_chain,
-    greedy_subsets,
-    prune,
-)
+from sensortree.structure import cluster_subsets, greedy_subsets
+from sensortree.structure.algorithm1 import Search, forward_chain
 from sensortree.structure.losses import LeastSquaresScreen
+from sensortree.structure.trees import prune
 
 
 def table_search(errors: dict[tuple[int, ...], list[float]], costs, cost_weight):

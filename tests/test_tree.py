@@ -11,7 +11,7 @@ from strategies import leaf_counts, random_tree, seeds
 
 from sensortree import Leaf, Node, SensorTree, cascade_tree, exhaustive_tree
 from sensortree.exceptions import TreeError
-from sensortree.structure import exhaustive_leaves
+from sensortree.structure.trees import exhaustive_leaves
 from sensortree.tree.tree import MAX_DEPTH
 
 

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from sensortree.policy.policy import Policy
     from sensortree.reports.guarantee import guarantee_error
     from sensortree.sensors.sensor import Sensor, SensorSet
-    from sensortree.structure import cascade_tree, exhaustive_tree
+    from sensortree.structure.trees import cascade_tree, exhaustive_tree
     from sensortree.tree.tree import Leaf, Node, SensorTree
 
 __all__ = [
@@ -132,7 +132,7 @@ _HOMES = {
     "policy.policy": "Policy",
     "reports.guarantee": "guarantee_error",
     "sensors.sensor": "Sensor SensorSet",
-    "structure": "cascade_tree exhaustive_tree",
+    "structure.trees": "cascade_tree exhaustive_tree",
     "tree.tree": "Leaf Node SensorTree",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

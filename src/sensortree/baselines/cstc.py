@@ -48,7 +48,7 @@ from sensortree.estimators.parameters import parameters
 from sensortree.exceptions import FewRowsWarning, SensorError
 from sensortree.learning.fit import Fitted
 from sensortree.learning.prepare import Prepared
-from sensortree.leaves.folds import Dealt, assign_folds, run_numbers
+from sensortree.leaves.folds import assign_folds, run_numbers
 from sensortree.types import Array, Rows
 
 # Where an example ends: at a node (the side is 0), or beside it, where a child was pruned.
@@ -195,7 +195,7 @@ def split_rows(data: LinearData, n_folds: int) -> tuple[Rows, Rows]:
         # A class of one row is learned from and not held out; that is all.
         warnings.simplefilter("ignore", FewRowsWarning)
         reading = run_numbers(data.readings.T, len(data.y))
-        fold = assign_folds(Dealt(data.y, reading, data.unit, data.classes), n_folds)
+        fold = assign_folds(data.y, reading, n_folds, data.unit, data.classes)
     train, held_out = np.flatnonzero(fold != 0), np.flatnonzero(fold == 0)
     if not len(train) or not len(held_out):
         return np.arange(len(fold)), np.arange(len(fold))

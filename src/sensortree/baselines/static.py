@@ -21,8 +21,7 @@ from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings
 from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
-from sensortree.structure import Search, forward_steps
-from sensortree.structure.algorithm1 import Subset
+from sensortree.structure.algorithm1 import Search, Subset, forward_steps
 from sensortree.structure.losses import SubsetLosses
 from sensortree.structure.search import StructureReport
 from sensortree.tree.tree import Leaf, SensorTree

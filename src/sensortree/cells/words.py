@@ -24,12 +24,16 @@ MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})  # among nu
 NOTHING = frozenset(
     {
         *("", "na", "n/a", "n.a.", "n.a", "#n/a", "#na", "nan", "null", "#null!"),
+        *("<na>", "#n/a n/a", "nat", "(null)", "(blank)", "not recorded", "not stated"),
         *("nil", "none", "nd", "n/d", "n.d.", "unk", "unknown", "missing"),
         *("not done", "not available", "not known", "no data", "k.a.", "k.a"),
         *("unbekannt", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "\\n"),
         *("-", "--", "---", "–", "—", ".", "..", "...", "?", "??", "???"),
     }
 )
+
+ZEROS = frozenset({"nil", "none"})  # words for nothing that answer "how much?"
+DASHES = frozenset("-\u2013\u2014")
 
 SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
 
@@ -45,6 +49,29 @@ def as_number(cell: Cell) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and "_" not in cell else None
+
+
+def is_nothing(cell: Cell) -> bool:
+    """Whether a cell is empty, or a word for nothing."""
+    return isinstance(cell, str) and cell.casefold() in NOTHING
+
+
+def no_answers(cells: Iterable[Cell]) -> set[Cell]:
+    """The different cells, of a target of classes, that give no answer.
+
+    Words for nothing, unless they are an answer among the others: "none" beside "mild",
+    "-" beside "+", and any word without which nothing would be left to tell apart.
+    """
+    different = set(cells)
+    signs = any(isinstance(cell, str) and set(cell) == {"+"} for cell in different)
+    gaps = {
+        cell
+        for cell in different
+        if is_nothing(cell)
+        and str(cell).casefold() not in ZEROS
+        and not (signs and cell and set(str(cell)) <= DASHES)
+    }
+    return gaps if len(different - gaps) > 1 else different & {""}
 
 
 def exact_number(cell: Cell) -> Decimal | None:
@@ -182,7 +209,7 @@ def _part_of_day(parts: dict[str, str | None]) -> float | None:
 
 def date_form(cells: Iterable[Cell]) -> str:
     """The form of the dates in a column; "" if it holds something else."""
-    different = (cell for cell in dict.fromkeys(cells) if not _is_missing(cell))
+    different = (cell for cell in dict.fromkeys(cells) if not is_nothing(cell))
     looked_at = list(islice(different, LOOKED_AT))
     if not looked_at:
         return ""
@@ -214,7 +241,3 @@ def day_numbers(cells: Sequence[Cell], form: str) -> NDArray[np.float64]:
     table = {cell: day_of(as_text(cell), form) for cell in Counter(cells)}
     values = [table[cell] for cell in cells]
     return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
-
-
-def _is_missing(cell: Cell) -> bool:
-    return isinstance(cell, str) and (cell in MISSING or cell.casefold() in NOTHING)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensortree.cells.words import MISSING, cut, date_form
+from sensortree.cells.words import cut, date_form, is_nothing
 from sensortree.cli.sensors_file import toml_key
 from sensortree.cli.tables import DataFile
 
@@ -45,7 +45,7 @@ def column_warning(
 ) -> ColumnWarning | None:
     """What speaks against a column as a sensor; `labels` are the classes of the rows."""
     counts = data.read(column).counts
-    filled = {cell: n for cell, n in counts.items() if cell not in MISSING}
+    filled = {cell: n for cell, n in counts.items() if not is_nothing(cell)}
     if not filled:
         return ColumnWarning("is empty in all rows")
     if len(data) < ROWS_TO_JUDGE:

@@ -14,13 +14,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from sensortree.cells.words import MISSING, PLAIN_FORMAT, cut, day_numbers
+from sensortree.cells.words import PLAIN_FORMAT, cut, day_numbers, is_nothing
 from sensortree.cli.options import Purchases
 from sensortree.cli.tables import (
     DataFile,
     as_objects,
     class_finder,
     columns_note,
+    left_out_note,
     read_data,
     stacked,
 )
@@ -104,7 +105,7 @@ def _read_numbers(
         wrong = {
             row: f"{cut(cells[row])} is not a date, {form.date}"
             for row in none
-            if cells[row] not in MISSING
+            if not is_nothing(cells[row])
         }
         return days, wrong, []
     found = data.read(column)
@@ -124,9 +125,8 @@ class Labels(NamedTuple):
 
     rows: NDArray[np.intp]
     classes: NDArray[Any]
-    n_empty: int
     unknown: dict[int, str]
-    target: str
+    notes: list[str]  # on rows that have none
 
 
 def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
@@ -140,14 +140,11 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
         )
     cells = data.require(target, "--target")
     if model.policy_.loss.numbers:
-        kept = np.array([cell not in MISSING for cell in cells], dtype=bool)
-        if not kept.any():
-            raise DataError(f"{data.path}: the target {target!r} is empty in all rows.")
-        numbers = data.rows(kept).numbers(target, "the model answers with numbers.")
-        return Labels(np.flatnonzero(kept), numbers, int((~kept).sum()), {}, target)
+        return _amounts_for(data, target)
     classes = {str(label): label for label in model.classes_.tolist()}
     find = class_finder(classes)
-    rows, labels, unknown, n_empty = [], [], {}, 0
+    rows, labels, unknown = [], [], {}
+    empty = np.zeros(len(cells), dtype=bool)
     for row, cell in enumerate(cells):
         label = find(cell)
         if label is None and isinstance(cell, str):
@@ -155,18 +152,51 @@ def labels_for(model: SavedModel, data: DataFile, target: str | None) -> Labels:
         if label is not None:
             rows.append(row)
             labels.append(label)
-        elif cell in MISSING:
-            n_empty += 1
+        elif is_nothing(cell):
+            empty[row] = True
         else:
             unknown[row] = f"{cut(cell)} is not a class of the model"
+    _check_answers(data, target, empty)
     if not rows:
-        row = min(unknown, default=0)
+        row = min(unknown)
         raise DataError(
             f"{data.place(row, target)}: {cut(cells[row])} is not a class "
             f"of the model, nor is that of any other row; its classes are "
             f"{listed(classes)}."
         )
-    return Labels(np.array(rows), np.array(labels), n_empty, unknown, target)
+    notes = left_out_note(data, target, empty)
+    return Labels(np.array(rows), np.array(labels), unknown, notes)
+
+
+def _amounts_for(data: DataFile, target: str) -> Labels:
+    """The right answers of a table, where they are numbers."""
+    read, cells = data.read(target), data.columns[target]
+    missing = np.isnan(read.values)
+    unknown = {
+        row: why
+        for row in np.flatnonzero(missing).tolist()
+        if (why := read.why_not(cells[row]))
+    }
+    empty = missing.copy()
+    empty[list(unknown)] = False
+    _check_answers(data, target, empty)
+    if missing.all():
+        row = min(unknown)
+        raise DataError(
+            f"{data.place(row, target)}: {unknown[row]}, nor is that of any other row; the "
+            f"model answers with numbers."
+        )
+    notes = left_out_note(data, target, empty)
+    return Labels(np.flatnonzero(~missing), read.values[~missing], unknown, notes)
+
+
+def _check_answers(data: DataFile, target: str, empty: NDArray[np.bool_]) -> None:
+    """Refuse a table without any right answer."""
+    if empty.all():
+        raise DataError(
+            f"{data.path}: the target {target!r} is empty in all rows; it must say the "
+            f"right answer."
+        )
 
 
 def problems_of(
@@ -334,7 +364,7 @@ def _long(
     events = {
         "id": _ids(log, id_column).tolist(),
         "sensor": log.texts(SENSOR).tolist(),
-        "time": [None if cell in MISSING else cell for cell in log.columns[there[0]]],
+        "time": [None if is_nothing(cell) else cell for cell in log.columns[there[0]]],
     }
     try:
         return acquired_from_events(events, _ids(data, id_column), names)

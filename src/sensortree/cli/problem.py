@@ -7,7 +7,6 @@ are used; `name_parts` gives the model the names of columns.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -17,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.cells.words import (
-    MISSING,
     PLAIN_FORMAT,
     ColumnFormat,
     cut,
     date_form,
     day_numbers,
     exact_number,
+    is_nothing,
+    no_answers,
     one_spelling,
 )
 from sensortree.cli.sensors_file import Declared, SensorsFile, toml_key
@@ -32,6 +32,7 @@ from sensortree.cli.tables import (
     as_objects,
     class_finder,
     columns_note,
+    left_out_note,
     stacked,
 )
 from sensortree.exceptions import DataError, SensorError
@@ -209,7 +210,7 @@ def _groups(
             f"{owner} too; take another column, or take it from the sensor."
         )
     for row, cell in enumerate(cells):
-        if cell in MISSING:
+        if is_nothing(cell):
             raise DataError(
                 f"{data.place(row, column)}: the cell is empty, so that nobody knows what "
                 f"the row belongs to; give a row that belongs to no other a label of its "
@@ -429,28 +430,25 @@ def read_target(
 ) -> tuple[DataFile, NDArray[Any], list[str]]:
     """The rows that have an answer; their classes or numbers; notes."""
     data.require(target, "the target")
-    answered, notes = _answered(data, target)
-    if task == "classification":
-        return _labels(answered, target, notes)
-    remedy = "correct it, or pass --task classification."
     if task == "regression":
-        return answered, answered.numbers(target, remedy), notes
-    try:
-        numbers = answered.numbers(target, remedy)
-    except DataError:
-        return _labels(answered, target, notes)  # words are classes
+        return _amounts(data, target)
+    if task == "classification" or data.is_text(target):  # words are classes
+        return _labels(data, target)
+    numbers = data.read(target).values
+    numbers = numbers[~np.isnan(numbers)]
     n_rows, n_values = len(numbers), len(np.unique(numbers))
     whole = bool((numbers == np.round(numbers)).all())
     if _is_amount(n_values, n_rows):
         note = f"target {target}: {n_values} different numbers, taken for an amount."
-        return answered, numbers, [*notes, note]
+        left, amounts, notes = _amounts(data, target)
+        return left, amounts, [*notes, note]
     if n_values > (FEW_NUMBERS if whole else FEW_FRACTIONS):
         raise DataError(
             f"{data.path}: the target {target!r} has {n_values} different numbers in "
             f"{n_rows} rows, which may be classes or an amount; pass "
             f"--task classification or --task regression."
         )
-    return _labels(answered, target, notes)
+    return _labels(data, target)
 
 
 def _is_amount(n_values: int, n_rows: int) -> bool:
@@ -459,34 +457,41 @@ def _is_amount(n_values: int, n_rows: int) -> bool:
     return n_values > MAX_CLASSES or not few
 
 
-def _answered(data: DataFile, target: str) -> tuple[DataFile, list[str]]:
+def _answered(
+    data: DataFile, target: str, answered: NDArray[np.bool_]
+) -> tuple[DataFile, list[str]]:
     """The rows whose answer is known, and a note on the others."""
-    cells = data.columns[target]
-    empty = np.array([cell == "" for cell in cells])
-    words = np.array([cell in MISSING for cell in cells])
-    # NA is a class like others where without it there would be nothing to tell apart.
-    classes = {cell for cell, gone in zip(cells, words, strict=True) if not gone}
-    left_out = words if len(classes) > 1 else empty
-    if left_out.all():
+    if not answered.any():
         raise DataError(
             f"{data.path}: the target {target!r} is empty in all rows; it must say the "
             f"right answer."
         )
-    if not left_out.any():
-        return data, []
-    counts = Counter(str(c) for c, out in zip(cells, left_out, strict=True) if out)
-    values = " or ".join(cut(cell) if cell else "empty" for cell in sorted(counts))
-    note = f"{left_out.sum()} rows are left out: their {target} is {values}."
-    return data.rows(~left_out), [note]
+    return data.rows(answered), left_out_note(data, target, ~answered)
 
 
-def _labels(
-    data: DataFile, target: str, notes: list[str]
-) -> tuple[DataFile, NDArray[Any], list[str]]:
+def _amounts(
+    data: DataFile, target: str
+) -> tuple[DataFile, NDArray[np.float64], list[str]]:
+    """Numbers of the rows that have one."""
+    numbers = data.numbers(target, "correct it, or pass --task classification.")
+    left, notes = _answered(data, target, ~np.isnan(numbers))
+    return left, numbers[~np.isnan(numbers)], notes
+
+
+def _labels(data: DataFile, target: str) -> tuple[DataFile, NDArray[Any], list[str]]:
     """Classes as they are written: int if no digit is lost, text otherwise.
 
     Spellings that differ in capitals or spaces are one class.
     """
+    cells = data.columns[target]
+    gaps = no_answers(cells)
+    answered = np.array([cell not in gaps for cell in cells], dtype=bool)
+    data, notes = _answered(data, target, answered)
+    notes += [
+        f"target {target}: {cut(cell)} is taken for a class, since without it there is "
+        f"one class only."
+        for cell in sorted(map(str, no_answers([*cells, "a", "b"]) - gaps))
+    ]
     texts = data.texts(target)
     best = one_spelling(texts)
     merged = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from sensortree.cells.words import (
     as_number,
     cut,
     exact_number,
+    is_nothing,
     number_text,
 )
 from sensortree.cli.options import Layout
@@ -46,6 +48,12 @@ COLUMNS_NAMED = 6  # in one line
 MAX_LINE = 2**20  # characters; a longer line is no CSV
 LINES_LOOKED_AT = 200
 DELIMITERS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+# What the last lines of a table begin with, where they are sums and not examples.
+SUMS = re.compile(
+    r"(grand |sub)?totals?|sums?|overall|mean|average|median|min|max|sd|s\.d\.|std|count|"
+    r"summe|gesamt|insgesamt|mittelwert|[^\W\d][\w ]*:.*",
+    re.IGNORECASE | re.DOTALL,
+)
 NARROW = 2  # columns of a table in which a line of one cell may be a row
 # First bytes of files that are something else, and what to do with them.
 OTHERS = {
@@ -201,6 +209,19 @@ def columns_note(notes: Mapping[str, Sequence[str]]) -> list[str]:
     return lines
 
 
+def left_out_note(data: DataFile, target: str, out: NDArray[np.bool_]) -> list[str]:
+    """How many rows are left out for want of an answer, and what stands in its place."""
+    if not out.any():
+        return []
+    cells = {text_of(data.columns[target][row]) for row in np.flatnonzero(out)}
+    shown = [cut(cell) if cell else "empty" for cell in sorted(cells)]
+    more = (
+        f" or another of {len(shown) - COLUMNS_NAMED}" if shown[COLUMNS_NAMED:] else ""
+    )
+    values = " or ".join(shown[:COLUMNS_NAMED]) + more
+    return [f"{out.sum()} rows are left out: their {target} is {values}."]
+
+
 def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Columns as one array, of numbers, or of objects if some are text."""
     objects = any(values.dtype == object for values in columns)
@@ -303,6 +324,9 @@ def _read_text(file: TextIO, path: Path, layout: Layout, notes: list[str]) -> Da
         ) from error
     if not rows:
         raise DataError(f"{path} is empty; it needs a header and rows.")
+    above = _without_footer(rows)
+    remarks += numbers[above:]
+    del rows[above:], numbers[above:]
     if remarks:
         shown = ", ".join(map(str, remarks[:5])) + (", ..." if remarks[5:] else "")
         which = f"lines {shown} are" if remarks[1:] else f"line {shown} is"
@@ -323,6 +347,34 @@ def _read_text(file: TextIO, path: Path, layout: Layout, notes: list[str]) -> Da
         notes=tuple(f"{path}: {note}" for note in notes),
         broken=broken,
     )
+
+
+def _without_footer(rows: Sequence[Sequence[str]]) -> int:
+    """How many lines, the header among them, stand above sums and remarks.
+
+    Such a line has one cell, filled up with empty ones, or begins as sums do; and none of
+    the lines above begins like it. An identifier is like those that differ in digits.
+    """
+    alike = Counter(_shape(row[0]) for row in rows[1:])
+    above = len(rows)
+    while above > 1:
+        first, *rest = rows[above - 1]
+        alone = len(rows[0]) > NARROW and not any(rest)
+        if (
+            is_nothing(first)
+            or as_number(first) is not None
+            or alike[_shape(first)] > 1
+        ):
+            break
+        if not alone and not SUMS.fullmatch(first):
+            break
+        above -= 1
+    return above if above > 1 else len(rows)
+
+
+def _shape(text: str) -> str:
+    """A text without what differs between identifiers: its digits."""
+    return re.sub(r"\d+", "0", text)
 
 
 def _lines(file: TextIO, path: Path) -> Iterator[str]:

@@ -142,8 +142,8 @@ def _examples(
     asked = {*labels.rows.tolist(), *labels.unknown}
     problems = {**labels.unknown, **{r: why for r, why in found.items() if r in asked}}
     _tell(table, read, problems)
-    if labels.n_empty:
-        say(f"{labels.n_empty} rows are left out: their {labels.target} is empty.")
+    for note in labels.notes:
+        say(note)
     usable = ~np.isin(labels.rows, list(problems))
     if not usable.any():
         raise DataError(f"{table.path}: no row is left that can be used.")

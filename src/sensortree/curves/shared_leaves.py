@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.descent import Curvature
-from sensortree.leaves.engine import LogisticEngine, Solution, posterior_of
-from sensortree.leaves.fitting import each_subset, fit_leaf_classifiers
+from sensortree.leaves.fitting import each_of, fit_one
+from sensortree.leaves.logistic import LogisticEngine, Solution, posterior_of
 from sensortree.leaves.ridge import RidgeProblem, most_evident
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.classifiers import posterior
@@ -45,10 +46,8 @@ class SharedClassifiers:
             kept = np.flatnonzero(~np.isin(self.data.fold, sorted(out)))
             data = self.data.take(kept)
             weight = data.weight if data.weighted else None
-            features = {subset: data.features(subset) for subset in new}
-            made = fit_leaf_classifiers(
-                self.classifier, features, data.y, weight, self.n_jobs
-            )
+            fit = partial(fit_one, self.classifier, data.y, weight)
+            made = each_of(fit, {s: (data.features(s),) for s in new}, self.n_jobs)
             self.fitted.update({(s, out): made[s] for s in new})
         return {subset: self.fitted[subset, out] for subset in wanted}
 
@@ -197,11 +196,11 @@ class LogisticFold(FoldClassifiers):
         """Find the posteriors of those subsets that have none yet."""
         every, own = self.every, self.classifier
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
-        features = {s: every.features(s) for s in new if s not in self.judged}
+        features = {s: (every.features(s),) for s in new if s not in self.judged}
         weight = every.weight if every.weighted else None
         rows = every.y, len(every.classes), weight, every.fold
         judge = PairedEngine(*rows, own.C, own._degree).judge_without_each
-        self.judged.update(each_subset(judge, features, self.n_jobs))
+        self.judged.update(each_of(judge, features, self.n_jobs))
         (out,) = self.out
         rest = every.fold != out
         for subset in new:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -20,16 +21,10 @@ from sensortree.estimators.parameters import (
 from sensortree.learning.calibrating import CalibrationReport
 from sensortree.learning.choose import choose_recipe
 from sensortree.learning.fit import FitReport, Fitted, fit_policy
-from sensortree.learning.joint import (
-    DecisionReport,
-    Learner,
-    learn_jointly,
-    learn_to_compare,
-    measure_jointly,
-)
+from sensortree.learning.joint import DecisionReport, Jointly
 from sensortree.learning.prepare import Prepared
 from sensortree.policy.about import Comparison, OutageReport
-from sensortree.program import SOLVERS, Certificate
+from sensortree.program import Certificate
 from sensortree.threads import threads_asked
 
 
@@ -58,31 +53,18 @@ class LearnsJointly(BaseSensorTree):
         }
 
     def _learn(self, prepared: Prepared) -> Fitted:
-        program, options = self._program, self._options()
-        learn: Learner = partial(
-            learn_jointly, solver=program.solver, l2=program.l2, **options
-        )
-        if prepared.winners is not None:  # what is only measured is not certified
-            learn = self._learn_less(measure_jointly)
-        return fit_policy(
-            prepared,
-            self._settings_for(prepared),
-            learn,
-            partial(choose_recipe, simpler=program.fallback),
-            self._learn_less(),
-        )
+        jointly = self._jointly()
+        # what is only measured is not certified
+        learn = jointly.learn if prepared.winners is None else jointly.measure
+        choose = partial(choose_recipe, simpler=jointly.fallback)
+        settings = self._settings_for(prepared)
+        return fit_policy(prepared, settings, learn, choose, jointly.compare)
 
-    def _options(self) -> dict[str, Any]:
-        """Parameters of the program and of its refinement."""
-        names = ("savings", "tol", "l1", "refine", "fallback")
+    def _jointly(self) -> Jointly:
+        """How decisions are learned: what the program asks for."""
+        names = [field.name for field in fields(Jointly) if field.name != "n_jobs"]
         own = {name: getattr(self._program, name) for name in names}
-        return {**own, "n_jobs": threads_asked(self.n_jobs)}
-
-    def _learn_less(self, learn: Callable[..., Any] = learn_to_compare) -> Learner:
-        """Learns decisions that are only compared."""
-        l2, solver = self._program.l2, SOLVERS[self._program.solver]
-        ridge = 0.0 if l2 == "auto" and not solver.ridge else l2
-        return partial(learn, l2=ridge, **self._options())
+        return Jointly(**own, n_jobs=threads_asked(self.n_jobs))
 
 
 @parameters
@@ -188,7 +170,8 @@ class SensorTreeClassifier(JointTreeOfClasses, LearnsJointly, BaseSensorTreeClas
         - a tree of your own, also as nested dicts.
 
         From learned trees, sensors without which they are clearly better are removed, the
-        dearest first, and leaves that no training example reaches are pruned.
+        dearest first, then leaves that no held-out row reaches. Leaves that no training
+        example reaches are pruned.
     n_leaves : "auto" or int, default="auto"
         Leaves of a learned structure at most (K in the paper). "auto" is 96 for a
         branched tree, which ends earlier where more leaves do not lower the risk on

@@ -47,24 +47,15 @@ Calibrations = tuple[LeafCalibration, ...]
 
 @dataclass(frozen=True, eq=False)
 class Visitors:
-    """Distinct training examples at the leaves that they reach.
+    """Distinct training examples at the leaves that they reach, (n_rows,) each."""
 
-    Attributes
-    ----------
-    said : ndarray of shape (n_rows, n_classes)
-        Logarithms of what the leaf's classifier says, out of fold.
-    leaf, y, fold, weight : ndarray of shape (n_rows,)
-    answered : ndarray of bool of shape (n_rows,)
-        Whether the leaf's answer counts, and no person's.
-    n_leaves : int
-    """
-
+    # Logarithms of what the leaf's classifier says, out of fold, (n_rows, n_classes).
     said: Array
     leaf: Rows
     y: Rows
     fold: Rows
     weight: Array
-    answered: Mask
+    answered: Mask  # whether the leaf's answer counts, and no person's
     n_leaves: int
 
     def take(self, rows: Rows) -> Visitors:
@@ -150,21 +141,13 @@ class CalibrationReport(PlainForm):
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Leaves that were calibrated, if that is worth it.
+    """Leaves that were calibrated, if that is worth it."""
 
-    Attributes
-    ----------
-    leaves : tuple of LeafCalibration, or None
-        None if they are left as they are.
-    judged : list of n_leaves arrays of shape (n_rows, n_classes)
-        What each leaf says of every distinct example, by classifiers and calibrations
-        that were fitted without its fold.
-    report : CalibrationReport or None
-        None if no example was held out, or classifiers give no probabilities.
-    """
-
-    leaves: Calibrations | None
+    leaves: Calibrations | None  # None if they are left as they are
+    # What each leaf says of every distinct example, by classifiers and calibrations that
+    # were fitted without its fold, (n_rows, n_classes) each.
     judged: list[Array]
+    # None if no example was held out, or classifiers give no probabilities.
     report: CalibrationReport | None
 
 
@@ -288,12 +271,9 @@ def fit_leaf(
     """
     free = np.arange(1 + len(start.bias) * biased)
     theta = newton(visitors, np.r_[start.slope, start.bias], around, free)
-    if (
-        theta[0] < CALIBRATION_FLATTEST
-    ):  # the sum is convex: its minimum is at the bound
-        theta = newton(
-            visitors, np.r_[CALIBRATION_FLATTEST, theta[1:]], around, free[1:]
-        )
+    if theta[0] < CALIBRATION_FLATTEST:  # of a convex sum, the minimum is at the bound
+        bound = np.r_[CALIBRATION_FLATTEST, theta[1:]]
+        theta = newton(visitors, bound, around, free[1:])
     return LeafCalibration(float(theta[0]), theta[1:])
 
 

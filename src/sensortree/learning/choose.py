@@ -28,13 +28,12 @@ from sensortree.learning.held_out import (
     decide_held_out,
     held_out_parts,
     nothing_bought,
-    one_leaf,
     optimism_of,
     outcome_of,
     tells_more,
 )
 from sensortree.learning.joint import Learner
-from sensortree.learning.pose import Posed, costs_of_leaves
+from sensortree.learning.pose import costs_of_leaves, posable
 from sensortree.learning.prepare import Prepared, lead_of_kind
 from sensortree.learning.recipes import (
     Recipe,
@@ -47,38 +46,24 @@ from sensortree.learning.recipes import (
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, ONE_SET, Comparison
-from sensortree.sensors.market import Market
-from sensortree.structure import prune, with_exits, without_sensors
 from sensortree.structure.search import StructureReport, report_of_built
 from sensortree.structure.search import most_steps as most_search_steps
+from sensortree.structure.trees import prune, without_sensors
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import Leaf, SensorTree
-from sensortree.types import Array, Rows
+from sensortree.types import Rows
 
 Known = frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The tree and the kind of its leaves, and how they were compared.
-
-    Attributes
-    ----------
-    tree : SensorTree
-    report : StructureReport
-    leaves : LeafClassifiers or None
-        Of the kind that was chosen; None for those prepared.
-    comparison : Comparison or None
-        None where nothing was compared.
-    posed : Posed or None
-        The routing problem of the tree, if it was posed.
-    """
+    """The tree and the kind of its leaves, and how they were compared."""
 
     tree: SensorTree
     report: StructureReport
-    leaves: LeafClassifiers | None = None
-    comparison: Comparison | None = None
-    posed: Posed | None = None
+    leaves: LeafClassifiers | None = None  # None for those prepared
+    comparison: Comparison | None = None  # None where nothing was compared
 
 
 def choose_recipe(
@@ -86,14 +71,8 @@ def choose_recipe(
 ) -> Chosen:
     """Give the tree that `structure` stands for, with the leaves that suit it.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-        Learns decisions that are only compared.
-    simpler : bool, default=False
-        Whether one set for all, and nothing, are compared too.
+    `learn` learns decisions that are only compared. `simpler` says whether one set for
+    all, and nothing, are compared too.
     """
     race = Race(prepared, settings, learn, simpler)
     market = race.finder.market
@@ -101,7 +80,10 @@ def choose_recipe(
         named = named_root(settings, market)
         worth_most = prepared.leaves.data.largest_loss
         if named is None and settings.cost_weight * market.least_price() >= worth_most:
-            return only_leaf(str(settings.structure), market)
+            tree = SensorTree(Leaf(market.free()))
+            report = report_of_built(str(settings.structure), tree, market.sensors)
+            why = "no sensor can be worth its price"
+            return Chosen(tree, replace(report, stopped=why))
         return race.led_by_likeliest().chosen()
     if isinstance(settings.structure, (str, list, tuple)):
         tree = build_structure(settings, market)
@@ -116,31 +98,17 @@ def choose_recipe(
 
 @dataclass(eq=False)
 class Race:
-    """Recipes that are judged one after another, the promising ones first.
-
-    Attributes
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-    simpler : bool
-    outcomes : Outcomes
-        Of all that was judged.
-    ways : dict of str to list of HeldOutDecisions
-        Where held-out rows ended by each recipe.
-    dropped : dict of str to str
-        What was not judged, and why.
-    leads : dict
-        Leads of kinds of leaves over others with some sensors, each found once.
-    """
+    """Recipes that are judged one after another, the promising ones first."""
 
     prepared: Prepared
     settings: Settings
     learn: Learner
     simpler: bool
-    outcomes: Outcomes = field(default_factory=Outcomes)
+    outcomes: Outcomes = field(default_factory=Outcomes)  # of all that was judged
+    # Where held-out rows ended by each recipe.
     ways: dict[str, list[HeldOutDecisions]] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)  # what was not judged: why
+    # Leads of kinds of leaves over others with some sensors, each found once.
     leads: dict[tuple[str, str, Known], float] = field(default_factory=dict)
 
     @cached_property
@@ -198,10 +166,8 @@ class Race:
         structure = self.settings.structure
         if structure == "auto":
             return list(structures_of(self.prepared, self.settings))
-        if isinstance(
-            structure, (list, tuple)
-        ):  # a chain in an order of the user's own
-            structure = "cascade"
+        if isinstance(structure, (list, tuple)):  # an order of the user's own
+            return ["cascade"]
         return [structure if isinstance(structure, str) else "given"]
 
     # judging ----------------------------------------------------------------------------
@@ -236,10 +202,8 @@ class Race:
         winners = self.prepared.winners
         names = winners.expected(self.settings.cost_weight) if winners else frozenset()
         recipes = [Recipe.named(n) for n in sorted(names - {NOTHING, ONE_SET})]
-        known = [
-            r for r in recipes if r.structure in (*structures, "chain", "backward")
-        ]
-        return known if len(known) == len(recipes) else []
+        known = {*structures, "chain", "backward"}
+        return recipes if all(r.structure in known for r in recipes) else []
 
     def _judge_others(self, kind: str, best: Recipe) -> None:
         """Give a kind of leaf that is better to the other trees that are nearly as good."""
@@ -303,18 +267,14 @@ class Race:
         the booster of the search puts before it.
         """
         subsets = self.prepared.search.subsets
-        quick = subsets.stand_ins if subsets.masked and len(structures) > 1 else None
-        if quick is None or self.finders is not None:
+        if not subsets.masked or len(structures) == 1 or self.finders is not None:
             return structures
         seen = Outcomes()
         for name in structures:
             if seen.of and self.stopped:
                 break
-            tree = self._posable(self.finder.find(name)[0])
-            decided = decide_held_out(
-                tree, quick, self.settings, self.learn, slice(GLANCED_FOLDS)
-            )
-            seen.of[name] = outcome_of(decided, quick, self.settings)
+            tree = posable(self.finder.find(name)[0], self.prepared.leaves)
+            seen.of[name] = self.finder.glanced(tree)
         first = structures[0]
         lead = {name: seen.lead(name, first)[0] for name in seen.of}
         out = [name for name in seen.of if name != first and lead[name] <= 0]
@@ -335,7 +295,7 @@ class Race:
         if str(recipe) in self.outcomes.of or (self.outcomes.of and self.stopped):
             return
         leaves = self.prepared.leaves_of(recipe.leaf)
-        trees = [self._posable(t) for t in self._trees(recipe.structure)]
+        trees = [posable(t, leaves) for t in self._trees(recipe.structure)]
         outcome, self.ways[str(recipe)] = self._decided(trees, leaves)
         self.outcomes.of[str(recipe)] = outcome
         self.dropped.pop(recipe.structure, None)
@@ -355,14 +315,8 @@ class Race:
             found.append(finder.find(structure)[0])
         return found
 
-    def _posable(self, tree: SensorTree) -> SensorTree:
-        """The tree with an exit to a person wherever one may be asked."""
-        return with_exits(tree) if self.prepared.leaves.data.may_refer else tree
-
     def _decided(
-        self,
-        trees: SensorTree | Sequence[SensorTree],
-        leaves: LeafClassifiers,
+        self, trees: SensorTree | Sequence[SensorTree], leaves: LeafClassifiers
     ) -> tuple[Outcome, list[HeldOutDecisions]]:
         """What decisions on one tree, or one for each fold, are worth; where they lead."""
         seen = decide_held_out(trees, leaves, self.settings, self.learn)
@@ -372,18 +326,16 @@ class Race:
         """Judge one set for all, and nothing, with the leaves of the best recipe."""
         leaves = self.prepared.leaves_of(Recipe.named(self.outcomes.best()).leaf)
         nothing = nothing_bought(leaves, self.settings)
-        sets = [nothing] * len(self.folds)
         if self.settings.learns_structure:
-            self.outcomes.of[NOTHING] = self._outcome_of_sets(sets, leaves)
+            tree = posable(SensorTree(Leaf(nothing)), leaves)
+            self.outcomes.of[NOTHING] = self._decided(tree, leaves)[0]
         sets = [
             self._best_set(leaves, train, self._found_without(fold))
             for fold, (train, _) in enumerate(self.folds)
         ]
         if any(s != nothing for s in sets) or not self.settings.learns_structure:
-            self.outcomes.of[ONE_SET] = self._outcome_of_sets(sets, leaves)
-
-    def _outcome_of_sets(self, sets: list[Known], leaves: LeafClassifiers) -> Outcome:
-        return self._decided([one_leaf(s, leaves) for s in sets], leaves)[0]
+            trees = [posable(SensorTree(Leaf(s)), leaves) for s in sets]
+            self.outcomes.of[ONE_SET] = self._decided(trees, leaves)[0]
 
     def _found_without(self, fold: int) -> set[Known] | None:
         """Sets that trees found without a fold stop with; None if there are none such.
@@ -424,7 +376,8 @@ class Race:
         judged = [s for s in judged if s >= free] or [free]
 
         def risk(subset: Known) -> tuple[float, float]:
-            cost = float(share @ _costs(subset, leaves)[at])
+            paid = costs_of_leaves(SensorTree(Leaf(subset)), leaves)[at, 0]
+            cost = float(share @ paid)
             loss = float(share @ leaves.lost(subset)[first][at])
             return round(loss + self.settings.cost_weight * cost, 12), cost
 
@@ -454,12 +407,9 @@ class Race:
         optimism = self.outcomes.optimism
         if choice == NOTHING:  # it was not chosen for looking good; its answer was
             optimism = optimism_of(answers_to_all(leaves))
-        compared = comparison_of(
-            self.outcomes, choice, optimism, outcome, removed, self.dropped
-        )
-        return Chosen(
-            tree, report, leaves, replace(compared, informative=self._tells())
-        )
+        given = self.outcomes, choice, optimism, outcome, removed, self.dropped
+        compared = replace(comparison_of(*given), informative=self._tells())
+        return Chosen(tree, report, leaves, compared)
 
     def _report_of_set(self, choice: str, tree: SensorTree) -> StructureReport:
         """How one set for all, or nothing, came about: trees were searched for, too."""
@@ -501,7 +451,7 @@ class Race:
         )
         own, ways = self.outcomes.of[choice], self.ways[choice]
         if self.finders is not None:  # the recipe was judged by trees of its folds
-            own, ways = self._decided(self._posable(tree), leaves)
+            own, ways = self._decided(posable(tree, leaves), leaves)
         slow = self.prepared.search.subsets.masked and self.finders is None
         if self.prepared.winners is not None or slow:
             return tree, ways, own, ()
@@ -512,13 +462,15 @@ class Race:
         for sensor in sorted(
             bought, key=lambda s: (-market.mean_cost(frozenset((s,))), s)
         ):
-            less = without_sensors(tree, frozenset((sensor,)), market.allows)
-            if less is None or self.stopped or not self._may_go(sensor, ways):
+            less = without_sensors(tree, frozenset((sensor,)))
+            left = {v.sensors for v in less.leaves} | {v.sensors for v in less.nodes}
+            allowed = all(map(market.allows, left)) and not self.stopped
+            if not (allowed and self._may_go(sensor, ways)):
                 continue
             without: list[HeldOutDecisions] = []
             for folds in (slice(GLANCED_FOLDS), slice(GLANCED_FOLDS, None)):
                 without += decide_held_out(
-                    self._posable(less), leaves, self.settings, self.learn, folds
+                    posable(less, leaves), leaves, self.settings, self.learn, folds
                 )
                 some = {"with": ways[: len(without)], "without": without}
                 saved = Outcomes(
@@ -537,11 +489,9 @@ class Race:
 
         It makes the same decisions there, by a smaller linear program.
         """
-        visits = np.zeros(
-            tree.n_leaves + 2, dtype=np.intp
-        )  # two are for who cannot pay
         if self.prepared.leaves.data.may_refer:
             return tree
+        visits = np.zeros(tree.n_leaves + 2, dtype=np.intp)  # two for who cannot pay
         for _, _, stop in ways:
             visits[: stop.max() + 1] += np.bincount(stop)
         left, nodes = prune(tree, visits[: tree.n_leaves])
@@ -572,18 +522,6 @@ class Race:
         observed = data.observations().take(np.concatenate(judged))
         gain = observed.each(np.concatenate(gains))
         return bool(gain.mean() <= -CLEARLY * gain.std() / np.sqrt(len(gain)))
-
-
-def _costs(subset: Known, leaves: LeafClassifiers) -> Array:
-    """Price of a set for each distinct row."""
-    return costs_of_leaves(SensorTree(Leaf(subset)), leaves)[:, 0]
-
-
-def only_leaf(name: str, market: Market) -> Chosen:
-    """The tree that buys nothing, where no sensor can save as much as it costs."""
-    tree = SensorTree(Leaf(market.free()))
-    report = report_of_built(name, tree, market.sensors)
-    return Chosen(tree, replace(report, stopped="no sensor can be worth its price"))
 
 
 def most_steps(settings: Settings, n_sensors: int) -> int:

@@ -9,13 +9,12 @@ risk on rows that it was not learned from is lower.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sensortree.constants import (
     DETOUR_GLANCED_ROWS,
@@ -38,6 +37,7 @@ from sensortree.learning.pose import (
     costs_of_leaves,
     judged_subsets,
     losses,
+    posable,
     pose,
     worst_risk,
 )
@@ -60,8 +60,8 @@ from sensortree.policy.policy import Policy
 from sensortree.policy.walk import best_place
 from sensortree.program.risk import RoutingProblem
 from sensortree.sensors.market import within
-from sensortree.structure import prune, with_exits
 from sensortree.structure.search import run_search
+from sensortree.structure.trees import prune
 from sensortree.tree.paths import Path, path_cost, vertex_paths
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Rows
@@ -69,31 +69,15 @@ from sensortree.types import Array, Rows
 
 @dataclass(frozen=True, eq=False)
 class BlockedRows:
-    """Training rows that a missing sensor blocks on their way through a policy.
+    """Training rows that a missing sensor blocks on their way through a policy."""
 
-    Attributes
-    ----------
-    leaves : LeafClassifiers
-        Judge the rows: those of the policy, or what stands in for them.
-    policy : Policy
-    sensor : str
-    rows : ndarray of shape (n_rows,)
-        Their places among the distinct rows.
-    leaf : ndarray of shape (n_rows,)
-        Where each would go with the sensor.
-    node : ndarray of shape (n_rows,)
-        The node where each turns, or `START`.
-    last : int
-        The last node that all who may turn have come by, or `START`.
-    """
-
-    leaves: LeafClassifiers
+    leaves: LeafClassifiers  # of the policy, or what stands in for them
     policy: Policy
     sensor: str
-    rows: Rows
-    leaf: Rows
-    node: Rows
-    last: int
+    rows: Rows  # places among the distinct rows, (n_rows,)
+    leaf: Rows  # where each would go with the sensor, (n_rows,)
+    node: Rows  # where each turns, or `START`, (n_rows,)
+    last: int  # the last node that all who may turn have come by, or `START`
 
     @property
     def examples(self) -> Rows:
@@ -105,15 +89,10 @@ class BlockedRows:
         """How much each counts."""
         return self.leaves.data.distinct()[1][self.rows]
 
-    def answers(self, vertices: Sequence[Leaf | Node]) -> NDArray[Any]:
-        """Answers at some vertices, out of fold, (n_rows, n_vertices)."""
+    def seen(self, read: Callable[..., Any], vertices: Sequence[Leaf | Node]) -> Any:
+        """Their `answers` or `losses` at vertices, out of fold, (n_rows, n_vertices)."""
         self.leaves.judge(vertex.sensors for vertex in vertices)
-        return answers(vertices, self.leaves)[self.examples]
-
-    def losses(self, vertices: Sequence[Leaf | Node]) -> Array:
-        """What predictions there lose, out of fold, (n_rows, n_vertices)."""
-        self.leaves.judge(vertex.sensors for vertex in vertices)
-        return losses(vertices, self.leaves)[self.examples]
+        return read(vertices, self.leaves)[self.examples]
 
     def fares(self, paths: Iterable[Path]) -> tuple[Array, Array]:
         """What each pays for a path, (n_rows, n_paths), and has paid, (n_rows, 1)."""
@@ -230,7 +209,7 @@ def learn_detours(
 def outage_without(turned: BlockedRows) -> Outage:
     """What blocked rows risk with the sensor, and on what is left."""
     policy, tree, weight = turned.policy, turned.policy.tree, turned.weight
-    at_leaf, at_node = turned.losses(tree.leaves), turned.losses(tree.nodes)
+    at_leaf, at_node = (turned.seen(losses, at) for at in (tree.leaves, tree.nodes))
     more, spent = turned.fares(policy.paths[: tree.n_leaves])
     each = np.arange(len(weight))
     usual = at_leaf[each, turned.leaf] + policy.cost_weight * more[each, turned.leaf]
@@ -239,7 +218,7 @@ def outage_without(turned: BlockedRows) -> Outage:
     if policy.max_cost is not None:
         reachable = reachable & within(spent + more, policy.max_cost)
     start = Leaf(frozenset(), refers=False)
-    risk = turned.losses([start])[:, 0]  # of who turns at the start
+    risk = turned.seen(losses, [start])[:, 0]  # of who turns at the start
     for node in np.unique(turned.node[turned.node != START]):
         here = np.flatnonzero(turned.node == node)
         best = best_place(policy, int(node), more[here], reachable[here])
@@ -347,14 +326,15 @@ def trees_without(
         yield left
     if settings.learns_structure:
         search = replace(
-            prepared.search.without(gone),
+            prepared.search,
+            subsets=prepared.search.subsets.without(gone),
             n_leaves=DETOUR_LEAVES,
             n_exact=0,
             progress=prepared.progress.part(),
         )
         root = frozenset(map(sensors.index, top.sensors - gone))
         chain = run_search(search, "chain", settings.cost_weight, root)[0]
-        yield with_exits(chain) if prepared.leaves.data.may_refer else chain
+        yield posable(chain, prepared.leaves)
 
 
 def reduced(vertex: Leaf | Node, gone: frozenset[str]) -> Leaf | Node:
@@ -426,15 +406,15 @@ def settle(tried: Tried, turned: BlockedRows, learn: Learner) -> Detour:
     flow = measure_flow(
         tree,
         problem.margins(coef)[:, nodes],
-        turned.answers(tree.leaves),
-        turned.answers(tree.nodes),
-        turned.losses(tree.leaves),
-        turned.losses(tree.nodes),
+        turned.seen(answers, tree.leaves),
+        turned.seen(answers, tree.nodes),
+        turned.seen(losses, tree.leaves),
+        turned.seen(losses, tree.nodes),
         data.y[turned.examples],
         len(data.classes),
         problem.weight,
     )
-    usual = turned.losses(turned.policy.tree.leaves)
+    usual = turned.seen(losses, turned.policy.tree.leaves)
     kept = usual[np.arange(len(usual)), turned.leaf]
     return Detour(
         tree,

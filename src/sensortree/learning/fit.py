@@ -20,6 +20,7 @@ from sensortree.learning.pose import (
     costs_of_leaves,
     judged_subsets,
     losses,
+    posable,
     pose,
 )
 from sensortree.learning.prepare import Prepared
@@ -27,7 +28,7 @@ from sensortree.learning.settings import Settings
 from sensortree.learning.worth import never_pay, price_advice
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
-from sensortree.leaves.engine import Solution
+from sensortree.leaves.logistic import Solution
 from sensortree.logs.continuing import sets_beyond
 from sensortree.policy.about import (
     EVERYTHING,
@@ -44,13 +45,14 @@ from sensortree.program.risk import RoutingProblem
 from sensortree.progress import Stopwatch
 from sensortree.sensors.loss import Loss
 from sensortree.sensors.market import Market
-from sensortree.structure import prune, with_exits
 from sensortree.structure.search import StructureReport
+from sensortree.structure.trees import prune
 from sensortree.text import PlainForm, aligned
 from sensortree.tree.tree import SensorTree
 from sensortree.types import Rows
 
-Chooser = Callable[[Prepared, Settings, Learner], Chosen]
+# From the number of classifiers that are kept.
+Reporter = Callable[[int], "FitReport"]
 
 STAGES = (
     "reading",
@@ -62,8 +64,6 @@ STAGES = (
     "finishing",
     "detours",
 )
-# Stages before a fit begins.
-PREPARING = ("reading", "leaf choice")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def fit_policy(
     prepared: Prepared,
     settings: Settings,
     learn: Learner,
-    choose: Chooser = choose_recipe,
+    choose: Callable[[Prepared, Settings, Learner], Chosen] = choose_recipe,
     learn_less: Learner | None = None,
 ) -> Fitted:
     """Structure, leaf classifiers, risk, decisions, policy: the story of a fit.
@@ -88,18 +88,17 @@ def fit_policy(
     `learn_less` those that are only compared, on a part of the rows, if that is enough.
     """
     progress = prepared.progress
-    watch, mark = progress.watch, Mark.now(progress.watch)
+    watch, report = progress.watch, report_from_now(progress.watch)
     learn_less = counted(learn if learn_less is None else learn_less, watch)
     chosen = choose(prepared, settings, learn_less)
     leaves = chosen.leaves or prepared.leaves
     progress.expect(left=2)
     with watch.stage("decisions"):
-        tree = with_exits(chosen.tree) if leaves.data.may_refer else chosen.tree
-        posed = pose(tree, leaves, settings)
+        posed = pose(posable(chosen.tree, leaves), leaves, settings)
         progress.step("leaf classifiers")
         learned = counted(learn, watch)(posed.problem, posed.observed)
     progress.step("decisions")
-    return finish(prepared, settings, chosen, posed, learned, learn_less, mark)
+    return finish(prepared, settings, chosen, posed, learned, learn_less, report)
 
 
 def finish(
@@ -109,12 +108,13 @@ def finish(
     posed: Posed,
     learned: Learned,
     learn_less: Learner,
-    mark: Mark,
+    report: Reporter,
     visits: Rows | None = None,
 ) -> Fitted:
     """Prune what no row reaches, calibrate, learn detours, and put the policy together.
 
-    `visits` says how many rows reach each leaf, where these are more than the problem has.
+    `report` is that of `report_from_now` when the fit began; `visits` says how many rows
+    reach each leaf, where these are more than the problem has.
     """
     leaves, watch = chosen.leaves or prepared.leaves, prepared.progress.watch
     tree = posed.problem.tree
@@ -126,11 +126,13 @@ def finish(
         calibrated = None
         if settings.calibrate_leaves:
             calibrated = calibrate_leaves(leaves, posed, learned)
-            report = calibrated.report
-            if compared is not None and compared.held_out is not None and report:
-                score = report.carried_over(compared.held_out)
+            found = calibrated.report
+            if compared is not None and compared.held_out is not None and found:
+                score = found.carried_over(compared.held_out)
                 compared = replace(compared, held_out=score)
         policy = assemble(leaves, posed, learned, settings, calibrated)
+        problem, leaf = posed.problem, posed.problem.route(learned.coef)
+        paid = costs_of_leaves(left, leaves)[np.arange(len(leaf)), leaf]
         too_dear = never_pay(*at_stake(leaves, settings), settings.cost_weight)
         log = leaves.data.continued
         beyond = [] if log is None else sets_beyond(log)
@@ -145,16 +147,16 @@ def finish(
     if settings.outages and prepared.winners is None:
         with watch.stage("detours"):
             here = prepared.with_leaves(leaves)
-            leaf = posed.problem.route(learned.coef)
             detours, outages = learn_detours(here, policy, leaf, settings, learn_less)
             policy = replace(policy, detours=detours)
     evidence = {
-        "training_cost": training_cost(leaves, posed, learned),
+        # of the ways that training rows take, judged out of fold
+        "training_cost": float(np.average(paid, weights=problem.weight)),
         **learned.evidence,
         "outage_report": outages,
         "comparison": compared,
         "calibration_report": calibrated.report if calibrated else None,
-        "fit_report": mark.report(watch, len(policy.classifiers)),
+        "fit_report": report(len(policy.classifiers)),
     }
     return Fitted(policy, structure_report, evidence)
 
@@ -277,8 +279,7 @@ def assemble(
         len(data.classes),
         weight,
     )
-    fitted = leaves.fit(needed)
-    classifiers = {subset: compile_classifier(fitted[subset]) for subset in fitted}
+    classifiers = {s: compile_classifier(c) for s, c in leaves.fit(needed).items()}
     return Policy(
         data.reader,
         tree,
@@ -293,14 +294,6 @@ def assemble(
         baselines=fit_baselines(leaves, settings, classifiers),
         referral=data.referral,
     )
-
-
-def training_cost(leaves: LeafClassifiers, posed: Posed, learned: Learned) -> float:
-    """Mean price of the ways that training rows take, judged out of fold."""
-    problem = posed.problem
-    leaf = problem.route(learned.coef)
-    paid = costs_of_leaves(problem.tree, leaves)[np.arange(len(leaf)), leaf]
-    return float(np.average(paid, weights=problem.weight))
 
 
 # what a policy is compared with -----------------------------------------------------------
@@ -415,24 +408,18 @@ class FitReport(PlainForm):
         )
 
 
-@dataclass(frozen=True)
-class Mark:
-    """What a stopwatch showed when a fit began: others may have used it before."""
+def report_from_now(watch: Stopwatch) -> Reporter:
+    """What reports on a fit that begins now: others may have used the stopwatch before."""
+    seconds, counts = dict(watch.seconds), dict(watch.counts)
+    for preparing in ("reading", "leaf choice"):  # was for this fit
+        seconds.pop(preparing, None)
 
-    seconds: Mapping[str, float]
-    counts: Mapping[str, int]
-
-    @classmethod
-    def now(cls, watch: Stopwatch) -> Mark:
-        """Note what it shows; what prepares the rows was for this fit."""
-        seconds = {s: t for s, t in watch.seconds.items() if s not in PREPARING}
-        return cls(seconds, dict(watch.counts))
-
-    def report(self, watch: Stopwatch, n_kept: int) -> FitReport:
-        """What was done since."""
+    def report(n_kept: int) -> FitReport:
         return FitReport(
-            {s: float(watch.seconds[s] - self.seconds.get(s, 0.0)) for s in STAGES},
-            watch.counts["judged"] - self.counts.get("judged", 0),
+            {s: float(watch.seconds[s] - seconds.get(s, 0.0)) for s in STAGES},
+            watch.counts["judged"] - counts.get("judged", 0),
             n_kept,
-            watch.counts["learned"] - self.counts.get("learned", 0),
+            watch.counts["learned"] - counts.get("learned", 0),
         )
+
+    return report

@@ -17,29 +17,20 @@ import numpy as np
 
 from sensortree.constants import COMPARED_ROWS, OPTIMISM_SAMPLES, OPTIMISM_SUMS, SURELY
 from sensortree.learning.joint import Learner
-from sensortree.learning.pose import (
-    answers,
-    costs_of_leaves,
-    losses,
-    pose,
-)
+from sensortree.learning.pose import answers, costs_of_leaves, losses, pose
 from sensortree.learning.settings import Settings, named_root
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.policy.about import NOTHING, Comparison, HeldOut
 from sensortree.sensors.market import Market
-from sensortree.structure import with_exits
 from sensortree.tree.tree import Leaf, SensorTree
 from sensortree.types import Array, Mask, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a candidate was worth on each held-out observation.
+    """What a candidate was worth on each held-out observation, (n_observations,) each.
 
-    Attributes
-    ----------
-    risk, loss, error, cost : ndarray of shape (n_observations,)
-        Risk is loss plus weighted cost.
+    Risk is loss plus weighted cost.
     """
 
     risk: Array
@@ -54,18 +45,16 @@ class Outcome:
             error = float(values.std() / np.sqrt(len(values)))
             return float(values.mean()) + more, error
 
+        lost, wrong = float(self.loss.mean()), optimism
+        if lost > 0:  # as a share of wrong answers: in proportion to what they lose
+            wrong = optimism * float(self.error.mean()) / lost
         return HeldOut(
             *mean(self.risk, optimism),
             *mean(self.loss, optimism),
-            *mean(self.error, self._errors(optimism)),
+            *mean(self.error, wrong),
             *mean(self.cost),
             len(self.risk),
         )
-
-    def _errors(self, optimism: float) -> float:
-        """The optimism as a share of wrong answers: in proportion to what they lose."""
-        lost = float(self.loss.mean())
-        return optimism * float(self.error.mean()) / lost if lost > 0 else optimism
 
 
 @dataclass(eq=False)
@@ -138,15 +127,8 @@ def comparison_of(
 ) -> Comparison:
     """Sum a matrix up.
 
-    Parameters
-    ----------
-    outcomes : Outcomes
-    chosen : str
-    optimism : float
-    delivered : Outcome
-        Of the model that is delivered: the chosen one, less what it can do without.
-    removed : tuple of str
-    not_compared : mapping of str to str
+    `delivered` is of the model that is delivered: the chosen one, less what it can do
+    without.
     """
     best = outcomes.best()
     return Comparison(
@@ -162,24 +144,12 @@ def comparison_of(
     )
 
 
-EVERY = slice(None)
-
-
 class HeldOutDecisions(NamedTuple):
-    """Where some held-out rows end by decisions that were learned without them.
-
-    Attributes
-    ----------
-    tree : SensorTree
-    rows : ndarray of shape (n_rows,)
-        Distinct rows.
-    stop : ndarray of shape (n_rows,)
-        Place among `stops_of` the tree.
-    """
+    """Where some held-out rows end by decisions that were learned without them."""
 
     tree: SensorTree
-    rows: Rows
-    stop: Rows
+    rows: Rows  # distinct ones, (n_rows,)
+    stop: Rows  # place among `stops_of` the tree, (n_rows,)
 
 
 def held_out_parts(leaves: LeafClassifiers) -> Iterator[tuple[Rows, Rows]]:
@@ -204,19 +174,11 @@ def decide_held_out(
     leaves: LeafClassifiers,
     settings: Settings,
     learn: Learner,
-    which: slice = EVERY,
+    which: slice = slice(None),
 ) -> list[HeldOutDecisions]:
     """Learn decisions on a tree without each part of the rows that is held out.
 
-    Parameters
-    ----------
-    trees : SensorTree or sequence of SensorTree
-        One for all parts, or one for each.
-    leaves : LeafClassifiers
-    settings : Settings
-    learn : Learner
-    which : slice, default=slice(None)
-        Folds that are held out, each in turn.
+    Trees are one for all parts, or one for each; `which` are the parts to hold out.
     """
     parts = list(held_out_parts(leaves))[which]
     trees = [trees] * len(parts) if isinstance(trees, SensorTree) else trees[which]
@@ -228,8 +190,9 @@ def decide_held_out(
         stop = tree.route(problem.take(test).margins(coef))
         if settings.max_cost is not None:
             mean = problem.take(train).constant_risk()
-            can_pay = payable(tree, leaves, settings)[test]
-            stop = best_payable(stop, mean, can_pay)
+            market = leaves.data.market(settings.max_cost)
+            can_pay = market.affordable(costs_of_stops(tree, leaves, market))
+            stop = best_payable(stop, mean, np.asarray(can_pay)[test])
         found.append(HeldOutDecisions(tree, test, stop))
     return found
 
@@ -237,12 +200,6 @@ def decide_held_out(
 def stops_of(tree: SensorTree, market: Market) -> list[Leaf]:
     """Leaves; then the root, and what is free, for rows that can pay for none of them."""
     return [*tree.leaves, Leaf(tree.root.sensors), Leaf(market.free())]
-
-
-def payable(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Mask:
-    """Whether distinct rows can pay for each stop, (n_rows, n_leaves + 2)."""
-    market = leaves.data.market(settings.max_cost)
-    return np.asarray(market.affordable(costs_of_stops(tree, leaves, market)))
 
 
 def costs_of_stops(tree: SensorTree, leaves: LeafClassifiers, market: Market) -> Array:
@@ -294,12 +251,6 @@ def nothing_bought(leaves: LeafClassifiers, settings: Settings) -> frozenset[str
     market = leaves.data.market(settings.max_cost)
     named = named_root(settings, market)
     return market.free() if named is None else named
-
-
-def one_leaf(subset: frozenset[str], leaves: LeafClassifiers) -> SensorTree:
-    """The tree that buys the same for all; a person may still be asked."""
-    tree = SensorTree(Leaf(subset))
-    return with_exits(tree) if leaves.data.may_refer else tree
 
 
 def answers_to_all(leaves: LeafClassifiers) -> list[Array]:

@@ -10,12 +10,7 @@ import numpy as np
 
 from sensortree.constants import COMPARED_GAP, DECISION_RIDGE, START_GAP, START_ROWS
 from sensortree.program import SOLVERS, approximate, solve
-from sensortree.program.refinement import (
-    alternate,
-    best_cut,
-    learn_upwards,
-    midway,
-)
+from sensortree.program.refinement import alternate, best_cut, learn_upwards, midway
 from sensortree.program.risk import RoutingProblem
 from sensortree.text import PlainForm
 from sensortree.tree.tree import SensorTree
@@ -51,86 +46,79 @@ def ridge_of(l2: float | str, problem: RoutingProblem) -> float:
     return automatic_ridge(problem) if l2 == "auto" else float(l2)
 
 
-def learn_jointly(
-    problem: RoutingProblem,
-    observed: RoutingProblem,
-    *,
-    savings: str,
-    solver: str,
-    tol: float,
-    l2: float | str,
-    l1: float,
-    refine: bool,
-    fallback: bool,
-    n_jobs: int | None,
-) -> Learned:
-    """Minimise the surrogate over all decision functions at once, then refine.
+@dataclass(frozen=True)
+class Jointly:
+    """Learns all decision functions at once; `Program` says what the parameters mean."""
 
-    Other parameters are those of `SensorTreeClassifier`. The evidence holds the
-    certificate, a `DecisionReport`, and the leaf that all examples go to, if they do.
-    """
-    ridge = 0.0 if l2 == "auto" and not SOLVERS[solver].ridge else ridge_of(l2, problem)
-    surrogate = problem.surrogate(problem.worst(savings))
-    solution = solve(surrogate, solver, tol, ridge, l1, n_jobs=n_jobs)
-    learned = {"linear program": list(solution.coef)}
-    if refine:
-        learned["refined"] = refined(problem, solution.coef, ridge)
-    kept = keep(problem, observed, learned, ridge, fallback)
-    return Learned(kept.coef, {"certificate": solution.certificate, **kept.evidence})
+    savings: str
+    solver: str
+    tol: float
+    l2: float | str
+    l1: float
+    refine: bool
+    fallback: bool
+    n_jobs: int | None
 
+    def ridge(self, problem: RoutingProblem) -> float:
+        """The ridge penalty; "auto" is none for a solver that takes none."""
+        none = self.l2 == "auto" and not SOLVERS[self.solver].ridge
+        return 0.0 if none else ridge_of(self.l2, problem)
 
-def measure_jointly(
-    problem: RoutingProblem,
-    observed: RoutingProblem,
-    *,
-    savings: str,
-    tol: float,
-    l2: float | str,
-    l1: float,
-    refine: bool,
-    fallback: bool,
-    n_jobs: int | None,
-) -> Learned:
-    """Learn as `learn_jointly` does, for a point of a curve: nothing is certified.
+    def learn(self, problem: RoutingProblem, observed: RoutingProblem) -> Learned:
+        """Minimise the surrogate, then refine.
 
-    The program only says where the refinement of all rows sets out from: it need not be
-    close to its optimum, and on many rows, some of them must do.
-    """
-    ridge = ridge_of(l2, problem)
-    posed, share = spread_rows(problem, START_ROWS if refine else None)
-    near = approximate(
-        posed.surrogate(posed.worst(savings)),
-        START_GAP if refine else max(tol, COMPARED_GAP),
-        share * ridge,
-        share * l1,
-        n_jobs=n_jobs,
-    )
-    learned = {"linear program": near}
-    if refine:
-        learned["refined"] = refined(problem, near, ridge)
-    return keep(problem, observed, learned, ridge, fallback)
-
-
-def learn_to_compare(
-    problem: RoutingProblem,
-    observed: RoutingProblem,
-    *,
-    refine: bool,
-    l2: float | str,
-    fallback: bool,
-    **others: Any,
-) -> Learned:
-    """Learn as `learn_jointly` does, near enough for what is only compared.
-
-    What is refined anyway need not set out from the program's optimum.
-    """
-    if not refine:
-        return measure_jointly(
-            problem, observed, refine=refine, l2=l2, fallback=fallback, **others
+        The evidence holds the certificate, a `DecisionReport`, and the leaf that all
+        examples go to, if they do.
+        """
+        ridge = self.ridge(problem)
+        surrogate = problem.surrogate(problem.worst(self.savings))
+        solution = solve(
+            surrogate, self.solver, self.tol, ridge, self.l1, n_jobs=self.n_jobs
         )
-    ridge = ridge_of(l2, problem)
-    learned = {"refined": midway(problem, learn_upwards(problem, ridge, best_cut))}
-    return keep(problem, observed, learned, ridge, fallback)
+        kept = self._kept(problem, observed, list(solution.coef), ridge)
+        return Learned(
+            kept.coef, {"certificate": solution.certificate, **kept.evidence}
+        )
+
+    def measure(self, problem: RoutingProblem, observed: RoutingProblem) -> Learned:
+        """Learn for a point of a curve: nothing is certified.
+
+        The program only says where the refinement of all rows sets out from: it need not
+        be close to its optimum, and on many rows, some of them must do.
+        """
+        ridge = self.ridge(problem)
+        posed, share = spread_rows(problem, START_ROWS if self.refine else None)
+        near = approximate(
+            posed.surrogate(posed.worst(self.savings)),
+            START_GAP if self.refine else max(self.tol, COMPARED_GAP),
+            share * ridge,
+            share * self.l1,
+            n_jobs=self.n_jobs,
+        )
+        return self._kept(problem, observed, near, ridge)
+
+    def compare(self, problem: RoutingProblem, observed: RoutingProblem) -> Learned:
+        """Learn near enough for what is only compared.
+
+        What is refined anyway need not set out from the program's optimum.
+        """
+        if not self.refine:
+            return self.measure(problem, observed)
+        ridge = self.ridge(problem)
+        learned = {"refined": midway(problem, learn_upwards(problem, ridge, best_cut))}
+        return keep(problem, observed, learned, ridge, self.fallback)
+
+    def _kept(
+        self,
+        problem: RoutingProblem,
+        observed: RoutingProblem,
+        solved: list[Array],
+        ridge: float,
+    ) -> Learned:
+        learned = {"linear program": solved}
+        if self.refine:
+            learned["refined"] = refined(problem, solved, ridge)
+        return keep(problem, observed, learned, ridge, self.fallback)
 
 
 def refined(problem: RoutingProblem, start: list[Array], ridge: float) -> list[Array]:
@@ -156,12 +144,8 @@ def keep(
     leaf = int(np.argmin(observed.constant_risk()))
     ways = {**learned, ONE_LEAF: observed.constant_coef(leaf)}
     risk = {name: observed.risk(coef) for name, coef in ways.items()}
-
-    def own(name: str) -> float:
-        return problem.risk(ways[name])
-
-    last = list(learned)[-1]
-    return keep_best(problem.tree, ways, last, leaf, risk, own, ridge, fallback)
+    given = problem.tree, ways, list(learned)[-1], leaf, risk
+    return keep_best(*given, lambda name: problem.risk(ways[name]), ridge, fallback)
 
 
 def keep_best(

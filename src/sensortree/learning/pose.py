@@ -22,8 +22,7 @@ from sensortree.constants import (
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_transformer
-from sensortree.leaves.continued import Continued
-from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.rows import Continued, TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.policy.decisions import (
     DecisionFeatures,
@@ -36,6 +35,7 @@ from sensortree.policy.decisions import (
 )
 from sensortree.program.risk import RoutingProblem, leaf_risk, max_risk
 from sensortree.sensors.transforms import Levels
+from sensortree.structure.trees import with_exits
 from sensortree.tree.paths import leaf_costs
 from sensortree.tree.tree import Leaf, Node, SensorTree
 from sensortree.types import Array, Mask, Rows
@@ -49,26 +49,21 @@ Shown = list[dict[float, float] | None]
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """A routing problem on distinct training rows, and what its numbers stand for.
+    """A routing problem on distinct training rows, and what its numbers stand for."""
 
-    Attributes
-    ----------
-    features : list of n_nodes DecisionFeatures
-        What each decision function looks at.
-    problem : RoutingProblem
-        To learn from: its errors may be smoothed.
-    observed : RoutingProblem
-        The same with the errors that were made.
-    """
-
-    features: list[DecisionFeatures]
-    problem: RoutingProblem
-    observed: RoutingProblem
+    features: list[DecisionFeatures]  # what the decision function of each node looks at
+    problem: RoutingProblem  # to learn from: its errors may be smoothed
+    observed: RoutingProblem  # the same with the errors that were made
 
     def taken(self, rows: Rows) -> tuple[RoutingProblem, RoutingProblem]:
         """Both problems on some of the rows."""
         part = self.problem.take(rows)
         return part, part.with_risk(self.observed.leaf_risk[rows])
+
+
+def posable(tree: SensorTree, leaves: LeafClassifiers) -> SensorTree:
+    """The tree with an exit to a person wherever one may be asked."""
+    return with_exits(tree) if leaves.data.may_refer else tree
 
 
 def pose(tree: SensorTree, leaves: LeafClassifiers, settings: Settings) -> Posed:
@@ -185,9 +180,9 @@ def costs_of_leaves(tree: SensorTree, leaves: LeafClassifiers) -> Array:
 
 def worst_risk(data: TrainingRows, settings: Settings) -> float:
     """R_max: everything bought at the highest prices, and the worst answer."""
-    costs = data.sensors.costs if data.prices is None else data.prices
     highest = data.dearest
     if highest is None:
+        costs = data.sensors.costs if data.prices is None else data.prices
         highest = float(np.max(costs.sum(axis=-1)))
     return max_risk(highest, settings.cost_weight, data.largest_loss)
 
@@ -224,17 +219,14 @@ def expected_loss(leaf: Leaf, belief: Array, leaves: LeafClassifiers) -> Array:
 
 def answers(vertices: Sequence[Leaf | Node], leaves: LeafClassifiers) -> NDArray[Any]:
     """Answer at each vertex, out of fold, (n_samples, n_vertices)."""
-    given = [leaves.answer(vertex.sensors) for vertex in vertices]
-    if not given:
-        return np.empty((len(leaves.data.y), 0), np.intp)
-    return np.stack(given, axis=1)
+    each = [leaves.answer(vertex.sensors) for vertex in vertices]
+    return (
+        np.stack(each, axis=1) if each else np.empty((len(leaves.data.y), 0), np.intp)
+    )
 
 
 def decision_parts(
-    settings: Settings,
-    readings: Array,
-    y: NDArray[Any],
-    shown: Callable[[], Shown],
+    settings: Settings, readings: Array, y: NDArray[Any], shown: Callable[[], Shown]
 ) -> tuple[Part, ...]:
     """Parts of the decision features; a transformer is fitted on its own copy.
 
@@ -347,7 +339,6 @@ def features_of(
         least[: n_classes - 1] = 2 * DECISION_SPREAD * np.sqrt(likely * (1 - likely))
         scale[own] = np.maximum(scale[own], least)
     if posterior is not None and isinstance(parts[0], Predicted):
-        scale[:2] = np.maximum(
-            scale[:2], DECISION_SPREAD * center[1]
-        )  # a part of the spread
+        part_of_spread = DECISION_SPREAD * center[1]
+        scale[:2] = np.maximum(scale[:2], part_of_spread)
     return DecisionFeatures(parts, center, scale, missing)

@@ -40,11 +40,6 @@ Known = frozenset[str]
 Share = Callable[[LeafClassifiers], LeafClassifiers]
 
 
-def unshared(leaves: LeafClassifiers) -> LeafClassifiers:
-    """Leaves as they are."""
-    return leaves
-
-
 @dataclass
 class Winners:
     """What was taken at which cost weight, where fits learn from each other.
@@ -78,37 +73,21 @@ class Winners:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """One reading of the data, for any number of fits that differ in what it costs.
+    """One reading of the data, for any number of fits that differ in what it costs."""
 
-    Attributes
-    ----------
-    leaves : LeafClassifiers
-        What one fit asked for is there for the next.
-    settings : Settings
-        How structures are searched for.
-    progress : TextProgress
-        Is told of each step, and may say stop.
-    winners : Winners or None
-        What won in fits at other cost weights, where they are only measured; None where
-        the model is kept, and must not depend on other fits.
-    kinds : tuple of str
-        Kinds of leaves that are compared, the one that searches go by first; none if
-        the user named one.
-    not_compared : dict of str to str
-        Kinds that are not, and why.
-    of_kind : dict of str to LeafClassifiers
-    share : callable
-        Gives leaves that share their classifiers with other fits.
-    """
-
-    leaves: LeafClassifiers
-    settings: Settings
-    progress: TextProgress
+    leaves: LeafClassifiers  # what one fit asked for is there for the next
+    settings: Settings  # how structures are searched for
+    progress: TextProgress  # is told of each step, and may say stop
+    # What won in fits at other cost weights, where they are only measured; None where the
+    # model is kept, and must not depend on other fits.
     winners: Winners | None = None
+    # Kinds of leaves that are compared, the one that searches go by first; none if the user
+    # named one.
     kinds: tuple[str, ...] = ()
-    not_compared: dict[str, str] = field(default_factory=dict)
+    not_compared: dict[str, str] = field(default_factory=dict)  # kinds, and why not
     of_kind: dict[str, LeafClassifiers] = field(default_factory=dict)
-    share: Share = unshared
+    # Gives leaves that share their classifiers with other fits.
+    share: Share = lambda leaves: leaves
 
     @cached_property
     def search(self) -> StructureSearch:
@@ -165,7 +144,7 @@ def prepare(
     rows: TrainingRows,
     settings: Settings,
     progress: TextProgress,
-    share: Share = unshared,
+    share: Share = lambda leaves: leaves,
 ) -> Prepared:
     """Give training rows their leaf classifiers; none is fitted to all rows yet."""
     watch = progress.watch
@@ -227,10 +206,7 @@ def named_leaves(
 
 
 def leaves_of_kind(
-    kind: str,
-    rows: TrainingRows,
-    settings: Settings,
-    watch: Stopwatch,
+    kind: str, rows: TrainingRows, settings: Settings, watch: Stopwatch
 ) -> LeafClassifiers:
     """Leaves of a kind that is compared; the policy refuses gaps that it does not take."""
     takes_nan = accepts_nan(settings.leaf(kind))

@@ -17,18 +17,17 @@ from sensortree.constants import (
     GROWN_FIRST_LEAVES,
 )
 from sensortree.exceptions import ParameterError
-from sensortree.learning.held_out import decide_held_out, outcome_of
+from sensortree.learning.held_out import (
+    Outcome,
+    decide_held_out,
+    nothing_bought,
+    outcome_of,
+)
 from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import Prepared
 from sensortree.learning.settings import Settings, named_root
 from sensortree.sensors.market import Market
 from sensortree.sensors.sensor import SensorSet
-from sensortree.structure import (
-    cascade_tree,
-    check_tree_fits,
-    exhaustive_leaves,
-    exhaustive_tree,
-)
 from sensortree.structure.algorithm1 import Subset
 from sensortree.structure.search import (
     StructureReport,
@@ -36,11 +35,14 @@ from sensortree.structure.search import (
     report_of_built,
     run_search,
 )
+from sensortree.structure.trees import (
+    cascade_tree,
+    check_tree_fits,
+    exhaustive_leaves,
+    exhaustive_tree,
+)
 from sensortree.tree.paths import check_tree_is_allowed
 from sensortree.tree.tree import SensorTree
-
-# Searches that can grow on.
-GROW = ("branched",)
 
 Found = tuple[SensorTree, StructureReport]
 
@@ -92,13 +94,12 @@ def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | 
     With what is free; or, if that leaves one sensor too many, with the best.
     """
     data = prepared.leaves.data
-    market = data.market(settings.max_cost)
-    named = named_root(settings, market)
-    start = market.free() if named is None else named
+    start = nothing_bought(prepared.leaves, settings)
     others = len(data.sensors) - len(start)
     if exhaustive_leaves(others) <= COMPARED_EXHAUSTIVE_LEAVES:
         return start
-    if named is not None or exhaustive_leaves(others - 1) > COMPARED_EXHAUSTIVE_LEAVES:
+    named = named_root(settings, data.market(settings.max_cost)) is not None
+    if named or exhaustive_leaves(others - 1) > COMPARED_EXHAUSTIVE_LEAVES:
         return None
     search = prepared.search
     found = search.subsets.named(find_root(search, settings.cost_weight))
@@ -107,20 +108,11 @@ def exhaustive_root(prepared: Prepared, settings: Settings) -> frozenset[str] | 
 
 @dataclass(eq=False)
 class TreeFinder:
-    """The trees that structures stand for on some rows, each found once.
-
-    Attributes
-    ----------
-    prepared : Prepared
-    settings : Settings
-    learn : Learner
-        Learns decisions that are only compared.
-    found : dict of str to (SensorTree, StructureReport)
-    """
+    """The trees that structures stand for on some rows, each found once."""
 
     prepared: Prepared
     settings: Settings
-    learn: Learner
+    learn: Learner  # learns decisions that are only compared
     found: dict[str, Found] = field(default_factory=dict)
 
     @property
@@ -143,24 +135,16 @@ class TreeFinder:
         return self.found[structure]
 
     def _find(self, structure: str) -> Found:
-        if structure in ("exhaustive", "cascade"):
-            return self._built(structure)
-        if structure in GROW:
+        if structure == "branched":
             return self._grown(structure)
-        return self._run(structure)
-
-    def _built(self, structure: str) -> Found:
-        market, settings = self.market, self.settings
+        if structure not in ("exhaustive", "cascade"):
+            return self._run(structure)
+        market, root = self.market, cheap_root(self.settings, self.market)
         if structure == "exhaustive":
-            root = exhaustive_root(self.prepared, settings)
-            assert root is not None  # else it is not among the structures
-            names = market.sensors.names
-            tree = exhaustive_tree(
-                names, [n for n in names if n in root], market.next_ones
-            )
-        else:
-            cheap = cheap_root(settings, market)
-            tree = cascade_tree(cheapest_order(market, cheap), cheap)
+            found = exhaustive_root(self.prepared, self.settings)
+            assert found is not None  # else it is not among the structures
+            root = found
+        tree = built_tree(structure, market, root)
         return tree, report_of_built(structure, tree, market.sensors)
 
     def _run(self, structure: str, n_leaves: int | None = None) -> Found:
@@ -184,19 +168,20 @@ class TreeFinder:
             more = self._run(structure, asked)
             if more[0].n_leaves <= found[0].n_leaves:
                 break
-            least = self._glanced(found[0]) if least is None else least
-            risk = self._glanced(more[0])
+            if least is None:
+                least = float(self.glanced(found[0]).risk.mean())
+            risk = float(self.glanced(more[0]).risk.mean())
             if risk >= least:
                 break
             found, least = more, risk
         return found
 
-    def _glanced(self, tree: SensorTree) -> float:
-        """Risk of a tree on some held-out rows, by what stands in for its leaves."""
+    def glanced(self, tree: SensorTree) -> Outcome:
+        """What a tree is worth on some held-out rows, by stand-ins for its leaves."""
         leaves = self.prepared.search.subsets.stand_ins or self.prepared.leaves
         glanced = slice(GLANCED_FOLDS)
         seen = decide_held_out(tree, leaves, self.settings, self.learn, glanced)
-        return float(outcome_of(seen, leaves, self.settings).risk.mean())
+        return outcome_of(seen, leaves, self.settings)
 
 
 def given_structure(settings: Settings, sensors: SensorSet) -> SensorTree:
@@ -224,8 +209,12 @@ def build_structure(settings: Settings, market: Market) -> SensorTree:
         tree = cascade_tree(list(settings.structure), named_root(settings, market))
         check_tree_is_allowed(tree, market)
         return tree
-    root = cheap_root(settings, market)
-    if settings.structure == "exhaustive":
+    return built_tree(settings.structure, market, cheap_root(settings, market))
+
+
+def built_tree(structure: str, market: Market, root: frozenset[str]) -> SensorTree:
+    """The exhaustive tree, or a cascade of the cheapest first, from what is known."""
+    if structure == "exhaustive":
         return exhaustive_tree(market.sensors.names, root, market.next_ones)
     return cascade_tree(cheapest_order(market, root), root)
 

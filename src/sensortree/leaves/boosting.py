@@ -9,7 +9,6 @@ split by sets of its levels.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -206,11 +205,9 @@ class BoostedEngine(FoldedRows):
 
     def loss_of_some(self, X: Array | Coded) -> Array:
         """Log-loss of the rows of the first folds that are held out together."""
-        group = groups_of(self.folds, self.n_taught)[0]
-        proba, _ = self._judge_without([group], coded(X))
-        judged = np.flatnonzero(np.isin(self.fold, group))
-        likely = proba[judged, self.y[judged]]
-        return np.asarray(-np.log(np.maximum(likely, FLOAT32_TINY)))
+        without = self._without(groups_of(self.folds, self.n_taught)[0], coded(X))
+        self._boost([without])
+        return without.lost(without.answer(without.best))
 
     def _judge_without(
         self, groups: Sequence[Sequence[int]], X: Coded
@@ -220,10 +217,10 @@ class BoostedEngine(FoldedRows):
         boosted = [self._without(group, X) for group in groups]
         n_rounds = self._boost(boosted) if boosted else BOOSTED_UNJUDGED
         for each in boosted:
-            proba[each.judged] = each.posterior(each.best, self.n_classes)
+            proba[each.judged] = each.answer(each.best)
         return proba, n_rounds
 
-    def _boost(self, folds: list[ClassFold]) -> int:
+    def _boost(self, folds: list[BoostedFold]) -> int:
         """Boost all folds by one number of rounds, which it gives."""
         few = sum(len(fold.judged) for fold in folds) <= BOOSTED_FEW_ROWS
         choosing = folds if few else folds[:2]
@@ -263,39 +260,57 @@ class BoostedEngine(FoldedRows):
         own = self.weight[rows]
         return None if (own == 1.0).all() else own
 
-    def _without(self, group: Sequence[int], X: Coded) -> ClassFold:
+    def _without(self, group: Sequence[int], X: Coded) -> BoostedFold:
         held_out = np.isin(self.fold, group)
         train, judged = self.taught & ~held_out, np.flatnonzero(held_out)
-        y, rows = self.y[train], X.take(train)
+        y, rows, truth = self.y[train], X.take(train), self.y[judged]
         classes = np.unique(y)
         trees = None
         if len(classes) > 1:
             grown = trees_of(rows.shape, rows.coding, self.size)
             trees = OnceBinned(warm_start=True, **grown)
-        return ClassFold(
+
+        def posterior_of(scores: Array) -> Array:
+            """Probability of every class, of those that were there to be learned."""
+            proba = np.zeros((len(judged), self.n_classes))
+            likely: Any = 1.0
+            if trees is not None:
+                likely = probabilities(np.ascontiguousarray(scores, dtype=np.float64))
+            proba[:, classes] = likely
+            return proba
+
+        def log_loss(proba: Array) -> Array:
+            likely = proba[np.arange(len(judged)), truth]
+            return np.asarray(-np.log(np.maximum(likely, FLOAT32_TINY)))
+
+        return BoostedFold(
             trees,
             rows.values,
             y,
             self._weight(train),
-            X.values[judged],
-            1 if len(classes) <= 2 else len(classes),
-            classes,
             judged,
-            self.y[judged],
+            X.values[judged],
             self.weight[judged],
+            1 if len(classes) <= 2 else len(classes),
+            posterior_of,
+            log_loss,
         )
 
 
 @dataclass(eq=False)
-class BoostedFold(ABC):
+class BoostedFold:
     """A booster in the making, and what it scores on rows that it has not seen."""
 
     booster: Any  # none where there is nothing to learn
     X: Array
     y: NDArray[Any]
     weight: Array | None
+    judged: Rows
     X_judged: Array
+    weight_judged: Array
     n_outputs: int
+    answer: Callable[[Array], Array]  # what scores say of the rows that are judged
+    lost: Callable[[Array], Array]  # what such answers lose
     scores: Array = field(init=False)  # after all rounds so far, (n_judged, n_outputs)
     # After the number of rounds that is best so far, (n_judged, n_outputs).
     best: Array = field(init=False)
@@ -317,35 +332,9 @@ class BoostedFold(ABC):
             after.append(self.scores)
         return after
 
-    @abstractmethod
     def loss(self, scores: Array) -> float:
         """Loss of the rows that were held out, summed by weight."""
-
-
-@dataclass(eq=False)
-class ClassFold(BoostedFold):
-    """The same of classes, those in `classes` being there to be learned."""
-
-    classes: Rows
-    judged: Rows
-    y_judged: Rows
-    weight_judged: Array
-
-    def posterior(self, scores: Array, n_classes: int) -> Array:
-        """Probability of every class, of those that were there to be learned."""
-        proba = np.zeros((len(scores), n_classes))
-        if self.booster is None:
-            proba[:, self.classes] = 1.0
-        else:
-            likely = probabilities(np.ascontiguousarray(scores, dtype=np.float64))
-            proba[:, self.classes] = likely
-        return proba
-
-    def loss(self, scores: Array) -> float:
-        """Log-loss."""
-        proba = self.posterior(scores, int(max(self.y.max(), self.y_judged.max())) + 1)
-        true = proba[np.arange(len(self.judged)), self.y_judged]
-        return float(-self.weight_judged @ np.log(np.maximum(true, FLOAT32_TINY)))
+        return float(self.weight_judged @ self.lost(self.answer(scores)))
 
 
 def choose_rounds(

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensortree.leaves.boosting import BoostedEngine
 from sensortree.leaves.fitting import (
-    each_subset,
+    each_of,
     engine_of,
-    fit_by_engine,
-    fit_leaf_classifiers,
+    fit_one,
     judge_leaf_classifiers,
     screen_leaf_classifiers,
 )
-from sensortree.leaves.logistic import (
-    QuadraticLogisticRegression,
-)
+from sensortree.leaves.logistic import QuadraticLogisticRegression, Solution
 from sensortree.leaves.rows import TrainingRows
 from sensortree.progress import Stopwatch
 from sensortree.types import Array, Rows
 
-Asked = TypeVar("Asked")
-
 Subset = frozenset[str]
 Subsets = Iterable[Subset]
-
-
-def timed(
-    method: Callable[[LeafClassifiers, Subsets], Asked],
-) -> Callable[[LeafClassifiers, Subsets], Asked]:
-    """Count the time of a method, and how many subsets it has judged."""
-
-    @wraps(method)
-    def timed_method(leaves: LeafClassifiers, subsets: Subsets) -> Asked:
-        before = len(leaves.posteriors)
-        with leaves.watch.stage("leaf classifiers"):
-            found = method(leaves, subsets)
-        leaves.watch.counts["judged"] += len(leaves.posteriors) - before
-        return found
-
-    return timed_method
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +51,18 @@ class LeafClassifiers:
         part = self.data.take(rows)
         return LeafClassifiers(part, self.classifier, self.n_jobs, watch=self.watch)
 
-    @timed
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count the time that is taken, and how many subsets are judged."""
+        before = len(self.posteriors)
+        with self.watch.stage("leaf classifiers"):
+            yield
+        self.watch.counts["judged"] += len(self.posteriors) - before
+
     def judge(self, subsets: Subsets) -> None:
         """Find the posteriors of those subsets that have none yet."""
-        self._find(subsets)
+        with self._timed():
+            self._find(subsets)
 
     def _find(self, subsets: Subsets) -> None:
         new = [s for s in dict.fromkeys(subsets) if s not in self.posteriors]
@@ -84,8 +72,8 @@ class LeafClassifiers:
         """Posteriors of subsets on the rows that their leaves learn from, out of fold."""
         engine = self._engine(rows, rows.fold)
         if engine is not None:
-            read = self._read(engine, rows, subsets)
-            judged = each_subset(engine.judge, read, self.n_jobs)
+            read = {s: (X,) for s, X in self._read(engine, rows, subsets).items()}
+            judged = each_of(engine.judge, read, self.n_jobs)
             self.starts.update({subset: start for subset, (_, start) in judged.items()})
             return {subset: proba for subset, (proba, _) in judged.items()}
         return judge_leaf_classifiers(
@@ -99,12 +87,12 @@ class LeafClassifiers:
             rows.weight > 0,
         )
 
-    @timed
     def fit(self, subsets: Subsets) -> dict[Subset, Any]:
         """Give the classifiers of some subsets, fitting those that are not fitted yet."""
         wanted = list(subsets)
         new = [s for s in dict.fromkeys(wanted) if s not in self.classifiers]
-        self.classifiers.update(self._fit_new(new))
+        with self._timed():
+            self.classifiers.update(self._fit_new(new))
         return {subset: self.classifiers[subset] for subset in wanted}
 
     def _fit_new(self, subsets: Subsets) -> dict[Subset, Any]:
@@ -113,16 +101,19 @@ class LeafClassifiers:
     def _fit(self, subsets: Subsets, rows: TrainingRows) -> dict[Subset, Any]:
         """Fit the classifiers of some subsets to rows."""
         engine = self._engine(rows, None)
-        if engine is not None:
-            read = self._read(engine, rows, subsets)
-            return fit_by_engine(engine, read, self.starts, self.n_jobs)
+        if engine is not None:  # it sets out from where judging left it
+            read = self._read(engine, rows, subsets).items()
+            tasks = {s: (X, self.starts.get(s)) for s, X in read}
+            fitted = each_of(engine.fit, tasks, self.n_jobs)
+            scorers = {
+                s: f.scorer for s, f in fitted.items() if isinstance(f, Solution)
+            }
+            return {**fitted, **scorers}
         if self.data.continued is not None:  # weights may not be taken, but for 0
             rows = rows.take(np.flatnonzero(rows.weight))
-        features = {subset: rows.features(subset) for subset in subsets}
         weight = rows.weight if self.data.weighted else None
-        return fit_leaf_classifiers(
-            self.classifier, features, rows.y, weight, self.n_jobs
-        )
+        fit = partial(fit_one, self.classifier, rows.y, weight)
+        return each_of(fit, {s: (rows.features(s),) for s in subsets}, self.n_jobs)
 
     def _engine(
         self, rows: TrainingRows, fold: Rows | None, C: float | None = None
@@ -145,13 +136,14 @@ class LeafClassifiers:
         `likely` are predictions; None stands for the posteriors, judged before.
         """
         if likely is None:
-            return self._once("lost", subset, lambda own: self.lost(subset, own))
+            found = self._once("lost", subset, lambda own: self.lost(subset, own))
+            return np.asarray(found)
         lost, log = self.data.judge(likely), self.data.continued
         return lost if log is None else log.put_right(lost, subset)
 
     def answer(self, subset: Subset) -> NDArray[Any]:
         """Answers with a subset, judged before, out of fold, (n_samples,)."""
-        return self._once("answer", subset, self.data.loss.answer)
+        return np.asarray(self._once("answer", subset, self.data.loss.answer))
 
     def _once(self, question: str, subset: Subset, read: Callable[[Array], Any]) -> Any:
         """What a posterior says; trees that are compared ask the same again and again."""
@@ -162,16 +154,10 @@ class LeafClassifiers:
             self._read_off[question, subset] = posterior, found
         return found
 
-    @timed
     def screen(self, subsets: Subsets) -> dict[Subset, Array]:
         """Posteriors of light copies of the classifiers of some subsets."""
-        data = self.data
-        return screen_leaf_classifiers(
-            self.classifier,
-            {subset: data.features(subset) for subset in subsets},
-            data.y,
-            data.n_outputs,
-            data.fold,
-            data.weight if data.weighted else None,
-            self.n_jobs,
-        )
+        data, weight = self.data, self.data.weight if self.data.weighted else None
+        with self._timed():
+            read = {subset: data.features(subset) for subset in subsets}
+            given = self.classifier, read, data.y, data.n_outputs, data.fold, weight
+            return screen_leaf_classifiers(*given, self.n_jobs)

@@ -243,18 +243,14 @@ def _one_hot(fitted: Any) -> OneHot | None:
     dropped = fitted.drop_idx_
     if dropped is None:
         dropped = [None] * len(categories)
+    rare = rare_categories(fitted)  # are put together; unknown ones may join them
+    joined = (rare, fitted.handle_unknown == "infrequent_if_exist") if any(rare) else ()
     return OneHot(
         categories,
         tuple(None if drop is None else int(drop) for drop in dropped),
         fitted.handle_unknown != "error",
-        *_rare(fitted),
+        *joined,
     )
-
-
-def _rare(fitted: Any) -> tuple[tuple[tuple[int, ...], ...], bool] | tuple[()]:
-    """Positions of categories that are put together, and whether unknown ones join them."""
-    rare = rare_categories(fitted)
-    return (rare, fitted.handle_unknown == "infrequent_if_exist") if any(rare) else ()
 
 
 def _ordinal(fitted: Any) -> Ordinal | None:
@@ -268,11 +264,6 @@ def _ordinal(fitted: Any) -> Ordinal | None:
         float(fitted.encoded_missing_value),
         None if unknown is None else float(unknown),
     )
-
-
-def _unchanged(fitted: Any) -> Passthrough | None:
-    """What a column transformer makes of "passthrough"."""
-    return Passthrough(fitted.n_features_in_) if fitted.func is None else None
 
 
 def _side_by_side(fitted: Any) -> SideBySide | None:
@@ -308,7 +299,10 @@ _KINDS: dict[type, Any] = {
     MinMaxScaler: _ranger,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,
-    FunctionTransformer: _unchanged,
+    # what a column transformer makes of "passthrough"
+    FunctionTransformer: lambda f: (
+        Passthrough(f.n_features_in_) if f.func is None else None
+    ),
     ColumnTransformer: _side_by_side,
     Pipeline: _in_turn,
 }

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from sensortree.constants import (
-    DESCENT_DECREASE,
-    DESCENT_HALVINGS,
-    DESCENT_MEMORY,
-    EPS,
-)
+from sensortree.constants import DESCENT_DECREASE, DESCENT_HALVINGS, DESCENT_MEMORY, EPS
 from sensortree.types import Array, Rows
 
 # Values and gradients of the numbered functions at one point each:
@@ -31,7 +26,13 @@ class Factored:
     """One matrix for every run of coordinates of its length, factored by Cholesky."""
 
     def __init__(self, matrix: Array):
-        self.factor = _cholesky(matrix)
+        # What rounding made indefinite is lifted until it is not.
+        lift = EPS * float(np.trace(matrix)) / len(matrix)
+        self.factor, failed = dpotrf(matrix, lower=True)
+        while failed:
+            lift *= 100
+            matrix = matrix + lift * np.eye(len(matrix))
+            self.factor, failed = dpotrf(matrix, lower=True)
 
     def solve(self, gradients: Array) -> Array:
         """The inverse times each run of each row, (n, size)."""
@@ -110,21 +111,18 @@ def descend(
 
 
 class _Memory:
-    """Pairs of steps and changes of the gradient of each function, the newest last."""
+    """What steps of each function say about its second derivatives."""
 
     def __init__(self, curvature: Curvature):
         self.curvature = curvature
-        self.steps: list[Array] = []
-        self.bends: list[Array] = []
-        # 1 / (step . bend), or 0 for a pair that says nothing.
-        self.rates: list[Array] = []
+        # Steps, changes of the gradient, and 1 / (step . change), or 0 for a pair that says
+        # nothing; the newest last.
+        self.pairs: list[tuple[Array, Array, Array]] = []
         self.scale: Array | None = None
 
     def keep(self, left: NDArray[np.bool_]) -> None:
         """Forget the functions that are done."""
-        self.steps = [each[left] for each in self.steps]
-        self.bends = [each[left] for each in self.bends]
-        self.rates = [each[left] for each in self.rates]
+        self.pairs = [(s[left], b[left], r[left]) for s, b, r in self.pairs]
         if self.scale is not None:
             self.scale = self.scale[left]
 
@@ -132,10 +130,8 @@ class _Memory:
         """Add a pair; zeros for a function that has not moved."""
         product, size = _inner(step, bend), _inner(step, step)
         useful = product > EPS * size
-        safe = np.where(useful, product, 1.0)
-        self.steps = [*self.steps, step][-DESCENT_MEMORY:]
-        self.bends = [*self.bends, bend][-DESCENT_MEMORY:]
-        self.rates = [*self.rates, np.where(useful, 1 / safe, 0.0)][-DESCENT_MEMORY:]
+        rate = np.where(useful, 1 / np.where(useful, product, 1.0), 0.0)
+        self.pairs = [*self.pairs, (step, bend, rate)][-DESCENT_MEMORY:]
         solved = _inner(bend, self.curvature.solve(bend))
         before = np.ones(len(step)) if self.scale is None else self.scale
         ratio = product / np.where(useful & (solved > 0), solved, 1.0)
@@ -144,33 +140,17 @@ class _Memory:
     def newton(self, gradient: Array) -> Array:
         """The inverse Hessian, as far as it is known, times each gradient."""
         left, shares = gradient, []
-        for step, bend, rate in self._newest_first():
+        for step, bend, rate in reversed(self.pairs):
             share = rate * _inner(step, left)
             left = left - share[:, None] * bend
             shares.append(share)
         found = self.curvature.solve(left)
         if self.scale is not None:
             found = self.scale[:, None] * found
-        for (step, bend, rate), share in zip(
-            list(self._newest_first())[::-1], shares[::-1], strict=True
-        ):
+        for (step, bend, rate), share in zip(self.pairs, shares[::-1], strict=True):
             found = found + (share - rate * _inner(bend, found))[:, None] * step
         return found
-
-    def _newest_first(self) -> list[tuple[Array, Array, Array]]:
-        return list(zip(self.steps, self.bends, self.rates, strict=True))[::-1]
 
 
 def _inner(a: Array, b: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", a, b))
-
-
-def _cholesky(matrix: Array) -> Array:
-    """Lower factor; what rounding made indefinite is lifted until it is not."""
-    lift = EPS * float(np.trace(matrix)) / len(matrix)
-    while True:
-        factor, failed = dpotrf(matrix, lower=True)
-        if not failed:
-            return np.asarray(factor)
-        lift *= 100
-        matrix = matrix + lift * np.eye(len(matrix))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -34,10 +34,10 @@ from sensortree.constants import (
 )
 from sensortree.exceptions import ParameterError
 from sensortree.leaves.boosting import BoostedEngine, BoostedTrees, TakesNaN
-from sensortree.leaves.engine import LogisticEngine, Solution
 from sensortree.leaves.folds import halves_of
 from sensortree.leaves.logistic import (
     LinearLogisticRegression,
+    LogisticEngine,
     QuadraticLogisticRegression,
     RidgeLogisticRegression,
 )
@@ -54,6 +54,8 @@ from sensortree.leaves.regressors import (
 from sensortree.policy.classifiers import posterior
 from sensortree.threads import one_thread
 from sensortree.types import Array, Mask, Rows
+
+Key = TypeVar("Key")
 
 Subset = frozenset[str]
 Engine = LogisticEngine | BoostedEngine | RidgeEngine | HeldOutEngine
@@ -152,26 +154,6 @@ def accepts_nan(classifier: Any) -> bool:
     return bool(get_tags(classifier).input_tags.allow_nan)
 
 
-def each_subset(
-    function: Callable[[Any], Any], features: Mapping[Subset, Any], n_jobs: int | None
-) -> dict[Subset, Any]:
-    """What a function makes of the readings of each subset."""
-    tasks = [(X,) for X in features.values()]
-    return dict(zip(features, _in_parallel(function, n_jobs, tasks), strict=True))
-
-
-def fit_leaf_classifiers(
-    classifier: Any,
-    features: Mapping[Subset, Array],
-    y: NDArray[np.intp],
-    sample_weight: Array | None,
-    n_jobs: int | None,
-) -> dict[Subset, Any]:
-    """Fit one classifier per sensor subset, on all rows; classes are integers."""
-    fit = partial(_fit_one, classifier, y=y, sample_weight=sample_weight)
-    return each_subset(fit, features, n_jobs)
-
-
 def judge_leaf_classifiers(
     classifier: Any,
     features: Mapping[Subset, Array],
@@ -237,13 +219,39 @@ def _judged_in_parts(
 
     Of each subset, the rows to fit on and those that are judged.
     """
-    tasks = [(subset, *part) for subset, own in parts.items() for part in own]
     judge = partial(_fit_and_judge, classifier, y, n_classes, sample_weight)
-    answers = _in_parallel(judge, n_jobs, [(features[s], *part) for s, *part in tasks])
+    tasks = {(s, k): (features[s], *p) for s in parts for k, p in enumerate(parts[s])}
     posteriors = {subset: np.empty((len(y), n_classes)) for subset in features}
-    for (subset, _, judged), proba in zip(tasks, answers, strict=True):
-        posteriors[subset][judged] = proba
+    for (subset, k), proba in each_of(judge, tasks, n_jobs).items():
+        posteriors[subset][parts[subset][k][1]] = proba
     return posteriors
+
+
+def _fit_and_judge(
+    classifier: Any,
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: Array | None,
+    X: Array,
+    train: NDArray[Any],
+    judged: NDArray[Any],
+) -> Array:
+    """Posterior of some rows by a classifier that is fitted on others."""
+    weight = None if sample_weight is None else sample_weight[train]
+    fitted = fit_one(classifier, y[train], weight, X[train])
+    return posterior(fitted, X[judged], n_classes)
+
+
+def fit_one(
+    classifier: Any, y: NDArray[Any], sample_weight: Array | None, X: Array
+) -> Any:
+    """Fit a classifier of no engine, or a regressor; classes are integers."""
+    if isinstance(classifier, LeafRegressor):  # which knows what to do with nothing
+        return classifier.engine(y, sample_weight, None).fit(X)
+    # With nothing known, or of one class only, the class prior is all there is to say.
+    if X.shape[1] == 0 or (y == y[0]).all():
+        return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
+    return clone(classifier).fit(X, y, **weight_parameters(classifier, sample_weight))
 
 
 def engine_of(
@@ -268,24 +276,6 @@ def engine_of(
     return None
 
 
-def fit_by_engine(
-    engine: Engine,
-    features: Mapping[Subset, Any],
-    starts: Mapping[Subset, Any],
-    n_jobs: int | None,
-) -> dict[Subset, Any]:
-    """Fit one classifier per sensor subset, on all rows, from where judging left it.
-
-    Features are arrays, or, for a BoostedEngine, Coded. `starts` are of some subsets.
-    """
-    tasks = [(X, starts.get(subset)) for subset, X in features.items()]
-    fitted = _in_parallel(engine.fit, n_jobs, tasks)
-    return {
-        s: each.scorer if isinstance(each, Solution) else each
-        for s, each in zip(features, fitted, strict=True)
-    }
-
-
 def _lighter(classifier: Any) -> tuple[Any, int]:
     """A copy with few small trees, and the rows it may be fitted on.
 
@@ -306,14 +296,20 @@ def _lighter(classifier: Any) -> tuple[Any, int]:
     return light, n_rows
 
 
-def _in_parallel(
-    function: Callable[..., Any], n_jobs: int | None, tasks: list[tuple[Any, ...]]
-) -> list[Any]:
-    """Call through joblib; a cluster that lost a worker and its data is asked again."""
+def each_of(
+    function: Callable[..., Any],
+    tasks: Mapping[Key, tuple[Any, ...]],
+    n_jobs: int | None,
+) -> dict[Key, Any]:
+    """What a function makes of each task's arguments, one thread each, through joblib.
+
+    A cluster that lost a worker and its data is asked again.
+    """
     alone = partial(_on_one_thread, function)
     for attempt in range(CLUSTER_ATTEMPTS):
         try:
-            return list(Parallel(n_jobs=n_jobs)(delayed(alone)(*t) for t in tasks))
+            found = Parallel(n_jobs=n_jobs)(delayed(alone)(*t) for t in tasks.values())
+            return dict(zip(tasks, found, strict=True))
         except Exception as error:
             lost = type(error).__module__.partition(".")[0] == "distributed"
             if not lost or attempt == CLUSTER_ATTEMPTS - 1:
@@ -323,23 +319,8 @@ def _in_parallel(
 
 @one_thread()
 def _on_one_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function, perhaps in a process of joblib's, with one thread inside."""
+    """Call a function, perhaps in a process of joblib's."""
     return function(*arguments)
-
-
-def _fit_and_judge(
-    classifier: Any,
-    y: NDArray[np.intp],
-    n_classes: int,
-    sample_weight: Array | None,
-    X: Array,
-    train: NDArray[Any],
-    judged: NDArray[Any],
-) -> Array:
-    """Posterior of some rows by a classifier that is fitted on others."""
-    weight = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(classifier, X[train], y[train], weight)
-    return posterior(fitted, X[judged], n_classes)
 
 
 def is_linear(classifier: Any) -> bool:
@@ -351,14 +332,3 @@ def is_linear(classifier: Any) -> bool:
     if isinstance(classifier, ForeignRegression):
         return is_linear(classifier.regressor)
     return isinstance(classifier, LINEAR)
-
-
-def _fit_one(
-    classifier: Any, X: Array, y: NDArray[Any], sample_weight: Array | None
-) -> Any:
-    if isinstance(classifier, LeafRegressor):  # which knows what to do with nothing
-        return classifier.engine(y, sample_weight, None).fit(X)
-    # With nothing known, or of one class only, the class prior is all there is to say.
-    if X.shape[1] == 0 or (y == y[0]).all():
-        return DummyClassifier(strategy="prior").fit(X, y, sample_weight)
-    return clone(classifier).fit(X, y, **weight_parameters(classifier, sample_weight))

@@ -22,15 +22,9 @@ if TYPE_CHECKING:
 class FoldedRows:
     """Rows that engines fit all folds of as one job.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Classes as integers, or numbers.
-    weight : ndarray of shape (n_samples,), default=None
-        None stands for ones. A row of weight 0 is judged, and not learned from.
-    fold : ndarray of shape (n_samples,), default=None
-        The fold that a row is held out with; -1 for a row that never is. None stands for
-        -1 throughout.
+    y are classes as integers, or numbers. A row of weight 0 is judged, and not learned
+    from; without weights all are 1. The fold is what a row is held out with; -1 for a row
+    that never is, as all are without folds. All are (n_samples,).
     """
 
     def __init__(
@@ -82,44 +76,41 @@ def run_numbers(columns: Iterable[NDArray[Any]], n_rows: int) -> Rows:
     return np.repeat(np.arange(len(first)), np.diff(np.r_[first, n_rows]))
 
 
-@dataclass(frozen=True, eq=False)
-class Dealt:
-    """What is dealt out to folds, in an order that does not depend on that of the rows.
-
-    Rows of a stratum, a class or a level of numbers, are dealt out evenly; `reading` is
-    equal for equal readings; rows of one group go together. `classes` are names of strata
-    that no fold may hold all rows of; None where that does not matter.
-    """
-
-    stratum: Rows
-    reading: Rows
-    group: Rows | None = None
-    classes: NDArray[Any] | None = None
-
-
-def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
+def assign_folds(
+    stratum: Rows,
+    reading: Rows,
+    n_folds: int,
+    group: Rows | None = None,
+    classes: NDArray[Any] | None = None,
+    random_state: Any = 0,
+) -> Rows:
     """Deal rows out to folds, stratum by stratum; rows of one group go together.
 
-    Within a stratum rows come in an order that is drawn, and folds take turns: every fold
-    has as many rows of a class as any other, but for one. Equal readings fall where they
-    may: were they dealt out evenly too, other folds would foretell how many of them are
-    of which class, and noise would look as if something could be learned from it. Groups
-    come first, the large ones before the small ones; each goes to the fold that has least
-    of what it holds. Equal rows of one group count once.
+    A stratum is a class, or a level of numbers. Within it rows come in an order that is
+    drawn, and folds take turns: every fold has as many rows of a class as any other, but
+    for one. Equal readings fall where they may: were they dealt out evenly too, other
+    folds would foretell how many of them are of which class, and noise would look as if
+    something could be learned from it. Groups come first, the large ones before the small
+    ones; each goes to the fold that has least of what it holds. Equal rows of one group
+    count once.
 
     The only row, or group, of a class is never held out (-1), since nothing could be
-    learned about the class without it. All are -1 where there is nothing to learn from
-    without the others.
+    learned about the class without it; `classes` names strata of which that holds. All
+    are -1 where there is nothing to learn from without the others.
     """
     rng = check_random_state(random_state)
-    group = dealt.group
+    what = "row" if group is None else "group"
     if group is None:
-        group = np.arange(len(dealt.stratum))
-    n_groups = int(group.max()) + 1
-    pieces = _pieces(dealt, group)
-    unit, stratum = group[pieces], dealt.stratum[pieces]
-    n_strata = int(stratum.max()) + 1
-    kept = _alone(dealt, unit, stratum)
+        group = unit = np.arange(len(stratum))
+    else:  # a row for each reading and stratum of each group
+        order = np.lexsort([stratum, reading, group])
+        columns = (c[order] for c in (group, reading, stratum))
+        pieces = order[first_of_runs(columns, len(group))]
+        unit, stratum = group[pieces], stratum[pieces]
+    n_groups, n_strata = int(group.max()) + 1, int(stratum.max()) + 1
+    kept = np.zeros(n_groups, dtype=bool)
+    if classes is not None:
+        kept = _alone(unit, stratum, classes, what)
     size = np.bincount(unit, minlength=n_groups)
     fold = np.full(n_groups, -1)
     n_folds = min(n_folds, n_groups - int(kept.sum()))
@@ -136,8 +127,7 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
         of_all = np.r_[of_all, of_all.sum()]
         drawn = rng.permutation(len(many))
         drawn = drawn[np.argsort(-counts[drawn, -1], kind="stable")]
-        whole = dealt.classes is not None
-        fold[many] = _deal_groups(counts, of_all, drawn, held, whole)
+        fold[many] = _deal_groups(counts, of_all, drawn, held, classes is not None)
         for code in range(n_strata):
             single = np.flatnonzero(free & (size[unit] == 1) & (stratum == code))
             if not single.size:
@@ -149,28 +139,15 @@ def assign_folds(dealt: Dealt, n_folds: int, random_state: Any = 0) -> Rows:
     return np.asarray(fold[group])
 
 
-def _pieces(dealt: Dealt, group: Rows) -> Rows:
-    """A row for each reading and stratum of each group."""
-    if dealt.group is None:
-        return group
-    order = np.lexsort([dealt.stratum, dealt.reading, group])
-    columns = (c[order] for c in (group, dealt.reading, dealt.stratum))
-    first = first_of_runs(columns, len(group))
-    return np.asarray(order[first])
-
-
-def _alone(dealt: Dealt, unit: Rows, stratum: Rows) -> Mask:
+def _alone(unit: Rows, stratum: Rows, classes: NDArray[Any], what: str) -> Mask:
     """Groups that hold all rows of a class, (n_groups,); says so."""
     alone = np.zeros(int(unit.max()) + 1, dtype=bool)
-    if dealt.classes is None:
-        return alone
     order = np.lexsort([unit, stratum])
     pairs = first_of_runs((c[order] for c in (stratum, unit)), len(order))
     unit, stratum = unit[order][pairs], stratum[order][pairs]
-    only = np.bincount(stratum, minlength=len(dealt.classes)) == 1
+    only = np.bincount(stratum, minlength=len(classes)) == 1
     alone[unit[only[stratum]]] = True
-    what = "row" if dealt.group is None else "group"
-    for name in dealt.classes[only].tolist():
+    for name in classes[only].tolist():
         warnings.warn(
             f"class {name!r} has a single {what}; that {what} cannot be held out, and is "
             f"judged by a classifier that has seen it.",
@@ -240,23 +217,6 @@ def by_content(group: Rows, cell: Rows, weight: Array) -> Rows:
     return np.asarray(number[np.unique(group, return_inverse=True)[1]])
 
 
-def _check_enough_groups(group: Rows, n_folds: int) -> None:
-    """Warn where there are fewer groups than folds; refuse a single one."""
-    n_groups = len(np.unique(group))
-    if n_groups < 2:
-        raise DataError(
-            "groups puts all rows into one group, so that none can be held out; give "
-            "labels that tell some rows apart, or cv=None."
-        )
-    if n_groups < n_folds:
-        warnings.warn(
-            f"there are {n_groups} groups for {n_folds} folds; each group is a fold of its "
-            f"own. cv={n_groups} asks for this.",
-            FewRowsWarning,
-            stacklevel=3,
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Arranged:
     """Where rows stood, their folds, and their groups; None if each row is a group."""
@@ -284,12 +244,24 @@ class Dealing:
         self, codes: NDArray[Any], weight: Array, reading: Rows, group: Rows | None
     ) -> Rows:
         """Folds of sorted rows; says where there are fewer groups."""
-        if group is not None:
-            _check_enough_groups(group, self.n_folds)
+        n_groups = len(codes) if group is None else len(np.unique(group))
+        if group is not None and n_groups < 2:
+            raise DataError(
+                "groups puts all rows into one group, so that none can be held out; give "
+                "labels that tell some rows apart, or cv=None."
+            )
+        if group is not None and n_groups < self.n_folds:
+            warnings.warn(
+                f"there are {n_groups} groups for {self.n_folds} folds; each group is a "
+                f"fold of its own. cv={n_groups} asks for this.",
+                FewRowsWarning,
+                stacklevel=2,
+            )
         stratum = self.task.levels(codes, weight)
         named = self.classes if len(self.classes) else None
-        dealt = Dealt(stratum, reading, group, named)
-        return assign_folds(dealt, self.n_folds, self.random_state)
+        return assign_folds(
+            stratum, reading, self.n_folds, group, named, self.random_state
+        )
 
 
 def arrange(

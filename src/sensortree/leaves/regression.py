@@ -365,9 +365,8 @@ def fit_answering(
 ) -> Answering:
     """Spread, and what makes an answer of a regression's number: the mean, or a quantile.
 
-    A quantile is as many spreads away from the mean for all rows.
-    `number` is what the regression says, `left` what it leaves unexplained of rows that it
-    has not seen. Without a quantile the answer is the mean.
+    A quantile is as many spreads away from the mean for all rows. `number` and `left` are
+    as in `fit_spread`, of rows that were not seen.
     """
     spread = fit_spread(X, number, left, weight)
     shift = 0.0

@@ -7,8 +7,8 @@ regressions without the row's fold answer, `fit` gives the one to all rows.
 from __future__ import annotations
 
 from abc import ABC, ABCMeta, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,13 +43,10 @@ from sensortree.types import Array, Mask, Rows
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What was found where rows were held out, for the fit to all of them.
+    """What was found where rows were held out, for the fit to all of them."""
 
-    Rounds of boosted trees, and what regressions say of rows that they have not seen.
-    """
-
-    n_rounds: int
-    number: Array
+    n_rounds: int  # of boosted trees
+    number: Array  # what regressions say of rows that they have not seen, (n_samples,)
 
 
 class HeldOutEngine(FoldedNumbers, ABC):
@@ -128,19 +125,6 @@ class HeldOutEngine(FoldedNumbers, ABC):
         return None if self.given_weight is None else self.weight[rows]
 
 
-@dataclass(eq=False)
-class NumberFold(BoostedFold):
-    """A booster of numbers in the making, and how far it is off."""
-
-    truth: Array
-    weight_judged: Array
-    distance: Callable[[Array, Array], Array]
-
-    def loss(self, scores: Array) -> float:
-        """The distance from the truth."""
-        return float(self.weight_judged @ self.distance(self.truth, scores[:, 0]))
-
-
 class BoostedNumbers(HeldOutEngine):
     """Boosted trees whose number of rounds follows the data.
 
@@ -163,17 +147,26 @@ class BoostedNumbers(HeldOutEngine):
     def numbers_held_out(self, groups: list[Mask], X: Array) -> Judged:
         """Boost without each group, all by one number of rounds."""
         distance = squared if self.quantile is None else Pinball(self.quantile)
-        folds = []
-        for held_out in groups:
-            train, booster = self.taught & ~held_out, self._booster(X.shape)
-            known = X[train], self.y[train], self._given(train), X[held_out]
-            truth = self.y[held_out], self.weight[held_out]
-            folds.append(NumberFold(booster, *known, 1, *truth, distance))
+        folds = [
+            BoostedFold(
+                self._booster(X.shape),
+                X[train],
+                self.y[train],
+                self._given(train),
+                np.flatnonzero(held_out),
+                X[held_out],
+                self.weight[held_out],
+                1,
+                lambda scores: scores[:, 0],
+                partial(distance, self.y[held_out]),
+            )
+            for held_out, train in ((rows, self.taught & ~rows) for rows in groups)
+        ]
         saved = 1 - SIZES["medium"].saved
         n_rounds = choose_rounds(folds, lambda before, _: saved * before)
         number = np.empty(len(X))
-        for held_out, fold in zip(groups, folds, strict=True):
-            number[held_out] = fold.best[:, 0]
+        for fold in folds:
+            number[fold.judged] = fold.answer(fold.best)
         return Judged(n_rounds, number)
 
     def regression(self, X: Array, n_rounds: int) -> Regression:

@@ -9,8 +9,8 @@ over B, one row for two classes, else one for each; to all rows, or without some
 columns are standardised and multiplied once. Fits go side by side: blocks of rows, none of
 which spans two folds, are read once for all that learn from them.
 
-Tolerances are in nats. The data determine the minimum
-to about one nat, so that comparisons need no more than a fraction of one.
+Tolerances are in nats. The data determine the minimum to about one nat, so that comparisons
+need no more than a fraction of one.
 """
 
 from __future__ import annotations

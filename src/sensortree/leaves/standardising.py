@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sensortree.constants import (
-    BASIS_BLOCK,
-    LEAST_RELATIVE_SPREAD,
-    LEAST_SPREAD,
-    TINY,
-)
+from sensortree.constants import BASIS_BLOCK, LEAST_RELATIVE_SPREAD, LEAST_SPREAD, TINY
 from sensortree.exceptions import DataError, WideBasisWarning
 from sensortree.policy.classifiers import quadratic_terms
 from sensortree.types import Array

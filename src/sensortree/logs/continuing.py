@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from sensortree.leaves.continued import Continued, owner_of
-from sensortree.leaves.engine import LogisticEngine
+from sensortree.leaves.logistic import LogisticEngine
+from sensortree.leaves.rows import Continued, owner_of
 from sensortree.leaves.standardising import moments
 from sensortree.logs.estimate import LEAST_SHARE, effective_size
 from sensortree.logs.gaussians import learn_gaussians, patterns_of

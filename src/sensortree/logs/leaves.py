@@ -21,15 +21,15 @@ from sensortree.constants import (
     LOG_SHARES,
 )
 from sensortree.leaves.classifiers import LeafClassifiers, Subset, Subsets
-from sensortree.leaves.continued import Continued
-from sensortree.leaves.engine import Fewer, LogisticEngine
 from sensortree.leaves.fitting import engine_of
 from sensortree.leaves.logistic import (
+    Fewer,
+    LogisticEngine,
     QuadraticLogisticRegression,
     RidgeLogisticRegression,
 )
 from sensortree.leaves.ridge import NONE
-from sensortree.leaves.rows import TrainingRows
+from sensortree.leaves.rows import Continued, TrainingRows
 from sensortree.logs.gaussians import learn_gaussians, patterns_of
 from sensortree.policy.classifiers import posterior
 from sensortree.progress import Stopwatch

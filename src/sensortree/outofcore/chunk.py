@@ -25,7 +25,7 @@ from sensortree.learning.pose import (
 )
 from sensortree.learning.settings import Settings
 from sensortree.leaves.classifiers import LeafClassifiers
-from sensortree.leaves.engine import posterior_of, rounded
+from sensortree.leaves.logistic import posterior_of, rounded
 from sensortree.leaves.ridge import FoldedLabels, RidgePart
 from sensortree.leaves.rows import TrainingRows
 from sensortree.policy.decisions import DecisionFeatures, Part, feature_columns

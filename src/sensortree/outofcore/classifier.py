@@ -22,7 +22,7 @@ from sensortree.estimators.sensor_tree import SensorTreeClassifier
 from sensortree.estimators.validation import read_rows
 from sensortree.exceptions import DataError, ParameterError, PriceWarning
 from sensortree.learning.choose import choose_recipe
-from sensortree.learning.fit import Mark, counted, price_message
+from sensortree.learning.fit import counted, price_message, report_from_now
 from sensortree.learning.joint import Learner
 from sensortree.learning.prepare import prepare
 from sensortree.learning.settings import Settings
@@ -183,7 +183,7 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
                     taken = priced_by_all(taken, place.column, every.weight)
                 frame = taken.take(np.arange(0))
                 ordered = Ordered(place, frame, codes, every.weight, settings)
-            learn = counted(self._learn_less(), progress.watch)
+            learn = counted(self._jointly().compare, progress.watch)
             sample = self._sample(ordered, taken, drawn, settings, learn, progress)
             progress.step("sample")
             n_coef = sum(widths_of(sample.tree, sample.leaves, settings))
@@ -260,11 +260,11 @@ class DaskSensorTreeClassifier(SensorTreeClassifier):
         data = replace(data, fold=ordered.fold[place[numbers]])
         settings = settings.priced_for(data.loss)
         prepared = prepare(data, settings, progress)
-        mark = Mark.now(progress.watch)
+        report = report_from_now(progress.watch)
         chosen = choose_recipe(
             prepared, settings, learn, simpler=self._program.fallback
         )
-        return Sample(prepared, chosen, numbers, mark)
+        return Sample(prepared, chosen, numbers, report)
 
     # predicting -----------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import numpy as np
 from sensortree.constants import DECISION_RIDGE, LOGISTIC_TERMS
 from sensortree.estimators.parameters import Program
 from sensortree.learning.choose import Chosen
-from sensortree.learning.fit import Fitted, Mark, finish
+from sensortree.learning.fit import Fitted, Reporter, finish
 from sensortree.learning.joint import ONE_LEAF, Learned, Learner, keep_best, refined
 from sensortree.learning.pose import (
     Posed,
@@ -36,8 +36,12 @@ from sensortree.learning.settings import Settings
 from sensortree.leaves.boosting import BoostedTrees
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.compiling import compile_classifier
-from sensortree.leaves.engine import Fewer, LogisticEngine, Solution
-from sensortree.leaves.logistic import RidgeLogisticRegression
+from sensortree.leaves.logistic import (
+    Fewer,
+    LogisticEngine,
+    RidgeLogisticRegression,
+    Solution,
+)
 from sensortree.leaves.ridge import NONE, FoldedLabels, RidgePart, RidgeProblem
 from sensortree.leaves.standardising import check_readings, n_terms_of, usable_scale
 from sensortree.outofcore.chunk import FitRows
@@ -59,7 +63,7 @@ class Sample:
     prepared: Prepared  # the rows, in their order, and their leaf classifiers
     chosen: Chosen  # the tree, and how it was found
     numbers: Rows  # where each row of the sample stands among all, (n_sample,)
-    mark: Mark  # when the fit began
+    report: Reporter  # on what was done since the fit began
 
     @property
     def tree(self) -> SensorTree:
@@ -122,7 +126,7 @@ def fit_in_chunks(
         posed,
         Learned(learned.coef, evidence),
         learn_less,
-        sample.mark,
+        sample.report,
         visits,
     )
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from sensortree.learning.settings import Settings
 from sensortree.leaves.folds import (
-    Dealt,
     assign_folds,
     first_of_runs,
     order_of_rows,
@@ -188,8 +187,9 @@ class Ordered:
         reading = run_numbers(read, n_rows)
         fold = np.full(n_rows, -1)
         if settings.cv is not None:
-            dealt = Dealt(y, reading, classes=frame.classes)
-            fold = assign_folds(dealt, int(settings.cv), settings.random_state)
+            n_folds, named = int(settings.cv), frame.classes
+            seed = settings.random_state
+            fold = assign_folds(y, reading, n_folds, None, named, seed)
         paid = (column(c)[order] for c in own)
         cell = run_numbers(chain([reading], paid, [y]), n_rows)
         # Rows that are equal, and held out together, stand side by side.

@@ -11,34 +11,7 @@
     masking     the screen of boosted leaves: one booster for all subsets
 """
 
-from sensortree.structure.algorithm1 import (
-    Search,
-    forward_chain,
-    forward_steps,
-    greedy_subsets,
-)
-from sensortree.structure.trees import (
-    cascade_tree,
-    check_tree_fits,
-    cluster_subsets,
-    exhaustive_leaves,
-    exhaustive_tree,
-    prune,
-    with_exits,
-    without_sensors,
-)
+from sensortree.structure.algorithm1 import greedy_subsets
+from sensortree.structure.trees import cluster_subsets
 
-__all__ = [
-    "Search",
-    "cascade_tree",
-    "check_tree_fits",
-    "cluster_subsets",
-    "exhaustive_leaves",
-    "exhaustive_tree",
-    "forward_chain",
-    "forward_steps",
-    "greedy_subsets",
-    "prune",
-    "with_exits",
-    "without_sensors",
-]
+__all__ = ["cluster_subsets", "greedy_subsets"]

@@ -30,31 +30,21 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """How extensions of a subset are compared: a cheap screen, then exact losses.
-
-    Attributes
-    ----------
-    exact : callable
-        Risk (error plus weighted cost) of the examples under each of some subsets,
-        (n_samples, n_subsets).
-    screen : callable
-        The same, estimated cheaply.
-    n_exact : int or None
-        How many of the most promising extensions are compared exactly; None for all, in
-        which case nothing is screened.
-    out_of_time : callable
-        Whether the search must end with what it has.
-    extend : callable
-        What is known after buying one more sensor, with what it needs; None if it may not
-        be bought.
-    """
+    """How extensions of a subset are compared: a cheap screen, then exact losses."""
 
     n_sensors: int
+    # Risk (error plus weighted cost) of the examples under each of some subsets,
+    # (n_samples, n_subsets).
     exact: Losses
-    screen: Losses
+    screen: Losses  # the same, estimated cheaply
+    # How many of the most promising extensions are compared exactly; None for all, in which
+    # case nothing is screened.
     n_exact: int | None
     weight: Array
+    # Whether the search must end with what it has.
     out_of_time: Callable[[], bool] = lambda: False
+    # What is known after buying one more sensor, with what it needs; None if it may not be
+    # bought.
     extend: Callable[[Subset, int], Subset | None] = lambda subset, j: subset | {j}
 
     def best_extension(

@@ -59,32 +59,18 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class GrowthData:
-    """What growth learns from, and what may be bought.
-
-    Attributes
-    ----------
-    price : callable
-        Price of an extended subset when a subset is known, in the unit of the loss: a
-        number, or one for each example.
-    extend : callable
-        What is known after buying one more sensor, with what it needs; None if it may not
-        be bought.
-    weight, stake : ndarray of shape (n_samples,)
-        What an example counts, and what it costs to mistake it.
-    out_of_time : callable
-        Whether growth must end with what it has.
-    weighed : dict
-        What was found at vertices so far, by what is known and who comes by; growth to
-        more leaves finds it again.
-    """
+    """What growth learns from, and what may be bought; `extend` is as in `Search`."""
 
     screen: GramScreen
-    n_sensors: int
+    # Price of an extended subset when a subset is known, in the unit of the loss: a number,
+    # or one for each example.
     price: Callable[[Subset, Subset], Any]
     extend: Callable[[Subset, int], Subset | None]
-    weight: Array
-    stake: Array
+    weight: Array  # what an example counts, (n_samples,)
+    stake: Array  # what it costs to mistake it, (n_samples,)
     out_of_time: Callable[[], bool] = lambda: False
+    # What was found at vertices so far, by what is known and who comes by; growth to more
+    # leaves finds it again.
     weighed: dict[tuple[Subset, bytes], Weighed | None] = field(default_factory=dict)
 
     @cached_property
@@ -94,7 +80,7 @@ class GrowthData:
 
     def purchases(self, known: Subset) -> list[Subset]:
         """What may be known after one more purchase."""
-        others = (j for j in range(self.n_sensors) if j not in known)
+        others = (j for j in range(len(self.screen.columns)) if j not in known)
         extended = (self.extend(known, j) for j in others)
         return list(dict.fromkeys(more for more in extended if more is not None))
 
@@ -124,16 +110,12 @@ def grow_branches(
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from what is known at the start, always where most is gained.
 
-    Returns
-    -------
-    root : Vertex
-        A vertex with children buys what one of them knows, or stops, if it says so.
-    steps : list of Growth
-        The loss is that of the tree so far, as predicted.
+    A vertex with children buys what one of them knows, or stops, if it says so. The loss
+    of a step is that of the tree so far, as predicted.
     """
     root = Vertex(start, np.arange(len(data.weight)))
     total = data.weight.sum()
-    losses = VertexRows(data, root.rows).view(start).losses
+    losses = SubsetView(VertexRows(data, root.rows), start).losses
     loss = float(data.weight @ losses) / total
     steps: list[Growth] = []
     queue: list[tuple[float, int, Vertex, Purchases]] = []
@@ -194,7 +176,7 @@ def weigh(data: GrowthData, vertex: Vertex) -> Weighed | None:
     if not options:
         return None
     here = VertexRows(data, vertex.rows)
-    now = here.view(vertex.subset)
+    now = SubsetView(here, vertex.subset)
     promising = here.promising(vertex.subset, options)
     gains = np.column_stack(
         [here.gain(now, option, after) for option, after in promising]
@@ -272,10 +254,6 @@ class VertexRows:
         """Sum of squares of each term, (n_terms,)."""
         return np.asarray(self.weight @ self.basis**2)
 
-    def view(self, subset: Subset) -> SubsetView:
-        """What a subset tells these rows."""
-        return SubsetView(self, subset)
-
     def glance(self, rows: Rows) -> VertexRows:
         """So few of some rows that guessing is quick."""
         return VertexRows(self.data, rows[:: max(1, len(rows) // BRANCH_GLANCE_ROWS)])
@@ -286,7 +264,7 @@ class VertexRows:
         """The purchases that are guessed to gain most when a subset is known."""
         if not options:
             return []
-        guesses = self.view(known).guesses(options)
+        guesses = SubsetView(self, known).guesses(options)
         return [options[k] for k in np.argsort(-guesses, kind="stable")[:number]]
 
     def prices(self, extended: Sequence[Subset], known: Subset) -> Array:
@@ -302,7 +280,7 @@ class VertexRows:
     ) -> list[tuple[Subset, list[Subset]]]:
         """Options worth examining, and what is best bought after each."""
         glance, data = self.glance(self.rows), self.data
-        gains = glance.view(known).guesses(options)
+        gains = SubsetView(glance, known).guesses(options)
         telling = np.array([max(data.telling[j] for j in o - known) for o in options])
         chosen = {*np.argsort(-gains, kind="stable")[:BRANCH_GAINING].tolist()}
         chosen |= {*np.argsort(-telling, kind="stable")[:BRANCH_TELLING].tolist()}
@@ -315,14 +293,14 @@ class VertexRows:
 
     def gain(self, now: SubsetView, option: Subset, after: Sequence[Subset]) -> Array:
         """What a purchase brings each row, with the best that can be bought after it."""
-        then = self.view(option)
+        then = SubsetView(self, option)
         return self._alone(now, then) + self.best(then, self.brought(then, after))
 
     def gain_further(
         self, now: SubsetView, option: Subset, after: Sequence[Subset]
     ) -> Array:
         """As `gain`, where what is bought after it may be followed by more."""
-        then = self.view(option)
+        then = SubsetView(self, option)
         seconds = self.brought(then, after)
         if not after:
             return self._alone(now, then)
@@ -331,7 +309,7 @@ class VertexRows:
         for k, more in enumerate(after):
             who = np.flatnonzero(first == k)
             if self.weight[who].sum() >= BRANCH_MIN_ROWS:
-                there, options = self.view(more), self.data.purchases(more)
+                there, options = SubsetView(self, more), self.data.purchases(more)
                 some = self.glance(self.rows[who])
                 thirds = some.most_gaining(more, options, BRANCH_THIRDS)
                 best = self.best(there, self.brought(there, thirds))

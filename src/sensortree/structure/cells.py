@@ -18,10 +18,10 @@ squares. Sums stand first, (n_sums, ...).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtr
@@ -38,7 +38,7 @@ from sensortree.constants import (
     STOPPING_SURE,
     TINY,
 )
-from sensortree.leaves.folds import first_of_runs, order_of_rows
+from sensortree.leaves.folds import order_of_rows, run_numbers
 from sensortree.leaves.rows import TrainingRows
 from sensortree.leaves.standardising import moments
 from sensortree.sensors.loss import Loss, NumberLoss, weighted_quantile
@@ -47,17 +47,6 @@ from sensortree.types import Array, Rows
 
 # The normal density at 0.
 NORMAL = 1 / np.sqrt(2 * np.pi)
-
-
-class Stopping(Protocol):
-    """What stopping loses in cells that are told by sums over their rows."""
-
-    @property
-    def sums(self) -> Array:
-        """What each row adds to the sums of its cell, (n_rows, n_sums)."""
-
-    def risk(self, cells: Array) -> Array:
-        """Loss of all rows of each cell, (n_sums, ...) to (...)."""
 
 
 def stopping_of(data: TrainingRows) -> Stopping:
@@ -85,30 +74,35 @@ def stopping_of(data: TrainingRows) -> Stopping:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """A loss of answers, of which a half takes the one that seems the cheapest.
+class Stopping(ABC):
+    """What stopping loses in cells that are told by sums over their rows."""
 
-    Only the best two answers are thought to be in doubt. With D, by how much the first
-    loses more than the second, a half of the rows sees D / 2, give or take sigma, a normal
-    variable; and of what is larger there, the other half has less.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (n_rows, n_classes)
-    loss : ndarray of shape (n_classes, n_answers)
-        Of at least two answers.
-    """
-
-    sums: Array
-    loss: Array
+    sums: Array  # what each row adds to the sums of its cell, (n_rows, n_sums)
 
     @cached_property
     def prior(self) -> Array:
         """Shares of the classes, (n_classes,)."""
         return np.asarray(self.sums.sum(axis=0) / self.sums.sum())
 
+    @abstractmethod
     def risk(self, cells: Array) -> Array:
-        """Loss of all rows of each cell, (n_classes, ...) to (...)."""
+        """Loss of all rows of each cell, (n_sums, ...) to (...)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(Stopping):
+    """A loss of answers, (n_classes, n_answers): a half takes that which seems cheapest.
+
+    Only the best two answers are thought to be in doubt. With D, by how much the first
+    loses more than the second, a half of the rows sees D / 2, give or take sigma, a normal
+    variable; and of what is larger there, the other half has less. There are at least two
+    answers.
+    """
+
+    loss: Array
+
+    def risk(self, cells: Array) -> Array:
+        """Loss of all rows of each cell, by class."""
         lost = np.tensordot(self.loss.T, cells, 1)
         known = STOPPING_PRIOR * (self.loss.T @ self.prior)
         apart = (self.loss[:, :, None] - self.loss[:, None, :]) ** 2
@@ -131,14 +125,8 @@ class Answers:
 def _taken(more: Array, seen: Array, doubt: Array) -> Array:
     """What halves lose beyond the first of two answers, as some take the second.
 
-    Parameters
-    ----------
-    more : ndarray
-        By how much the second loses more.
-    seen : ndarray
-        The same with the rows of the whole, by which a half goes.
-    doubt : ndarray
-        Sum of squares of how much the answers are apart for each row.
+    By how much the second loses `more`, and that as `seen` with the rows of the whole, by
+    which a half goes; `doubt` sums squares of how far the answers are apart for each row.
     """
     spread = np.sqrt(np.maximum(doubt, TINY))
     sure = np.clip(seen / spread, -STOPPING_SURE, STOPPING_SURE)
@@ -154,31 +142,18 @@ def _least_two(values: Array) -> tuple[Rows, Rows]:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Stopping):
     """A loss of probabilities, which are those of a half.
 
     Halves stand at points of the same mean and spread: each class in turn has more rows
     in one half.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (n_rows, n_classes)
-    loss : Loss
-    refer : ndarray of shape (n_classes,)
-        What a person costs; infinite if there is none.
     """
 
-    sums: Array
     loss: Loss
-    refer: Array
-
-    @cached_property
-    def prior(self) -> Array:
-        """Shares of the classes, (n_classes,)."""
-        return np.asarray(self.sums.sum(axis=0) / self.sums.sum())
+    refer: Array  # what a person costs, (n_classes,); infinite if there is none
 
     def risk(self, cells: Array) -> Array:
-        """Loss of all rows of each cell, (n_classes, ...) to (...)."""
+        """Loss of all rows of each cell, by class."""
         each = cells.reshape(len(cells), -1).T
         total = np.zeros(len(each))
         for c in range(len(cells)):
@@ -195,19 +170,11 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
-    """Squared loss of the mean of a half.
-
-    Attributes
-    ----------
-    sums : ndarray of shape (n_rows, 3)
-        Weight, weighted number and weighted square.
-    """
-
-    sums: Array
+class Squares(Stopping):
+    """Squared loss of the mean of a half: sums are weight, number and square."""
 
     def risk(self, cells: Array) -> Array:
-        """Loss of all rows of each cell, (3, ...) to (...)."""
+        """Loss of all rows of each cell."""
         prior = self.sums[:, 1].sum() / self.sums[:, 0].sum()
         n = cells[0]
         mean = cells[1] / np.maximum(n, TINY)
@@ -239,14 +206,8 @@ def cells(
 ) -> Rows:
     """The cell of each reading of one sensor, (n_rows,).
 
-    Parameters
-    ----------
-    block : ndarray of shape (n_rows, width)
-    weight : ndarray of shape (n_rows,)
-    levels : tuple of tuples of int
-        Columns that are the levels of one category.
-    number : int
-        Cells that other numbers are cut into; clusters are twice as many.
+    `levels` are columns that are the levels of one category. Other numbers are cut into
+    `number` cells; clusters are twice as many.
 
     Examples
     --------
@@ -276,9 +237,8 @@ def cells(
 def _distinct(block: Array) -> Rows:
     """Number of each row among the distinct ones, which are in order; NaN is last."""
     order = order_of_rows(block.T, len(block))
-    first = first_of_runs(block[order].T, len(block))
     number = np.empty(len(block), dtype=np.intp)
-    number[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(block)]))
+    number[order] = run_numbers(block[order].T, len(block))
     return number
 
 
@@ -302,12 +262,8 @@ def _wide_gaps(gaps: Array, below: Array) -> Rows:
         cuts = np.sort(widest[:n_gaps])
         shares = np.diff(np.r_[0.0, below[cuts], below[-1]]) / below[-1]
         if shares.min() >= CELL_SHARE:
-            return (
-                cuts
-                if ratio[n_gaps - 1] > CELL_WIDE_GAP
-                else np.empty(0, dtype=np.intp)
-            )
-    return np.empty(0, dtype=np.intp)
+            return cuts if ratio[n_gaps - 1] > CELL_WIDE_GAP else cuts[:0]
+    return widest[:0]
 
 
 def _clusters(block: Array, weight: Array, number: int) -> Rows:
@@ -316,7 +272,8 @@ def _clusters(block: Array, weight: Array, number: int) -> Rows:
     points = np.nan_to_num((block - center) / scale)
     cluster = np.zeros(len(points), dtype=np.intp)
     for new in range(1, number):
-        spread = _spread(points, cluster, weight, new)
+        away = points - _centers(points, cluster, weight)[cluster]
+        spread = np.bincount(cluster, weight * (away**2).sum(axis=1), new)
         widest = np.flatnonzero(cluster == spread.argmax())
         if not spread.max() > 0:
             break
@@ -325,8 +282,8 @@ def _clusters(block: Array, weight: Array, number: int) -> Rows:
         cluster[widest[inner @ axis > 0]] = new
     for _ in range(CELL_CLUSTER_ROUNDS):
         centers = _centers(points, cluster, weight)
-        away = (centers**2).sum(axis=1) - 2 * points @ centers.T
-        cluster = np.unique(away.argmin(axis=1), return_inverse=True)[1]
+        squares = (centers**2).sum(axis=1) - 2 * points @ centers.T
+        cluster = np.unique(squares.argmin(axis=1), return_inverse=True)[1]
     return cluster
 
 
@@ -334,12 +291,6 @@ def _centers(points: Array, cluster: Rows, weight: Array) -> Array:
     """Weighted mean of each cluster, (n_clusters, width)."""
     member = np.eye(cluster.max() + 1)[cluster] * weight[:, None]
     return np.asarray((member.T @ points) / member.sum(axis=0)[:, None])
-
-
-def _spread(points: Array, cluster: Rows, weight: Array, number: int) -> Any:
-    """Weighted squared distance from the center in each cluster, (n_clusters,)."""
-    away = ((points - _centers(points, cluster, weight)[cluster]) ** 2).sum(axis=1)
-    return np.asarray(np.bincount(cluster, weight * away, number), dtype=np.float64)
 
 
 def joint(codes: Rows, sensors: Sequence[int], rows: Rows) -> list[Rows]:

@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dsyrk, ssyrk
@@ -44,13 +44,9 @@ from sensortree.types import Array, Rows
 class Basis:
     """The polynomial basis of all readings, of single precision where it is large.
 
-    Parameters
-    ----------
-    blocks : list of n_sensors arrays of shape (n_samples, width)
-        Readings of each sensor; NaN counts as the mean.
-    target : ndarray of shape (n_samples, n_targets)
-        Indicators of the classes, or a standardised number.
-    weight : ndarray of shape (n_samples,)
+    `blocks` are the readings of each sensor, (n_samples, width); NaN counts as the mean.
+    The target is indicators of the classes, or a standardised number, (n_samples,
+    n_targets).
     """
 
     def __init__(self, blocks: Sequence[Array], target: Array, weight: Array):
@@ -86,8 +82,7 @@ class Basis:
         """Terms that each of some larger subsets has besides those of a subset."""
         had = np.zeros(len(self.first), dtype=bool)
         had[self.terms(subset)] = True
-        every = map(self.terms, extended)
-        return [terms[~had[terms]] for terms in every]
+        return [terms[~had[terms]] for terms in map(self.terms, extended)]
 
     def system(self, gram: Array, terms: Rows) -> Array:
         """The matrix of the regression on some terms, with its ridge."""
@@ -183,18 +178,13 @@ class LeastSquaresScreen(Basis):
         return (each.T.astype(np.float64) for each in scores)
 
 
-@dataclass(frozen=True, eq=False)
-class Regressed:
-    """The targets regressed on the terms of a subset.
+class Regressed(NamedTuple):
+    """The targets regressed on the terms of a subset."""
 
-    The places of its terms in the basis, the lower Cholesky factor of the system, the
-    coefficients, (n_terms, n_targets), and the degrees of freedom.
-    """
-
-    terms: Rows
-    factor: Array
-    coef: Array
-    freedom: float
+    terms: Rows  # their places in the basis
+    factor: Array  # of the system: lower, by Cholesky
+    coef: Array  # (n_terms, n_targets)
+    freedom: float  # degrees of freedom
 
 
 class GramScreen(Basis):
@@ -290,9 +280,6 @@ def ranks(block: Array, weight: Array) -> Array:
         mass = np.bincount(values, weight[known])
         out[known] = ((np.cumsum(mass) - mass / 2) / mass.sum())[values]
     return ranked
-
-
-# losses of subsets -----------------------------------------------------------------------
 
 
 class SubsetLosses:

@@ -45,16 +45,9 @@ from sensortree.types import Array, Mask, Rows
 class MaskedScreen:
     """Scores for any subset of sensors, by trees that have not seen the row.
 
-    Parameters
-    ----------
-    blocks : list of n_sensors arrays of shape (n_samples, width), or of Coded
-        Readings of each sensor; NaN stays NaN.
-    y, weight, fold : ndarray of shape (n_samples,)
-        Classes as integers, or numbers; rows of one fold are in one half.
-    always : frozenset of int
-        Sensors that are never blanked out, since they are known in any case.
-    numbers : bool, default=False
-        Whether y are numbers, which are standardised.
+    `blocks` are the readings of each sensor, (n_samples, width); NaN stays NaN. y are
+    classes as integers, or `numbers`, which are standardised. Rows of one fold are in one
+    half. `always` are never blanked out, since they are known in any case.
     """
 
     def __init__(

@@ -48,73 +48,39 @@ from sensortree.types import Array, Mask, Rows
 
 
 class Terms(NamedTuple):
-    """What can be bought next; sensors stand in the planner's order.
+    """What can be bought next, by each sensor in the planner's order."""
 
-    Attributes
-    ----------
-    more : list of n_sensors frozensets of int, or None
-        What is then known; None if it may not be bought.
-    new : ndarray of bool of shape (n_sensors, n_sensors)
-        Which sensors are paid for with each.
-    saved : ndarray of shape (n_sensors,)
-        Discount of each.
-    """
-
-    more: list[Subset | None]
-    new: Mask
-    saved: Array
+    more: list[Subset | None]  # what is then known; None if it may not be bought
+    new: Mask  # which sensors are paid for with it, (n_sensors, n_sensors)
+    saved: Array  # its discount, (n_sensors,)
 
 
 class Pairs(NamedTuple):
-    """Two purchases ahead, for each of some groups of rows.
+    """Two purchases ahead, for each of some groups of rows."""
 
-    Attributes
-    ----------
-    stop : ndarray of shape (n_groups,)
-    value, price : ndarray of shape (n_groups, n_sensors)
-        Of buying a sensor first; infinite if it may not be bought.
-    single : ndarray of shape (n_groups, n_cells)
-        Stopping in each cell.
-    then : ndarray of shape (n_groups, n_cells)
-        What is best bought second; -1 for nothing.
-    """
-
-    stop: Array
+    stop: Array  # (n_groups,)
+    # Of buying a sensor first; infinite if it may not be bought, (n_groups, n_sensors).
     value: Array
     price: Array
-    single: Array
-    then: Rows
+    single: Array  # stopping in each cell, (n_groups, n_cells)
+    then: Rows  # what is best bought second; -1 for nothing, (n_groups, n_cells)
 
 
 class Plan(NamedTuple):
-    """What rows that agree in all that is known lose and pay, all together.
-
-    `first` is the place of the sensor that the best plan begins with; -1 to stop.
-    """
+    """What rows that agree in all that is known lose and pay, all together."""
 
     stop: float
     value: float
-    first: int = -1
+    first: int = -1  # place of the sensor that the best plan begins with; -1 to stop
     price: float = 0.0
 
 
 class Planner:
     """Tables of cells, and what may be bought at what price.
 
-    Sensors stand in an order of their own: the cheapest first, then by name. Ties go to
-    the first.
-
-    Parameters
-    ----------
-    subsets : SubsetLosses
-    cost_weight : float
-    codes : ndarray of shape (n_rows, n_all_sensors)
-        The cell of each reading.
-    stopping : Stopping
-    start : frozenset of int
-        Sensors known at the root.
-    sensors : sequence of int
-        Those that are looked at.
+    Only some `sensors` are looked at. They stand in an order of their own: the cheapest
+    first, then by name. Ties go to the first. `codes` are the cell of each reading,
+    (n_rows, n_all_sensors); those of `start` are known at the root.
     """
 
     def __init__(
@@ -151,12 +117,9 @@ class Planner:
         self._terms: dict[Subset, Terms] = {}
 
     def terms(self, known: Subset) -> Terms:
-        """What can be bought when something is known."""
-        if known not in self._terms:
-            self._terms[known] = self._find_terms(known)
-        return self._terms[known]
-
-    def _find_terms(self, known: Subset) -> Terms:
+        """What can be bought when something is known, found once."""
+        if known in self._terms:
+            return self._terms[known]
         subsets, n = self.subsets, len(self.sensors)
         more: list[Subset | None] = [None] * n
         new, saved = np.zeros((n, n), dtype=bool), np.zeros(n)
@@ -169,7 +132,8 @@ class Planner:
             named = subsets.named(extended), subsets.named(known)
             price = subsets.market.sensors.cost_of(*named)
             saved[at] = self.costs[new[at]].sum() - self.cost_weight * price
-        return Terms(more, new, saved)
+        self._terms[known] = Terms(more, new, saved)
+        return self._terms[known]
 
     def after(self, known: Subset, sensor: int) -> Subset:
         """What is known after buying a sensor, given by its place."""
@@ -182,18 +146,11 @@ class Planner:
     def prices(self, known: Subset, paid: Array, weight: Array) -> Array:
         """What buying each sensor costs all rows of cells, (..., n_sensors).
 
-        Parameters
-        ----------
-        known : frozenset of int
-        paid : ndarray of shape (..., n_sensors)
-            What their rows pay for each alone.
-        weight : ndarray of shape (...)
+        `paid` is what their rows pay for each alone, (..., n_sensors); weight is (...).
         """
         if self.simple:
-            prices, gone = (
-                paid.copy(),
-                [self.place[j] for j in known if j in self.place],
-            )
+            prices = paid.copy()
+            gone = [self.place[j] for j in known if j in self.place]
         else:
             terms = self.terms(known)
             prices = paid @ terms.new.T - weight[..., None] * terms.saved
@@ -213,10 +170,6 @@ class Planner:
             if more is not None:
                 prices[:, at] = self.prices(more, paid[:, at], weight[:, at])
         return prices
-
-    def stop(self, rows: Rows) -> float:
-        """What rows that are not told apart lose if they stop."""
-        return float(self.stopping.risk(self.stopping.sums[rows].sum(axis=0)))
 
     def pairs(self, groups: Sequence[Rows], known: Subset) -> Pairs:
         """Plan two purchases ahead for groups of rows that know the same."""
@@ -341,47 +294,22 @@ def _products(sums: Array, hot: Array, at: Rows) -> Array:
 
 
 class Branch(NamedTuple):
-    """A purchase of some rows at a vertex, before it is made.
-
-    Attributes
-    ----------
-    vertex : Vertex
-    known : frozenset of int
-        What is known after it.
-    added : int
-        The sensor that it is made for.
-    parts : list of arrays
-        Rows of each joint cell.
-    lost : float
-        What they lose if they stop, less what they pay.
-    """
+    """A purchase of some rows at a vertex, before it is made."""
 
     vertex: Vertex
-    known: Subset
-    added: int
-    parts: list[Rows]
-    lost: float
+    known: Subset  # after it
+    added: int  # the sensor that it is made for
+    parts: list[Rows]  # rows of each joint cell
+    lost: float  # what they lose if they stop, less what they pay
 
 
 def grow_plan(
-    planner: Planner,
-    n_leaves: int,
-    out_of_time: Callable[[], bool] = lambda: False,
+    planner: Planner, n_leaves: int, out_of_time: Callable[[], bool] = lambda: False
 ) -> tuple[Vertex, list[Growth]]:
     """Grow from the root, the branch of the largest worth first, up to some leaves.
 
-    Parameters
-    ----------
-    planner : Planner
-    n_leaves : int
-    out_of_time : callable
-        Whether growth must end with what it has.
-
-    Returns
-    -------
-    root : Vertex
-    steps : list of Growth
-        The loss is the risk if nobody bought more; it may rise before it falls.
+    Growth ends with what it has when it is out of time. The loss of a step is the risk if
+    nobody bought more; it may rise before it falls.
     """
     rows = np.arange(len(planner.weight))
     root, steps = Vertex(planner.start, rows), list[Growth]()
@@ -407,7 +335,8 @@ def grow_plan(
             worth = sum(plans[k].stop - plans[k].value for k in chosen)
             heapq.heappush(queue, (-worth, number, branch))
             number += 1
-        return sum(plan.stop for plan in plans) + planner.stop(left)
+        untold = planner.stopping.sums[left].sum(axis=0)
+        return sum(plan.stop for plan in plans) + float(planner.stopping.risk(untold))
 
     loss = consider(root, [rows], planner.start)
     # Where all buy on nothing is added to the leaves, but the tree must end.
@@ -430,25 +359,10 @@ def grow_plan(
 
 
 def plan_for(subsets: SubsetLosses, cost_weight: float, start: Subset) -> Planner:
-    """The planner of a search: all sensors that can be had, or the most promising.
-
-    Parameters
-    ----------
-    subsets : SubsetLosses
-    cost_weight : float
-    start : frozenset of int
-        Sensors known at the root.
-    """
-    given = (
-        subsets,
-        cost_weight,
-        cells_of(subsets.data),
-        stopping_of(subsets.data),
-        start,
-    )
-    others = (
-        j for j in range(len(subsets.names)) if subsets.extend(start, j) is not None
-    )
+    """The planner of a search: all sensors that can be had, or the most promising."""
+    data, n_sensors = subsets.data, len(subsets.names)
+    given = subsets, cost_weight, cells_of(data), stopping_of(data), start
+    others = [j for j in range(n_sensors) if subsets.extend(start, j) is not None]
     planner = Planner(*given, sorted(start.union(others)))
     many = len(planner.sensors) > PLAN_SENSORS
     return Planner(*given, planner.promising()) if many else planner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,37 +47,21 @@ Trees = Callable[[NDArray[Any], tuple[int, ...], Coding], Any]
 
 @dataclass(frozen=True, eq=False)
 class StructureSearch:
-    """Where the searches look, how far they may go, and when they must end.
+    """Where the searches look, how far they may go, and when they must end."""
 
-    Attributes
-    ----------
-    subsets : SubsetLosses
-        Searches share what they worked out.
-    rows : ndarray of shape (n_rows,)
-        The training rows that are looked at.
-    n_leaves : int or "auto"
-        Leaves at most; "auto" leaves that to each search.
-    n_exact : int or None
-        Extensions compared with their own classifier at each step; None for all, 0 if the
-        screen's word is good enough.
-    progress : TextProgress
-        Is told of each step, and may say stop.
-    """
-
-    subsets: SubsetLosses
-    rows: Rows
-    n_leaves: int | str
+    subsets: SubsetLosses  # searches share what they worked out
+    rows: Rows  # the training rows that are looked at
+    n_leaves: int | str  # leaves at most; "auto" leaves that to each search
+    # Extensions compared with their own classifier at each step; None for all, 0 if the
+    # screen's word is good enough.
     n_exact: int | None
-    progress: TextProgress
-
-    def without(self, gone: frozenset[str]) -> StructureSearch:
-        """The same search where some sensors are not to be had."""
-        return replace(self, subsets=self.subsets.without(gone))
+    progress: TextProgress  # is told of each step, and may say stop
 
     def most_leaves(self, name: str) -> int:
         """Leaves that a search may have; fewer where each takes long to learn."""
-        most = most_leaves(name, self.n_leaves)
-        quick = self.n_leaves != "auto" or is_linear(self.subsets.leaves.classifier)
+        if not isinstance(self.n_leaves, str):
+            return self.n_leaves
+        most, quick = SEARCH_LEAVES[name], is_linear(self.subsets.leaves.classifier)
         return most if quick else min(most, SEARCH_LEAVES_SLOW)
 
     def out_of_time(self) -> bool:
@@ -125,7 +109,6 @@ class StructureSearch:
 
         return GrowthData(
             subsets.gram,
-            len(subsets.names),
             price,
             subsets.extend,
             weight,
@@ -133,11 +116,6 @@ class StructureSearch:
             self.out_of_time,
             subsets.weighed(cost_weight),
         )
-
-
-def most_leaves(name: str, n_leaves: int | str) -> int:
-    """Leaves that a search may have: as many as asked for, or what suits it."""
-    return SEARCH_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
 
 
 def open_search(
@@ -270,12 +248,13 @@ def branched(search: StructureSearch, cost_weight: float, root: Subset) -> Grown
 
 def planned(search: StructureSearch, cost_weight: float, root: Subset) -> Grown:
     """Growth by plans of up to three purchases on cells of readings."""
-    planner = plan_for(search.subsets, cost_weight, root)
+    subsets = search.subsets
+    planner = plan_for(subsets, cost_weight, root)
     if not planner.sensors:
-        return SensorTree(Leaf(search.subsets.named(root))), []
+        return SensorTree(Leaf(subsets.named(root))), []
     most = search.most_leaves("planned")
     vertex, steps = grow_plan(planner, most, search.out_of_time)
-    return SensorTree(_built(vertex, search.subsets)), steps
+    return SensorTree(_built(vertex, subsets)), steps
 
 
 def _built(vertex: Vertex, subsets: SubsetLosses) -> Leaf | Node:
@@ -328,7 +307,7 @@ FROM_NOTHING = ("planned", "branched", "backward")
 
 def most_steps(name: str, n_sensors: int, n_leaves: int | str) -> int:
     """Steps that a search may tell of: its root's, and those of its own."""
-    n_leaves = most_leaves(name, n_leaves)
+    n_leaves = SEARCH_LEAVES[name] if isinstance(n_leaves, str) else n_leaves
     stages = min(n_sensors, n_leaves)
     blocks = 2 * n_sensors.bit_length()
     own = {

@@ -200,12 +200,8 @@ def prune(tree: SensorTree, visits: Rows) -> tuple[SensorTree, Rows]:
     return SensorTree(root), np.array(kept, dtype=np.intp)
 
 
-def without_sensors(
-    tree: SensorTree,
-    gone: frozenset[str],
-    allowed: Callable[[frozenset[str]], bool] = lambda known: True,
-) -> SensorTree | None:
-    """The tree that never buys some sensors; None if what is left is not `allowed`.
+def without_sensors(tree: SensorTree, gone: frozenset[str]) -> SensorTree:
+    """The tree that never buys some sensors.
 
     A purchase of them alone is skipped. Decisions between ways that are then the same are
     taken out.
@@ -213,7 +209,7 @@ def without_sensors(
     Examples
     --------
     >>> from sensortree import cascade_tree
-    >>> from sensortree.structure import without_sensors
+    >>> from sensortree.structure.trees import without_sensors
     >>> print(without_sensors(cascade_tree(["a", "b", "c"]), frozenset({"b"})))
     node 0 knows a
     ├─ g0 ≤ 0: leaf 0 stops with a
@@ -234,11 +230,7 @@ def without_sensors(
             return positive
         return Node(known, negative, positive)
 
-    left = SensorTree(walk(tree.root))
-    sets = {leaf.sensors for leaf in left.leaves} | {
-        node.sensors for node in left.nodes
-    }
-    return left if all(map(allowed, sets)) else None
+    return SensorTree(walk(tree.root))
 
 
 def with_exits(tree: SensorTree) -> SensorTree:
@@ -251,7 +243,7 @@ def with_exits(tree: SensorTree) -> SensorTree:
     Examples
     --------
     >>> from sensortree import cascade_tree
-    >>> from sensortree.structure import with_exits
+    >>> from sensortree.structure.trees import with_exits
     >>> print(with_exits(cascade_tree(["a", "b"])))
     node 0 knows a
     ├─ g0 ≤ 0: node 1
