@@ -270,6 +270,27 @@ def test_the_command_takes_other_languages_from_a_file(tmp_path):
     assert "is not JSON" in done.stderr
 
 
+# losses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "unequal"),
+    [
+        (None, False),
+        (500, False),
+        ([[0, 5], [5, 0]], False),
+        ([[0, 4], [6, 0]], True),
+        ([[1, 5], [5, 1]], True),  # right answers cost something
+    ],
+)
+def test_mistakes_that_all_cost_the_same_are_not_said_to_differ(loss, unequal):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    model = SensorTreeClassifier(loss=loss, cost_weight=0.01, classifier="linear")
+    html = sensortree.to_page(model.fit(X, X[:, 0] > 0))
+    assert json.loads(Elements(html).text("script", id="page"))["unequal"] is unequal
+
+
 # size -------------------------------------------------------------------------------------
 
 

@@ -11,15 +11,23 @@ import numpy as np
 import pytest
 from toys import toy_policy
 
-from sensortree import SensorTreeClassifier, SensorTreeClassifierCV, load, save
+from sensortree import (
+    SensorTreeClassifier,
+    SensorTreeClassifierCV,
+    guarantee_error,
+    load,
+    save,
+)
 from sensortree.exceptions import UnseenWarning
 from sensortree.policy.about import About, Baseline, HeldOut, Outage, OutageReport
 from sensortree.reports.chart import Chart, Series
-from sensortree.reports.html import between, figure, html, money, share
+from sensortree.reports.html import NO_BREAK, between, figure, html, money, share
 from sensortree.reports.report import LIMITS, cost_report, limited, some_limits
 from sensortree.reports.report_page import ReportPage
-from sensortree.reports.rules import plain_rules
+from sensortree.reports.rules import _likely_conditions, plain_rules
+from sensortree.reports.words import percent
 from sensortree.results import TradeoffCurve
+from sensortree.sensors.loss import SCORES, Loss
 from sensortree.sensors.table import Table
 
 SCRIPT = "<script>alert(1)</script>"
@@ -460,3 +468,114 @@ def test_a_category_can_be_a_rule():
     (rule,) = [r for r in plain_rules(model.policy_, Table(rows)) if r.end == ~1]
     assert rule.agrees == 1
     assert "is at least" in rule.words
+
+
+# losses, and persons ----------------------------------------------------------------------
+
+
+def test_the_first_figures_are_money_where_mistakes_do_not_cost_the_same():
+    """The toy is always right where a decides; here it calls some "yes" a "no"."""
+    y = np.where(X[:, 0] > -1, "yes", "no")  # 24 lose 6
+    policy = compared(toy_policy(loss=[[0, 4], [6, 0]]))
+    words = words_of(page(replace(policy, about=About("EUR")), y=y))
+    assert "1.44 EUR lost on an example on average, by mistakes; " in words
+    assert "wrong answers (" not in words  # in no bullet
+    assert "the mean loss is " in words
+    assert "the sum of price and loss is " in words
+    assert "against buying everything, with what mistakes cost; " in words
+    assert "price and loss together; measured" in words_of(
+        page(policy, outage_report_=OutageReport({"b": Outage(0.5, 0.1, 0.3)}))
+    )
+
+
+def test_a_score_is_not_written_as_money():
+    loss = Loss(score=SCORES["log_loss"])
+    about = replace(compared(toy_policy()), loss=loss, about=About("EUR"))
+    words = words_of(page(about))
+    assert "mean log-loss; " in words
+    assert "EUR lost" not in words
+    assert "mean loss (EUR)" not in words
+
+
+def over_to_a_person(**given):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(800, 2))
+    near = np.abs(rows[:, 0]) < 0.8
+    noise = 0.7 * rng.normal(size=800)
+    y = np.where(rows[:, 0] + near * 1.2 * rows[:, 1] + noise > 0, "ill", "well")
+    sensors, costs = {"free": [0], "dear": [1]}, {"free": 0.0, "dear": 3.0}
+    model = SensorTreeClassifier(
+        sensors, costs=costs, cost_weight=0.02, classifier="linear", **given
+    ).fit(rows[:400], y[:400])
+    return model, rows[400:], y[400:]
+
+
+def test_guesses_for_those_handed_over_are_not_told_as_answers():
+    model, rows, y = over_to_a_person(refer_cost=0.25)
+    words = words_of(model.report_page(rows, y))
+    over = model.referred(rows)
+    right = share(float((model.predict(rows) == y)[~over].mean())).replace(
+        NO_BREAK, " "
+    )
+    assert 0 < over.mean() < 1
+    assert f"{right} right among those answered; 95 % interval" in words
+    assert "right answers; 95 % interval" not in words
+    told = percent(float(over.mean()))
+    # at 50 for a mistake a person costs 12.50
+    assert f"{told} handed over to a person, which costs " in words
+    assert f"{money(12.5 * over.mean())} per example of all" in words
+    assert "on the same examples handed over wrong, of the answered loss" in words
+    assert "50 for a wrong answer, and what persons cost." in words
+    assert "handed over count with their best guess" in words
+    assert "mean loss" in words
+    assert "error counts the best guesses" in str(model.report(rows, y))
+
+
+def test_where_everybody_is_handed_over_no_answer_is_judged():
+    model, rows, y = over_to_a_person(refer_cost=0.0)
+    words = words_of(model.report_page(rows, y))
+    assert "100.0 % handed over to a person, which costs 0" in words
+    assert "Everyone: free (free), and then a person. Best guess" in words
+    assert "right among" not in words
+    assert "nan" not in words
+    assert "nan" not in str(model.report(rows, y))
+    assert "say what a wrong answer costs" not in words
+
+
+def test_a_promise_that_hands_over_without_a_price_says_so():
+    model, rows, y = over_to_a_person()
+    sure = guarantee_error(model, rows[:200], y[:200], error=0.1)
+    words = words_of(sure.report_page(rows[200:], y[200:]))
+    assert "handed over to a person, at a price that is not given" in words
+    assert " are handed over; their best guesses are counted." in words
+    places = sure.report(rows[200:], y[200:]).leaves
+    assert [place.refers for place in places] == [False, False]
+    assert 0 < places[1].referred < 1
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.03, 0.5, 0.97, 0.996])
+def test_no_rule_speaks_of_probabilities_that_nobody_has(rate):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 2))
+    at = np.log(rate / (1 - rate))
+    y = (rng.random(2000) < 1 / (1 + np.exp(-2 * rows.sum(axis=1) - at))).astype(int)
+    model = SensorTreeClassifier(
+        {"free": [0], "dear": [1]},
+        costs={"free": 0, "dear": 1},
+        cost_weight=0.02 * rate * (1 - rate),
+        classifier="linear",
+        refer_cost=0.3,
+    ).fit(rows, y)
+    for rule in plain_rules(model.policy_, Table(rows)):
+        found = re.findall(r"(below|at least|between) (\S+)", rule.words or "")
+        assert ("below", "0") not in found
+        assert ("at least", "0") not in found
+        assert ("between", "0") not in found
+
+
+def test_a_level_below_the_least_probability_makes_no_condition():
+    likely = np.r_[np.full(30, 0.001), np.full(30, 0.004), np.full(40, 0.3)]
+    both = np.c_[1 - likely, likely]
+    for words, holds in _likely_conditions(toy_policy(), both):
+        assert " 0 %" not in words
+        assert holds.any()

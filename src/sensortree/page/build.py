@@ -84,6 +84,7 @@ def to_page(
         "title": title,
         "target": about.get("target"),
         "unit": about.get("unit"),
+        "unequal": policy.loss.matrix is not None and policy.loss.per_mistake is None,
         "language": language,
         "texts": table,
         "questions": questions(document),

@@ -500,7 +500,7 @@
       el("p", {}, t("everything", { everything: money(everything), saved: money(decision.saved) })),
       because ? el("p", {}, because()) : null,
       decision.around ? el("p", {}, t("detour", { sensor: decision.around })) : null,
-      policy.loss ? el("p", { class: "hint" }, t("losses")) : null,
+      page.unequal ? el("p", { class: "hint" }, t("losses")) : null,
       el(
         "div", { class: "buttons" },
         button("restart", begin, { class: "main" }),

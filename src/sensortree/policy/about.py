@@ -114,8 +114,11 @@ class About:
         if held_out is None:
             return "held-out rows: none"
         unit = f" {self.unit}" if self.unit else ""
+        lost = ""
+        if held_out.loss != held_out.error:
+            lost = f"loss {held_out.loss:.4g} ± {held_out.loss_se:.2g}, "
         return (
-            f"held-out rows: error {held_out.error:.3f} ± {held_out.error_se:.3f}, "
+            f"held-out rows: error {held_out.error:.3f} ± {held_out.error_se:.3f}, {lost}"
             f"mean cost {held_out.cost:.4g} ± {held_out.cost_se:.2g}{unit}"
         )
 

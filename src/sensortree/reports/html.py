@@ -244,3 +244,35 @@ def figure(
         return written(value)
     inside = escaped(between(*interval, written))
     return join(written(value), Markup(f'<span class="between">{inside}</span>'))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a figure of a report is shown: what it is called, and in what it is counted."""
+
+    words: str
+    written: Callable[[float], str]
+    times: float = 1.0  # how many of what it is counted in are 1 in the report
+    unit: str = ""
+
+    @property
+    def named(self) -> str:
+        """What it is called, with its unit."""
+        return f"{self.words} ({self.unit})" if self.unit else self.words
+
+    def told(self, value: float) -> str:
+        """The figure with its unit."""
+        text = self.written(self.times * value)
+        return f"{text} {self.unit}" if self.unit else text
+
+    def sure(self, words: str, interval: Interval) -> str:
+        """Words with an interval behind them, if that says anything."""
+        low, high = (self.times * end for end in interval)
+        if math.isnan(low) or says_nothing(low, high, self.written):
+            return words
+        return f"{words}; {between(low, high, self.written)}"
+
+    def figure(self, value: float, interval: Interval) -> Words:
+        """The figure without its unit, its interval below it."""
+        low, high = (self.times * end for end in interval)
+        return figure(self.times * value, (low, high), self.written)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sensortree.reports.html import (
     PERCENT,
     Markup,
     Page,
+    Shown,
     Words,
     between,
     bold,
@@ -34,7 +35,7 @@ from sensortree.reports.html import (
 )
 from sensortree.reports.layout import Vertex
 from sensortree.reports.report import BaselineUse, CostReport, LimitedUse
-from sensortree.reports.report_sums import Interval
+from sensortree.reports.report_sums import MEASURES, Interval
 from sensortree.reports.rules import plain_rules
 from sensortree.reports.tables import WIDEST, mistaken
 from sensortree.reports.tradeoff import Choice, TradeoffCurve
@@ -49,8 +50,11 @@ MOST_OUTAGES = 20  # sensors at most
 
 NOBODY = (
     "Nothing is bought for anybody: at this cost weight, training found nothing that is "
-    "worth its price. If that is not what you want, say what a wrong answer costs in money."
+    "worth its price."
 )
+PRICE_IT = " If that is not what you want, say what a wrong answer costs in money."
+PERSONS = "Nothing is bought for anybody: beside a person, no sensor saves its price."
+GUESSED = " Examples that are handed over count with their best guess."
 NO_BASELINES = (
     "This model holds no classifiers that buy the same for all, so there is nothing to "
     "compare with: its method learns none, or its file is older than they are."
@@ -139,25 +143,82 @@ class ReportPage(Page):
         )
 
     def _cards(self) -> Iterable[tuple[str, str]]:
-        report = self.report
-        low, high = report.intervals["error"]
-        right = between(1 - high, 1 - low, share)
-        yield share(1 - report.error), f"right answers; 95 % interval {right}"
+        report, referral = self.report, self.report.referral
+        right, (low, high) = "right answers", report.intervals["error"]
+        error = report.error
+        if referral is not None:
+            each = "at a price that is not given"
+            if referral.cost is not None:
+                each = (
+                    f"which costs {self._lost.told(referral.cost)} per example of all"
+                )
+            yield share(referral.share), f"handed over to a person, {each}"
+            right, error = "right among those answered", referral.error
+            low, high = referral.error_interval
+        if not math.isnan(error):
+            sure = between(1 - high, 1 - low, share)
+            yield share(1 - error), f"{right}; 95 % interval {sure}"
         yield (
             self.money(report.cost),
             f"spent on an example on average; everything would cost "
             f"{self.money(report.everything)}",
         )
+        measure, rest = "cost", ""
+        if self._shows_loss:
+            words = "lost on an example on average, by mistakes"
+            if self.policy.loss.score is not None:
+                words = self._lost.words
+            words += " and persons" if referral is not None else ""
+            yield (
+                self._lost.told(report.loss),
+                self._lost.sure(words, report.intervals["loss"]),
+            )
+        if self._in_prices:
+            measure, rest = "total", ", with what mistakes and persons cost"
+            rest = rest if referral is not None else ", with what mistakes cost"
+        worth = 1 / report.cost_weight if measure == "total" else 1.0
+        prices = Shown("price", money, worth, self.unit)
         for use in report.baselines:
             if use.name == "everything" and use.saved_intervals:
-                low, high = use.saved_intervals["cost"]
-                sure = f"; {between(low, high, money)}"
-                words = "saved on an example against buying everything"
-                words += "" if says_nothing(low, high, money) else sure
-                yield self.money(use.saved["cost"]), words
+                words = f"saved on an example against buying everything{rest}"
+                sure = prices.sure(words, use.saved_intervals[measure])
+                yield prices.told(use.saved[measure]), sure
         low, high = report.intervals["auroc"]
-        if low < high and not says_nothing(low, high, "{:.3f}".format):
-            yield f"{report.auroc:.3f}", f"AUROC; {between(low, high, '{:.3f}'.format)}"
+        three = "{:.3f}".format
+        if low < high and not says_nothing(low, high, three) and referral is None:
+            yield f"{report.auroc:.3f}", f"AUROC; {between(low, high, three)}"
+
+    # what is lost -------------------------------------------------------------------------
+
+    @property
+    def _shows_loss(self) -> bool:
+        """Whether the share of wrong answers does not tell all that is lost."""
+        report = self.report
+        persons = report.referral is not None
+        return report.has_loss and (report.mistake_cost is None or persons)
+
+    @property
+    def _in_prices(self) -> bool:
+        """Whether losses are given, in the unit of prices."""
+        report = self.report
+        alike = math.isclose(report.cost_weight, 1) and self.policy.loss.score is None
+        return report.has_loss and (report.mistake_cost is not None or alike)
+
+    @property
+    def _lost(self) -> Shown:
+        """How the mean loss is shown: in the unit of prices, if it can be."""
+        score = self.policy.loss.score
+        if score is not None:
+            name = score.name.replace("_", "-")
+            return Shown(f"mean {name}", "{:.3f}".format)
+        if not self._in_prices:
+            return Shown("mean loss", money)
+        return Shown("mean loss", money, 1 / self.report.cost_weight, self.unit)
+
+    @property
+    def _guessed(self) -> str:
+        """What stands behind shares that count best guesses, if there are any."""
+        return GUESSED if self.report.referral is not None else ""
 
     # what it asks -------------------------------------------------------------------------
 
@@ -182,7 +243,7 @@ class ReportPage(Page):
         if rules:
             yield paragraph(SUMMARY, kind="faint")
         if not any(use.share for use in uses):
-            yield paragraph(NOBODY)
+            yield paragraph(self._nobody)
         lines = [
             (
                 use.sensor,
@@ -198,6 +259,13 @@ class ReportPage(Page):
         price = f"price ({unit})" if unit else "price"
         head = ("what", price, "of the examples", "spent per example")
         yield table("What is bought, and how often", head, lines)
+
+    @property
+    def _nobody(self) -> str:
+        """Why nothing is bought, and what to do about it."""
+        if self.report.referral is not None and self.report.referral.share > 0:
+            return PERSONS
+        return NOBODY if self.report.has_loss else NOBODY + PRICE_IT
 
     def _told(
         self,
@@ -224,12 +292,15 @@ class ReportPage(Page):
         who = "Everyone" if root else join(bold(percent(vertex.share)), " of all")
         price = self.money(vertex.price) if vertex.price else "free"
         did: Words = " are handed over to a person" if vertex.refers else " stop"
+        if root and vertex.refers:
+            did = " is handed over to a person"
         if vertex.gathered > 1:
             did = f" take one of {vertex.gathered} rarer ways"
         elif vertex.bought:
             bought = bold(", ".join(vertex.bought))
-            did = join(": " if root else " buy ", bought, f" ({price})")
-        elif root:
+            over = ", and then a person" if vertex.refers else ""
+            did = join(": " if root else " buy ", bought, f" ({price}){over}")
+        elif root and not vertex.refers:
             did = ": nothing is bought"
         return join(who, did, f". {self._outcome(vertex)}" if vertex.is_leaf else ".")
 
@@ -252,7 +323,13 @@ class ReportPage(Page):
             told += f" and {len(given) - TOLD} more" if given[TOLD:] else ""
         said = "Best guess" if vertex.refers else "Answered"
         n_rows = sum(use.rows for use in found)
-        return f"{said} {told}; right for {percent(1 - error)} of {n_rows:,}."
+        over = sum(use.share * use.referred for use in found if use.rows) / total
+        guesses = ""
+        if over and not vertex.refers:
+            guesses = (
+                f" {percent(over)} are handed over; their best guesses are counted."
+            )
+        return f"{said} {told}; right for {percent(1 - error)} of {n_rows:,}.{guesses}"
 
     # what that saves ----------------------------------------------------------------------
 
@@ -275,8 +352,10 @@ class ReportPage(Page):
             f"{use.name}: {use.note}." for use in report.baselines if use.note
         )
         head = ["on the same examples", "wrong answers", "price"]
+        if report.referral is not None:
+            head[1:2] = ["handed over", "wrong, of the answered"]
         if self._shows_loss:
-            head.insert(2, "loss")
+            head.insert(-1, "loss")
         head += ["together", "saved by decisions"] if report.cost_weight else []
         lines = [self._compared(bold("this policy"), report)]
         lines += [self._compared(use.name, use) for use in self._known]
@@ -297,18 +376,25 @@ class ReportPage(Page):
         if not report.cost_weight:
             return f"{each}."
         if report.mistake_cost is not None:
-            mistake = self.money(report.mistake_cost)
-            return f"{each}. Together is price plus {mistake} for a wrong answer."
+            mistake = f"{self.money(report.mistake_cost)} for a wrong answer"
+            if self._shows_loss:
+                mistake = f"loss: {mistake}, and what persons cost"
+            return f"{each}. Together is price plus {mistake}."
         worth = 1 / report.cost_weight
         times = "" if math.isclose(worth, 1) else f"{money(worth)} times the "
         return f"{each}. Together is price plus {times}loss."
 
     def _compared(self, name: Words, line: CostReport | BaselineUse) -> list[Words]:
         """A line of the table: the policy, or a baseline and what is saved against it."""
-        between = line.intervals
+        between, referral = line.intervals, self.report.referral
         cells = [name, figure(line.error, between["error"], share)]
+        if referral is not None and isinstance(line, CostReport):
+            answered = figure(referral.error, referral.error_interval, share)
+            cells[1:] = [share(referral.share), answered]
+        elif referral is not None:
+            cells.insert(1, share(0.0))
         if self._shows_loss:
-            cells.append(figure(line.loss, between["loss"], money))
+            cells.append(self._lost.figure(line.loss, between["loss"]))
         cells.append(figure(line.cost, between["cost"], money))
         if self.report.cost_weight:
             cells.append(self._in_money(line.total, between["total"]))
@@ -329,11 +415,19 @@ class ReportPage(Page):
         """What the policy does better or worse than a baseline, in a sentence."""
         use, names = uses[0], [BASELINES.get(use.name, use.name) for use in uses]
         what = bold(f"Against {', which is also '.join(names)}")
-        saved, fewer = use.saved["cost"], use.saved["error"]
-        low, high = use.saved_intervals["error"]
-        if not (saved or fewer or low or high):
+        differs = (use.saved[m] or any(use.saved_intervals[m]) for m in MEASURES)
+        if not any(differs):
             return join(what, ": it buys the same, and answers the same.")
-        return join(what, f": it {self._cheaper(use)}; {_righter(use)}.")
+        found = [f"it {self._cheaper(use)}"]
+        if self._shows_loss:
+            found.append(_lower(use, "loss", self._lost))
+        elif self.report.referral is None:
+            found.append(_righter(use))
+        if self._in_prices:
+            worth = 1 / self.report.cost_weight
+            together = Shown("sum of price and loss", money, worth, self.unit)
+            found.append(_lower(use, "total", together))
+        return join(what, f": {'; '.join(found)}.")
 
     def _cheaper(self, use: BaselineUse) -> str:
         saved = use.saved["cost"]
@@ -346,31 +440,24 @@ class ReportPage(Page):
 
     # what spending less or more would give ------------------------------------------------
 
-    @property
-    def _shows_loss(self) -> bool:
-        """Whether some wrong answers are worse than others: their loss is shown."""
-        return self.report.has_loss and self.report.mistake_cost is None
-
     def _spends(self) -> Iterable[str]:
         """The chart: the policy, its baselines, and lines of what else could be spent."""
         report, limits = self.report, self.limits
-        name, measure, of_curve = "error", "wrong answers", 1.0
-        written: Callable[[float], str] = share
+        name, shown, of_curve = "error", Shown("wrong answers", share), 1.0
         if self._shows_loss:
-            in_money = self.unit and math.isclose(report.cost_weight, 1)
-            name, written = "loss", money
-            measure = f"mean loss ({self.unit})" if in_money else "mean loss"
+            name, shown = "loss", self._lost
         elif report.has_loss and report.mistake_cost is not None:
             of_curve = 1 / (report.mistake_cost * report.cost_weight)
+        measure, written = shown.named, shown.written
         curve: TradeoffCurve | None = getattr(self.model, "curve_", None)
         chosen: Choice | None = getattr(self.model, "chosen_", None)
         series = []
         if len(limits) > 1:
             cost = np.array([use.cost for use in limits])
-            height = np.array([getattr(use, name) for use in limits])
+            height = shown.times * np.array([getattr(use, name) for use in limits])
             series.append(Series("this tree with less to spend", cost, height))
         if curve is not None:
-            heights = of_curve * curve.error
+            heights = of_curve * shown.times * curve.error
             label = "trees of other cost weights"
             series.append(Series(label, curve.mean_cost, heights, dashed=True))
         lines: list[CostReport | BaselineUse] = [*self._known, report]
@@ -379,7 +466,8 @@ class ReportPage(Page):
             if isinstance(line, BaselineUse):
                 label, colour = line.name, GREY
             value, (low, high) = getattr(line, name), line.intervals[name]
-            cost, height, low, high = np.array([[line.cost], [value], [low], [high]])
+            cost = np.array([line.cost])
+            height, low, high = shown.times * np.array([[value], [low], [high]])
             point = Series(label, cost, height, low, high, colour, named=True)
             series.append(point)
         chart = Chart(series, measure, self.unit, written=written, from_zero=True)
@@ -392,9 +480,9 @@ class ReportPage(Page):
             captions.append(
                 f"The solid line is this tree on the same examples, if none may cost more "
                 f"than a limit, from {self.money(first.limit or 0.0)} ({measure} "
-                f"{written(getattr(first, name))}) up to no limit. Decisions are as they "
-                f"were learned; an example that cannot pay goes where training served "
-                f"such examples best. A tree learned for less money may do better."
+                f"{written(shown.times * getattr(first, name))}) up to no limit. Decisions "
+                f"are as they were learned; an example that cannot pay goes where training "
+                f"served such examples best. A tree learned for less money may do better."
             )
         elif report.cost:
             captions.append(
@@ -412,7 +500,7 @@ class ReportPage(Page):
                 f"rows held out in turn: each dot is a tree learned at another cost "
                 f"weight. This model is the one at {chosen.cost_weight:.3g}, which there "
                 f"cost {self.money(chosen.mean_cost)} on average, with {measure} of "
-                f"{written(of_curve * chosen.error)}."
+                f"{written(of_curve * shown.times * chosen.error)}."
             )
         yield from (paragraph(caption, kind="faint") for caption in captions)
 
@@ -441,7 +529,7 @@ class ReportPage(Page):
             ("class", "examples", *shares, "AUROC", "spent"),
             lines,
         )
-        yield paragraph(RECOGNISED, kind="faint")
+        yield paragraph(RECOGNISED + self._guessed, kind="faint")
         measures: list[list[Words]] = []
         for key, (name, words) in PROBABILITIES.items():
             value, interval = getattr(report, key), report.intervals.get(key)
@@ -489,6 +577,7 @@ class ReportPage(Page):
             for sensor, outage in found[:MOST_OUTAGES]
         ]
         counted = "price and wrong answers together" if weight else "loss"
+        counted = "price and loss together" if weight and self._shows_loss else counted
         listed = table(
             f"Examples whose way needs the sensor, and what all examples lose on average "
             f"without it, {counted}; measured in training, on rows held out.",
@@ -514,7 +603,7 @@ class ReportPage(Page):
         if about.held_out is not None:
             yield paragraph(
                 f"When it was learned, on rows that its decisions had not seen: "
-                f"{about.score.partition(': ')[2]}."
+                f"{about.score.partition(': ')[2]}.{self._guessed}"
             )
         comparison: Comparison | None = getattr(self.model, "comparison_", None)
         if comparison is not None:
@@ -565,6 +654,20 @@ class ReportPage(Page):
         return tree_section(
             tree, "On a phone the picture scrolls; the sentences above say the same."
         )
+
+
+def _lower(use: BaselineUse, measure: str, shown: Shown) -> str:
+    """By how much the policy has less, or more, of something than a baseline."""
+    low, high = use.saved_intervals[measure]
+    saved, low, high = (shown.times * n for n in (use.saved[measure], low, high))
+    of = f" {shown.unit}" if shown.unit else ""
+    if low <= 0 <= high:
+        ends = between(-high, -low, shown.written)
+        return f"no clear difference in the {shown.words} ({ends}{of})"
+    word, ends = "less", between(low, high, shown.written)
+    if saved < 0:
+        word, ends = "more", between(-high, -low, shown.written)
+    return f"the {shown.words} is {shown.written(abs(saved))}{of} {word} ({ends})"
 
 
 def _righter(use: BaselineUse) -> str:

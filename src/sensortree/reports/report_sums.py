@@ -45,7 +45,8 @@ class PlaceUse:
 
     `leaf` is negative where a row could afford no leaf: ``~node``, as `apply` gives it.
     `answers` is the share of its rows that get each answer, `classes` the share that has
-    each class; `refers` says whether they are referred to a person there.
+    each class; `refers` says whether it hands all of them over to a person, `referred` the
+    share that is handed over, whose best guesses `error` counts.
     """
 
     place: str
@@ -59,6 +60,7 @@ class PlaceUse:
     answers: Mapping[Any, float]
     classes: Mapping[Any, float]
     refers: bool = False
+    referred: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,10 @@ class ReferralUse:
         text = f"handed over to a person: {self.share:.1%} of the rows"
         if self.cost is not None:
             text += f", at {self.cost:.4g} per row of all"
-        if self.share < 1:
+        if not np.isnan(self.error):
             low, high = self.error_interval
             text += f"; error of the others {self.error:.4g} ({low:.3g} to {high:.3g})"
-        if self.share > 0:
+        if not np.isnan(self.guess_error):
             text += (
                 f"; best guesses for those handed over err in {self.guess_error:.1%}"
             )
@@ -188,6 +190,7 @@ class ReportSums:
                 self._shares(self.answer, here),
                 self._shares(self.truth, here),
                 policy.places[place].refers,
+                _share(self.referred[here], self.weight[here]),
             )
 
     def _shares(self, position: NDArray[np.intp], here: Mask) -> dict[Any, float]:

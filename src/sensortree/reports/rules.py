@@ -101,7 +101,9 @@ def _likely_conditions(policy: Policy, likely: Array) -> Iterable[Condition]:
     binary = likely.shape[1] == 2
     values = 100 * (likely[:, 1] if binary else likely.max(axis=1))
     which = f"of {policy.classes[1]}" if binary else "of the likeliest answer"
-    levels = sorted({round(float(level)) for level in _levels(values)})
+    rounded = {round(float(level)) for level in _levels(values)}
+    # Below the least, and at least more than the largest, is nobody.
+    levels = sorted(n for n in rounded if values.min() < n <= values.max())
     name = f"the probability {which}"
     for i, low in enumerate(levels):
         yield f"{name} is at least {low} %", values >= low

@@ -162,7 +162,9 @@ def _summary(report: CostReport) -> TextTable:
         f"{cost:.4g} ({100 * share:.0f} %)" for share, cost in report.quantiles.items()
     )
     loss = "loss" if report.has_loss else "error"
+    guessed = ("error counts the best guesses for those handed over",)
     notes = (
+        *(guessed if report.referral is not None else ()),
         f"total is {loss} + {report.cost_weight:g} × cost",
         f"cost quantiles: {quantiles}",
         f"everything would cost {report.everything:.4g}: "
