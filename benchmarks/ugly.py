@@ -401,7 +401,7 @@ TABLES = {
         "sick",
         [
             "lines 402, 403 are a title or a remark, and left out.",
-            "7 rows are left out: their sick is empty or '#N/A' or '-' or '.' or 'N/A'",
+            "7 rows are left out: their sick is empty or '#N/A' or '-' or '.' or '?'",
         ],
     ),
     "leaks and row names": Ugly(
