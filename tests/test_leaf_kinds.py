@@ -12,6 +12,7 @@ from benchmarks.fit import clinical, thyroid
 from sensortree import Sensor, SensorTreeClassifier, SensorTreeClassifierCV
 from sensortree.exceptions import UnseenWarning
 from sensortree.learning import prepare
+from sensortree.structure.search import SEARCHES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 3))
@@ -162,12 +163,14 @@ def test_the_parameter_stays_and_the_same_rows_give_the_same_leaf():
 
 
 def test_a_fit_as_the_choice_says_is_the_same():
-    y = (X**2).sum(axis=1) > 2
-    auto = SensorTreeClassifier(root_sensors=[], outages=False).fit(X, y)
-    structure, _, leaf = auto.comparison_.chosen.partition(", ")
-    named = SensorTreeClassifier(
-        classifier=leaf, structure=structure, root_sensors=[], outages=False
-    )
+    """Of a structure that is searched for; one that is built keeps all its leaves."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(700, 5))
+    y = X @ [1, 1, 0.5, 0, 0] + 0.3 * rng.normal(size=700) > 0
+    auto = SensorTreeClassifier(cost_weight=0.03, root_sensors=[], outages=False)
+    structure, _, leaf = auto.fit(X, y).comparison_.chosen.partition(", ")
+    assert structure in SEARCHES
+    named = clone(auto).set_params(classifier=leaf, structure=structure)
     np.testing.assert_array_equal(
         auto.predict_proba(X), named.fit(X, y).predict_proba(X)
     )

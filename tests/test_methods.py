@@ -19,6 +19,7 @@ from sensortree import (
     Program,
     SensorTreeClassifier,
     StaticSubsetClassifier,
+    baselines,
 )
 from sensortree.exceptions import ParameterError
 
@@ -115,6 +116,12 @@ METHODS = [
     CSTCClassifier(cost_weight=0.02, steepness=3),
     CSTCClassifier(cost_weight=0.03, depth=4),
 ]
+
+
+def test_every_compared_method_is_among_those_that_claims_are_made_of():
+    said = {type(method).__name__ for method in METHODS}
+    classes = {name for name in baselines.__all__ if name.endswith("Classifier")}
+    assert classes - {"AlternatingTreeClassifier"} <= said  # it has tests of its own
 
 
 def grouped_iris():

@@ -1,4 +1,4 @@
-"""Training rows, and classifiers judged on rows they have not seen.
+"""What answers at a leaf: classifiers and regressors, judged on rows they have not seen.
 
 ::
 

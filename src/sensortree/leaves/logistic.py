@@ -1,4 +1,4 @@
-"""Ridge logistic regressions, the penalty by evidence: linear, and the paper's leaf.
+"""Logistic leaves, linear and (the paper's) quadratic, their penalty chosen from the data.
 
 `LogisticEngine` fits those of many sensor subsets and folds. The leaf classifier of a
 subset is a ridge logistic regression on the degree-2 polynomial basis of its readings

@@ -1,4 +1,6 @@
-"""Risk of a tree, exactly and bounded by a surrogate; `RoutingProblem`: where rows go.
+"""What rows lose and pay on a tree, exactly and as the bound that is minimised.
+
+`RoutingProblem` holds the data of both: what each node sees, what each leaf risks.
 
 Each function returns one value per example; the caller sums or averages. Shapes:
 ``leaf_risk``, ``savings`` (n_samples, n_leaves); ``decisions`` (n_samples, n_nodes);

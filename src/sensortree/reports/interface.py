@@ -1,4 +1,4 @@
-"""`PolicyAnswers`: what every model with a policy answers about rows."""
+"""`PolicyAnswers`: methods of every fitted or loaded model, such as `report`, `explain`."""
 
 from __future__ import annotations
 

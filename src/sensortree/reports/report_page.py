@@ -118,6 +118,7 @@ class ReportPage(Page):
         told = f"{self.report.n_rows:,} examples{self.source}"
         parts = [
             self._seen_before(),
+            *(paragraph(f"Careful: {one}") for one in self.report.alone),
             figures(self._cards()),
             section("What it asks, and of whom", self._asks()),
             section("What that saves", self._saves()),

@@ -1,4 +1,4 @@
-"""Cells: readings of each sensor as a few values, and what stopping in a cell loses.
+"""Cells of the "planned" search: readings as a few values, and what stopping there loses.
 
 Cells are told from training rows alone. A sensor of few distinct readings has a cell for
 each; so has a category, whose rare levels share one. Other numbers are cut where wide gaps

@@ -1,4 +1,4 @@
-"""`MaskedScreen`: what any subset of sensors could predict, from one masked booster.
+"""`MaskedScreen`: a quick guess of what any subset of sensors could predict.
 
 Trees are boosted on rows whose sensors were blanked out at random. NaN goes the way of each
 node that was best for it in training, so the trees answer for any subset of sensors. Rows

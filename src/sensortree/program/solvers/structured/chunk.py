@@ -1,6 +1,6 @@
-"""`Blocks`: all examples as the interior point sees them, by sums over chunks of them.
+"""`Chunk`: examples in blocks that fit a cache; `Blocks`: sums over all chunks.
 
-A `Chunk` is some examples in blocks that fit a cache; what is read of it are sums.
+The interior point sees examples only through these sums.
 """
 
 from __future__ import annotations
