@@ -30,7 +30,7 @@ from sensortree.leaves.boosting import SIZES, BoostedEngine, BoostedTrees, usual
 from sensortree.leaves.classifiers import LeafClassifiers
 from sensortree.leaves.fitting import accepts_nan, engine_of
 from sensortree.leaves.rows import TrainingRows
-from sensortree.logs.leaves import classifiers_of
+from sensortree.logs.leaves import LoggedClassifiers
 from sensortree.progress import Stopwatch, TextProgress
 from sensortree.structure.losses import standardised
 from sensortree.structure.search import StructureSearch, open_search
@@ -202,7 +202,9 @@ def named_leaves(
         with watch.stage("leaf classifiers"):
             trees = sized_trees(trees, rows, widest(rows, settings))
         settings = replace(settings, classifier=trees)
-    return classifiers_of(rows, settings.kept_leaf, settings.n_jobs, watch)
+    of_log = rows.continued is not None
+    classifiers = LoggedClassifiers if of_log else LeafClassifiers
+    return classifiers(rows, settings.kept_leaf, settings.n_jobs, watch=watch)
 
 
 def leaves_of_kind(
